@@ -1,0 +1,59 @@
+"""Kafka for Spark in pure Python.
+
+Spark finds the format ``pyspark_kafka`` by itself::
+
+    spark.read.format("pyspark_kafka").option("kafka.bootstrap.servers", ...).load()
+
+This module is cheap to import: Spark's executors import it to find ``DefaultSource``. What it
+names is loaded when it is first used, without which neither Spark, nor Arrow, nor a Kafka client
+is loaded.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .container import Container, container_for
+    from .default_source import DefaultSource
+    from .domain.errors import PysparkKafkaError
+    from .domain.options import Query, SourceOptions, parse_source_options
+
+__version__: Final = "0.1.0"
+
+__all__ = [
+    "Container",
+    "DefaultSource",
+    "PysparkKafkaError",
+    "Query",
+    "SourceOptions",
+    "container_for",
+    "parse_source_options",
+    "register",
+]
+
+_HOMES: Final = {
+    "Container": ".container",
+    "DefaultSource": ".default_source",
+    "PysparkKafkaError": ".domain.errors",
+    "Query": ".domain.options",
+    "SourceOptions": ".domain.options",
+    "container_for": ".container",
+    "parse_source_options": ".domain.options",
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Register the format ``pyspark_kafka`` with a session that did not find it by itself."""
+    from .default_source import DefaultSource
+
+    spark.dataSource.register(DefaultSource)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -1,0 +1,1 @@
+"""From what a client hands out to Arrow."""

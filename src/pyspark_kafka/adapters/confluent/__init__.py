@@ -1,0 +1,1 @@
+"""The client confluent-kafka, over librdkafka."""

@@ -1,0 +1,192 @@
+"""Offsets by kafka-python's admin client."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as ClientPartition
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import OffsetSpec
+from kafka.structs import OffsetAndMetadata
+
+from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.kafka_settings import READ_COMMITTED, READ_UNCOMMITTED, api_timeout_ms
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from ...domain.topic_partition import TopicPartition
+from ...ports.offset_fetcher import OffsetFetcher
+from .failures import Cluster
+from .settings import admin_config, client_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from ...domain.options import SourceOptions
+
+NOT_FOUND: Final = -1
+"""The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
+
+RETRY_S: Final = 0.1
+
+
+@final
+class KafkaPythonOffsetFetcher(OffsetFetcher):
+    """Asks the leaders of partitions through one ``KafkaAdminClient``, connected at first use."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        """Translate the options; nothing is connected yet.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        settings = dict(options.kafka)
+        self._config = admin_config(client_config(settings))
+        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
+        self._isolation_level = READ_COMMITTED if options.reads_committed_only else READ_UNCOMMITTED
+        self._connected: Any = None
+
+    def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
+        match subscription:
+            case Assign(partitions):
+                return self._existing(subscription.topics) & partitions
+            case Subscribe(topics):
+                return self._existing(topics, required=True)
+            case SubscribePattern():
+                return frozenset(
+                    partition
+                    for topic in self._describe(None)
+                    if not topic["is_internal"] and subscription.matches(topic["name"])
+                    for partition in _partitions(topic)
+                )
+
+    def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
+        return self._list_offsets(partitions, OffsetSpec.EARLIEST)
+
+    def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
+        return self._list_offsets(partitions, OffsetSpec.LATEST)
+
+    def for_timestamps(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, int | None]:
+        return {
+            partition: None if offset == NOT_FOUND else offset
+            for partition, offset in self._query(timestamps.items())
+        }
+
+    def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
+        wanted = [_theirs(partition) for partition in sorted(partitions)]
+        found = self._run(
+            "a request for committed offsets",
+            lambda admin: admin.list_group_offsets({group_id: wanted})[group_id],
+        )
+        return PartitionOffsets(
+            (_ours(partition), committed.offset)
+            for partition, committed in found.items()
+            if committed.offset >= 0
+        )
+
+    def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
+        committed = {
+            _theirs(partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in offsets.items()
+        }
+        results = self._run(
+            "a request to commit offsets",
+            lambda admin: admin.alter_group_offsets(group_id, committed),
+        )
+        failed = sorted(
+            f"{_ours(partition)}: {error.__name__}"
+            for partition, error in results.items()
+            if error is not kafka_errors.NoError
+        )
+        if failed:
+            raise KafkaRequestError("a request to commit offsets", ", ".join(failed))
+
+    def close(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+            self._connected = None
+
+    def _existing(
+        self, topics: Collection[str], *, required: bool = False
+    ) -> frozenset[TopicPartition]:
+        described = self._describe(sorted(topics))
+        unknown = [topic["name"] for topic in described if _is_unknown(topic["error_code"])]
+        if required and unknown:
+            raise UnknownTopicError(unknown, "subscribe", self._cluster.bootstrap_servers)
+        return frozenset(
+            partition
+            for topic in described
+            if topic["name"] not in unknown
+            for partition in _partitions(topic)
+        )
+
+    def _describe(self, topics: list[str] | None) -> list[dict[str, Any]]:
+        described: list[dict[str, Any]] = self._run(
+            "a request for metadata", lambda admin: admin.describe_topics(topics)
+        )
+        return described
+
+    def _list_offsets(
+        self, partitions: Collection[TopicPartition], spec: OffsetSpec
+    ) -> PartitionOffsets:
+        return PartitionOffsets(self._query((partition, spec) for partition in partitions))
+
+    def _query(
+        self, specs: Iterable[tuple[TopicPartition, int | OffsetSpec]]
+    ) -> Iterable[tuple[TopicPartition, int]]:
+        wanted = dict(specs)
+        # One unknown partition fails kafka-python's whole call: ask for those that exist.
+        existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
+        if not existing:
+            return []
+        found = self._run(
+            "a request for offsets",
+            lambda admin: admin.list_partition_offsets(
+                {_theirs(partition): wanted[partition] for partition in existing},
+                isolation_level=self._isolation_level,
+                timeout_ms=self._cluster.timeout_ms,
+            ),
+        )
+        return [(_ours(partition), answer.offset) for partition, answer in found.items()]
+
+    def _run(self, request: str, call: Callable[[Any], Any]) -> Any:
+        with self._cluster.mapped_errors(request):
+            deadline = time.monotonic() + self._cluster.timeout_ms / 1_000
+            while True:
+                try:
+                    return call(self._admin())
+                except kafka_errors.RetriableError:
+                    # The admin client leaves it to its caller to try again while a coordinator
+                    # is being found or a connection comes back.
+                    if time.monotonic() + RETRY_S > deadline:
+                        raise
+                    time.sleep(RETRY_S)
+
+    def _admin(self) -> Any:
+        if self._connected is None:
+            self._connected = KafkaAdminClient(**self._config)
+        return self._connected
+
+
+def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
+    if topic["error_code"]:
+        error = kafka_errors.for_code(topic["error_code"])
+        raise KafkaRequestError(f"a request for metadata of '{topic['name']}'", error.__name__)
+    return [
+        TopicPartition(topic["name"], partition["partition_index"])
+        for partition in topic["partitions"]
+    ]
+
+
+def _is_unknown(error_code: int) -> bool:
+    return kafka_errors.for_code(error_code) is kafka_errors.UnknownTopicOrPartitionError
+
+
+def _theirs(partition: TopicPartition) -> ClientPartition:
+    return ClientPartition(partition.topic, partition.partition)
+
+
+def _ours(partition: ClientPartition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.partition)

@@ -1,0 +1,148 @@
+"""A Kafka cluster in memory."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from typing import TYPE_CHECKING, final
+
+from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.topic_partition import TopicPartition
+from .partition_log import CREATE_TIME, Headers, PartitionLog, StoredRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+ADDRESS = "memory"
+
+
+@final
+class MemoryCluster:
+    """Topics, partitions, transactions and group offsets, for as long as the object lives.
+
+    Safe for threads: every method is one atomic step.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._topics: dict[str, list[PartitionLog]] = {}
+        self._groups: dict[str, dict[TopicPartition, int]] = {}
+        self._transactions = itertools.count(1)
+
+    def create_topic(self, topic: str, partitions: int = 1) -> None:
+        """Create a topic.
+
+        :raises KafkaRequestError: if it exists.
+        """
+        with self._lock:
+            if topic in self._topics:
+                raise KafkaRequestError("a request to create a topic", f"'{topic}' exists")
+            self._topics[topic] = [PartitionLog() for _ in range(partitions)]
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Raise a topic's number of partitions to ``total``."""
+        with self._lock:
+            logs = self._logs(topic)
+            logs.extend(PartitionLog() for _ in range(total - len(logs)))
+
+    def delete_topic(self, topic: str) -> None:
+        """Forget a topic and its records; group offsets stay, as in Kafka."""
+        with self._lock:
+            self._logs(topic)
+            del self._topics[topic]
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
+        """Move the start of logs forward, as retention does."""
+        with self._lock:
+            for partition, offset in before.items():
+                self._log(partition).delete_before(offset)
+
+    def compact(self, partition: TopicPartition) -> None:
+        """Remove from a partition all but the newest record of each key."""
+        with self._lock:
+            self._log(partition).compact()
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Headers = (),
+        timestamp: int | None = None,
+        timestamp_type: int = CREATE_TIME,
+        transaction: int | None = None,
+    ) -> int:
+        """Append a record and give its offset; ``timestamp`` in milliseconds, now if left out."""
+        with self._lock:
+            log = self._log(TopicPartition(topic, partition))
+            when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
+            return log.append(key, value, headers, when, timestamp_type, transaction)
+
+    def begin_transaction(self) -> int:
+        """Give the number under which ``produce`` is to write into a new transaction."""
+        return next(self._transactions)
+
+    def end_transaction(self, transaction: int, *, commit: bool) -> None:
+        """Commit or abort a transaction in every partition it wrote to."""
+        with self._lock:
+            for logs in self._topics.values():
+                for log in logs:
+                    log.end_transaction(transaction, commit=commit)
+
+    def topics(self) -> Mapping[str, int]:
+        """Give the number of partitions of each topic."""
+        with self._lock:
+            return {topic: len(logs) for topic, logs in self._topics.items()}
+
+    def ends(self, partition: TopicPartition, *, committed_only: bool) -> tuple[int, int] | None:
+        """Give a partition's earliest and latest offsets, or ``None`` if there is no such one."""
+        with self._lock:
+            if partition.partition >= self.topics().get(partition.topic, 0):
+                return None
+            log = self._log(partition)
+            return log.start, log.last_stable if committed_only else log.end
+
+    def first_not_older(self, partition: TopicPartition, timestamp: int) -> int | None:
+        """Give the first offset whose record is not older than ``timestamp``."""
+        with self._lock:
+            return self._log(partition).first_not_older(timestamp)
+
+    def fetch(
+        self, partition: TopicPartition, start: int, end: int, *, committed_only: bool, most: int
+    ) -> list[StoredRecord]:
+        """Give up to ``most`` visible records of ``[start, end)``."""
+        with self._lock:
+            visible = self._log(partition).visible(start, end, committed_only=committed_only)
+            return list(itertools.islice(visible, most))
+
+    def committed(self, group_id: str) -> Mapping[TopicPartition, int]:
+        """Give what a group has committed."""
+        with self._lock:
+            return dict(self._groups.get(group_id, {}))
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Remember next offsets for a group."""
+        with self._lock:
+            self._groups.setdefault(group_id, {}).update(offsets)
+
+    def require(self, topics: Collection[str], option: str) -> None:
+        """Check that topics exist.
+
+        :raises UnknownTopicError: naming those that do not.
+        """
+        missing = [topic for topic in topics if topic not in self.topics()]
+        if missing:
+            raise UnknownTopicError(missing, option, ADDRESS)
+
+    def _logs(self, topic: str) -> list[PartitionLog]:
+        self.require([topic], "topic")
+        return self._topics[topic]
+
+    def _log(self, partition: TopicPartition) -> PartitionLog:
+        logs = self._logs(partition.topic)
+        if partition.partition >= len(logs):
+            raise KafkaRequestError("a request for a partition", f"there is no {partition}")
+        return logs[partition.partition]

@@ -1,0 +1,40 @@
+"""A metadata log in memory."""
+
+from __future__ import annotations
+
+import threading
+from typing import final
+
+from ...ports.metadata_log import MetadataLog
+
+
+@final
+class MemoryMetadataLog(MetadataLog):
+    """Batches in a dictionary, for as long as the object lives."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._batches: dict[int, bytes] = {}
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        with self._lock:
+            if batch_id in self._batches:
+                return False
+            self._batches[batch_id] = bytes(metadata)
+            return True
+
+    def get(self, batch_id: int) -> bytes | None:
+        with self._lock:
+            return self._batches.get(batch_id)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        with self._lock:
+            return max(self._batches.items(), default=None)
+
+    def purge(self, threshold: int) -> None:
+        with self._lock:
+            self._batches = {
+                batch_id: metadata
+                for batch_id, metadata in self._batches.items()
+                if batch_id >= threshold
+            }

@@ -1,0 +1,102 @@
+"""One partition's log in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+NO_TIMESTAMP: Final = -1
+CREATE_TIME: Final = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record as the log holds it; ``timestamp`` in milliseconds since the epoch."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp: int
+    timestamp_type: int
+    transaction: int | None = None
+
+
+@final
+@dataclass(slots=True)
+class PartitionLog:
+    """Records by offset, with the transactions they belong to. Not thread-safe by itself."""
+
+    records: list[StoredRecord] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    open_transactions: dict[int, int] = field(default_factory=dict)
+    aborted: set[int] = field(default_factory=set)
+
+    @property
+    def last_stable(self) -> int:
+        """The end for readers under ``read_committed``: the first open transaction's start."""
+        return min(self.open_transactions.values(), default=self.end)
+
+    def append(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+        timestamp: int,
+        timestamp_type: int,
+        transaction: int | None,
+    ) -> int:
+        """Add a record at the end and give its offset."""
+        offset = self.end
+        if transaction is not None:
+            self.open_transactions.setdefault(transaction, offset)
+        self.records.append(
+            StoredRecord(offset, key, value, headers, timestamp, timestamp_type, transaction)
+        )
+        self.end += 1
+        return offset
+
+    def end_transaction(self, transaction: int, *, commit: bool) -> None:
+        """Write the control record, which takes an offset and is never read."""
+        if self.open_transactions.pop(transaction, None) is None:
+            return
+        if not commit:
+            self.aborted.add(transaction)
+        self.end += 1
+
+    def delete_before(self, offset: int) -> None:
+        """Forget what lies before ``offset``, as retention and ``DeleteRecords`` do."""
+        self.start = max(self.start, min(offset, self.end))
+        del self.records[: bisect_left(self.records, self.start, key=lambda record: record.offset)]
+
+    def compact(self) -> None:
+        """Keep the newest record of each key, as a log cleaner does; offsets stay."""
+        newest = {record.key: record.offset for record in self.records}
+        self.records = [
+            record
+            for record in self.records
+            if record.key is None or newest[record.key] == record.offset
+        ]
+
+    def visible(self, start: int, end: int, *, committed_only: bool) -> Iterator[StoredRecord]:
+        """Give the records of ``[start, end)`` that a reader sees."""
+        first = bisect_left(self.records, start, key=lambda record: record.offset)
+        for record in self.records[first:]:
+            if record.offset >= end:
+                return
+            if not (committed_only and record.transaction in self.aborted):
+                yield record
+
+    def first_not_older(self, timestamp: int) -> int | None:
+        """Give the first offset whose record is not older than ``timestamp``."""
+        return next(
+            (record.offset for record in self.records if record.timestamp >= timestamp), None
+        )

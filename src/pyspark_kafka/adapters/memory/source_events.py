@@ -1,0 +1,60 @@
+"""Reports of a source, kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...ports.source_events import SourceEvents
+
+if TYPE_CHECKING:
+    from ...domain.data_loss import DataLoss
+    from ...domain.errors import OffsetOutOfRangeError
+    from ...domain.partition_offsets import PartitionOffsets
+
+MOST_KEPT: Final = 10_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The name of a ``SourceEvents`` method, and what it was given."""
+
+    event: str
+    facts: tuple[object, ...]
+
+
+@final
+class MemorySourceEvents(SourceEvents):
+    """Keeps the newest reports, oldest first. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._reports: deque[Report] = deque(maxlen=MOST_KEPT)
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What was reported so far."""
+        return tuple(self._reports)
+
+    def named(self, event: str) -> tuple[tuple[object, ...], ...]:
+        """Give the facts of every report of one kind."""
+        return tuple(report.facts for report in self.reports if report.event == event)
+
+    def initial_offsets(self, offsets: PartitionOffsets) -> None:
+        self._keep("initial_offsets", offsets)
+
+    def partitions_added(self, offsets: PartitionOffsets) -> None:
+        self._keep("partitions_added", offsets)
+
+    def data_lost(self, loss: DataLoss) -> None:
+        self._keep("data_lost", loss)
+
+    def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:
+        self._keep("offset_out_of_range", error)
+
+    def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
+        self._keep("offsets_retried", attempt, attempts, reason)
+
+    def _keep(self, event: str, *facts: object) -> None:
+        self._reports.append(Report(event, facts))

@@ -1,0 +1,63 @@
+"""The schema of records, as Spark spells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from ...domain.errors import OptionsError
+from ...domain.projection import Projection
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+TYPES: Final[dict[str, DataType]] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": ArrayType(
+        StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+    ),
+}
+"""The schema of the JVM connector (``KafkaRecordToRowConverter``)."""
+
+
+def spark_schema(projection: Projection) -> StructType:
+    """Give the schema of rows that hold the projected columns."""
+    return StructType([StructField(column, TYPES[column]) for column in projection.columns])
+
+
+def projection_of(schema: StructType) -> Projection:
+    """Read the schema that a user asked for as a choice of columns.
+
+    :raises OptionsError: naming the fields that no record has in that type.
+    """
+    problems = [
+        f"the schema's field '{field.name} {field.dataType.simpleString()}' is none of "
+        f"{spark_schema_text()}"
+        for field in schema.fields
+        if field != StructField(field.name, TYPES.get(field.name, field.dataType))
+        or field.name not in TYPES
+    ]
+    if problems:
+        raise OptionsError(problems)
+    return Projection(tuple(schema.fieldNames()))
+
+
+def spark_schema_text() -> str:
+    """Give all columns with their types, as one writes them in a schema."""
+    return ", ".join(f"{name} {kind.simpleString()}" for name, kind in TYPES.items())

@@ -1,0 +1,85 @@
+"""Spark's micro-batch reader over the use cases."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, final
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+from ...domain.partition_offsets import PartitionOffsets
+from .plain_errors import plain_errors
+from .task import read_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.streaming.datasource import ReadLimit
+
+    from ...application.micro_batch_stream import KafkaMicroBatchStream
+    from ...domain.options import SourceOptions
+    from ...domain.projection import Projection
+    from .wiring import Wiring
+
+Offsets = dict[str, dict[str, int]]
+"""Offsets as Spark hands them around and writes them into its log."""
+
+
+@final
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives in the driver's Python process for as long as the query; a copy reads in tasks."""
+
+    def __init__(self, wiring: Wiring, options: SourceOptions, projection: Projection) -> None:
+        self._wiring = wiring
+        self._options = options
+        self._projection = projection
+        self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
+
+    def initialOffset(self) -> Offsets:  # noqa: N802
+        with plain_errors():
+            return self._stream().initial_offset().to_dict()
+
+    def latestOffset(  # noqa: N802
+        self,
+        start: Offsets,
+        limit: ReadLimit,  # noqa: ARG002  # no option asks for a limit yet
+    ) -> Offsets:
+        with plain_errors():
+            return self._stream().latest_offset(PartitionOffsets.from_dict(start)).to_dict()
+
+    def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
+        latest = self._stream().report_latest_offset()
+        return latest.to_dict() if latest else None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._stream().prepare_for_trigger_available_now()
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        with plain_errors():
+            ranges = self._stream().plan_input_partitions(
+                PartitionOffsets.from_dict(start), PartitionOffsets.from_dict(end)
+            )
+        return [InputPartition(planned) for planned in ranges]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_range(self._wiring, self._options, partition.value, self._projection)
+
+    def commit(self, end: Offsets) -> None:
+        """Do nothing: Spark's own log is the truth about what was read."""
+
+    def stop(self) -> None:
+        if self._opened is not None:
+            self._opened[0].close()
+            self._opened = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The copies that read in tasks have no stream.
+        return {**self.__dict__, "_opened": None}
+
+    def _stream(self) -> KafkaMicroBatchStream:
+        if self._opened is None:
+            stack = ExitStack()
+            self._opened = stack, stack.enter_context(self._wiring.stream(self._options))
+        return self._opened[1]

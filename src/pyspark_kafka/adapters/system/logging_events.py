@@ -1,0 +1,35 @@
+"""Reports of a source as log lines."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, final
+
+from ...ports.source_events import SourceEvents
+
+if TYPE_CHECKING:
+    from ...domain.data_loss import DataLoss
+    from ...domain.errors import OffsetOutOfRangeError
+    from ...domain.partition_offsets import PartitionOffsets
+
+log = logging.getLogger("pyspark_kafka")
+
+
+@final
+class LoggingSourceEvents(SourceEvents):
+    """Writes every report to the logger ``pyspark_kafka``, in the JVM connector's words."""
+
+    def initial_offsets(self, offsets: PartitionOffsets) -> None:
+        log.info("Initial offsets: %s", offsets.to_json())
+
+    def partitions_added(self, offsets: PartitionOffsets) -> None:
+        log.info("Partitions added: %s", offsets.to_json())
+
+    def data_lost(self, loss: DataLoss) -> None:
+        log.warning("%s", loss.as_warning())
+
+    def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:
+        log.warning("%s", error)
+
+    def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
+        log.info("Attempt %d of %d to fetch offsets: %s", attempt, attempts, reason)

@@ -1,0 +1,96 @@
+"""Reading one range in a task: binding its open ends, and what to do where records are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ..domain import data_loss
+from ..domain.errors import MissingOffsetsError, OffsetOutOfRangeError, UnknownTopicError
+from ..domain.offset_range import OffsetRange
+from ..domain.partition_offsets import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    import pyarrow as pa
+
+    from ..domain.options import SourceOptions
+    from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.projection import Projection
+    from ..domain.topic_partition import TopicPartition
+    from ..ports.offset_fetcher import OffsetFetcher
+    from ..ports.record_reader import RecordReader
+    from ..ports.source_events import SourceEvents
+
+
+@final
+class RangeRead:
+    """The executor's side of a query: what Spark's ``KafkaDataConsumer.get`` decides."""
+
+    def __init__(
+        self,
+        reader: RecordReader,
+        fetcher: Callable[[], OffsetFetcher],
+        options: SourceOptions,
+        events: SourceEvents,
+    ) -> None:
+        """Take a reader, and a way to a fetcher, which only ranges with an open end need."""
+        self._reader = reader
+        self._fetcher = fetcher
+        self._options = options
+        self._events = events
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        """Read a range; where offsets are gone, fail or go on behind them, as the options say.
+
+        :raises DataLossError: if offsets of the range are gone and ``failOnDataLoss`` is true.
+        :raises PysparkKafkaError: whatever else ``RecordReader.read`` raises.
+        """
+        rest = self._bind(offset_range)
+        while rest.size > 0:
+            try:
+                yield from self._reader.read(rest, projection)
+            except OffsetOutOfRangeError as error:
+                self._events.offset_out_of_range(error)
+                rest = self._behind_lost(rest, error.offset, error.earliest)
+            except MissingOffsetsError as error:
+                rest = self._behind_lost(rest, error.start, error.end)
+            else:
+                return
+
+    def _behind_lost(self, rest: OffsetRange, start: int, next_offset: int) -> OffsetRange:
+        """Report what is lost from ``start`` on and give what is left of the range behind it.
+
+        Nothing is left where the broker's next offset lies outside of ``(start, until)``.
+        """
+        until = rest.until_offset
+        behind = next_offset if start < next_offset < until else until
+        loss = data_loss.offset_range_not_read(
+            rest.partition, start, until, behind, self._options.group_id or "none"
+        )
+        if self._options.fail_on_data_loss:
+            raise loss.as_error()
+        self._events.data_lost(loss)
+        return rest.starting_at(behind)
+
+    def _bind(self, offset_range: OffsetRange) -> OffsetRange:
+        if offset_range.is_bound:
+            return offset_range
+        partition = offset_range.partition
+        fetcher = self._fetcher()
+        start, end = offset_range.from_offset, offset_range.until_offset
+        if start == EARLIEST:
+            start = self._single(fetcher.earliest, partition)
+        if end == LATEST:
+            end = self._single(fetcher.latest, partition)
+        return OffsetRange(partition, start, max(start, end))
+
+    def _single(
+        self,
+        fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
+        partition: TopicPartition,
+    ) -> int:
+        offsets = fetch([partition])
+        if partition not in offsets:
+            raise UnknownTopicError([partition.topic], "subscribe", self._options.bootstrap_servers)
+        return offsets[partition]

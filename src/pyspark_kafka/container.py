@@ -1,0 +1,116 @@
+"""The one place where ports meet adapters.
+
+Whoever embeds this library makes a ``Container`` for a query's options, overrides the providers
+it wants otherwise, and takes use cases out of it. ``shutdown_resources()`` closes the clients
+that were made.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+from dependency_injector import containers, providers
+
+from .adapters.memory.cluster import MemoryCluster
+from .adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from .adapters.memory.record_reader import MemoryRecordReader
+from .adapters.system.clock import SystemClock
+from .adapters.system.logging_events import LoggingSourceEvents
+from .application.batch import KafkaBatch
+from .application.micro_batch_stream import KafkaMicroBatchStream
+from .application.offset_reader import KafkaOffsetReader
+from .application.range_read import RangeRead
+from .domain.errors import MissingDependencyError, OptionsError
+from .domain.options import SourceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .ports.offset_fetcher import OffsetFetcher
+    from .ports.record_reader import RecordReader
+
+C = TypeVar("C", bound="OffsetFetcher | RecordReader")
+
+CLIENTS: Final = ("confluent", "kafka-python", "memory")
+"""What the option ``client`` may name; the memory client serves within one process."""
+
+
+def _confluent_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
+    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
+        from .adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
+    yield from _closing(ConfluentOffsetFetcher(options))
+
+
+def _confluent_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
+    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
+        from .adapters.confluent.record_reader import ConfluentRecordReader
+    yield from _closing(ConfluentRecordReader(options))
+
+
+def _kafka_python_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
+    from .adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+
+    yield from _closing(KafkaPythonOffsetFetcher(options))
+
+
+def _kafka_python_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
+    from .adapters.kafka_python.record_reader import KafkaPythonRecordReader
+
+    yield from _closing(KafkaPythonRecordReader(options))
+
+
+class Container(containers.DeclarativeContainer):
+    """The use cases of one query, and what they are made of. Any provider can be overridden."""
+
+    options = providers.Dependency(instance_of=SourceOptions)
+    clock = providers.Singleton(SystemClock)
+    events = providers.Singleton(LoggingSourceEvents)
+    memory_cluster = providers.Singleton(MemoryCluster)
+
+    _offset_fetchers: ClassVar[dict[str, providers.Provider[Any]]] = {
+        "confluent": providers.Resource(_confluent_offset_fetcher, options),
+        "kafka-python": providers.Resource(_kafka_python_offset_fetcher, options),
+        "memory": providers.Singleton(MemoryOffsetFetcher, memory_cluster, options),
+    }
+    _record_readers: ClassVar[dict[str, providers.Provider[Any]]] = {
+        "confluent": providers.Resource(_confluent_record_reader, options),
+        "kafka-python": providers.Resource(_kafka_python_record_reader, options),
+        "memory": providers.Singleton(MemoryRecordReader, memory_cluster, options),
+    }
+    offset_fetcher = providers.Selector(options.provided.client, **_offset_fetchers)
+    record_reader = providers.Selector(options.provided.client, **_record_readers)
+
+    offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
+    batch = providers.Factory(KafkaBatch, offset_reader, options)
+    micro_batch_stream = providers.Factory(KafkaMicroBatchStream, offset_reader, options, events)
+    range_read = providers.Factory(
+        RangeRead, record_reader, offset_fetcher.provider, options, events
+    )
+
+
+def container_for(options: SourceOptions) -> Container:
+    """Make a container for a query.
+
+    :raises OptionsError: if no client has the name that the option ``client`` gives, before
+        dependency-injector would say as much in its own terms.
+    """
+    if options.client not in CLIENTS:
+        known = ", ".join(f"'{client}'" for client in CLIENTS)
+        raise OptionsError([f"Client '{options.client}' is not known. Known clients are {known}."])
+    return Container(options=options)
+
+
+def _closing(adapter: C) -> Iterator[C]:
+    yield adapter
+    adapter.close()
+
+
+@contextmanager
+def _needs(module: str, what: str, *, extra: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise MissingDependencyError(what, extra) from error

@@ -1,0 +1,52 @@
+"""The data source that Spark finds, wired to the container."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, final
+
+from .adapters.spark.data_source import KafkaDataSource
+from .adapters.spark.wiring import Wiring
+from .container import container_for
+from .container_pool import POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .application.batch import KafkaBatch
+    from .application.micro_batch_stream import KafkaMicroBatchStream
+    from .application.range_read import RangeRead
+    from .domain.options import SourceOptions
+
+
+@final
+class ContainerWiring(Wiring):
+    """Takes use cases out of a container: the process's pool's for tasks, a new one for drivers."""
+
+    @contextmanager
+    def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
+        container = container_for(options)
+        try:
+            yield container.batch()
+        finally:
+            container.shutdown_resources()
+
+    @contextmanager
+    def stream(self, options: SourceOptions) -> Iterator[KafkaMicroBatchStream]:
+        container = container_for(options)
+        try:
+            yield container.micro_batch_stream()
+        finally:
+            container.shutdown_resources()
+
+    @contextmanager
+    def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
+        with POOL.lease(options) as container:
+            yield container.range_read()
+
+
+@final
+class DefaultSource(KafkaDataSource):
+    """``format("pyspark_kafka")``; the class's name is the one that Spark looks for."""
+
+    wiring = ContainerWiring()

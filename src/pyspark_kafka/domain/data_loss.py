@@ -1,0 +1,122 @@
+"""What a query finds missing in Kafka, in the words of the JVM connector.
+
+Each finding has two texts: the reason of the error with which the query fails, from Spark's
+``kafka-error-conditions.json``, and the warning that is logged instead when ``failOnDataLoss`` is
+false, from ``KafkaMicroBatchStream`` and ``KafkaOffsetReaderAdmin``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from .errors import DataLossError, partition_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .topic_partition import TopicPartition
+
+WARNING_TAIL: Final = """
+Some data may have been lost because they are not available in Kafka any more; either the
+ data was aged out by Kafka or the topic may have been deleted before all the data in the
+ topic was processed. If you want your streaming query to fail on such cases, set the source
+ option "failOnDataLoss" to "true".
+    """
+"""``INSTRUCTION_FOR_FAIL_ON_DATA_LOSS_FALSE`` of Spark's ``KafkaSourceProvider``."""
+
+_GROUP_ID_WARNING: Final = (
+    "Kafka option 'kafka.group.id' has been set on this query, it is\n"
+    "not recommended to set this option. This option is unsafe to use since multiple concurrent\n"
+    "queries or sources using the same group id will interfere with each other as they are part\n"
+    "of the same consumer group. Restarted queries may also suffer interference from the\n"
+    "previous run having the same group id. The user should have only one query per group id,\n"
+    "and/or set the option 'kafka.session.timeout.ms' to be very small so that the Kafka\n"
+    "consumers from the previous query are marked dead by the Kafka group coordinator before the\n"
+    "restarted query starts running."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DataLoss:
+    """One finding: its condition below ``KAFKA_DATA_LOSS``, the error's reason, the warning."""
+
+    condition: str
+    reason: str
+    warning: str
+
+    def as_error(self) -> DataLossError:
+        """Give the error with which a query fails that may not lose data."""
+        return DataLossError(self.condition, self.reason)
+
+    def as_warning(self) -> str:
+        """Give what is logged when a query goes on."""
+        return f"{self.warning}. {WARNING_TAIL}"
+
+
+def earliest_offsets_not_found(partitions: Iterable[TopicPartition]) -> DataLoss:
+    """Partitions that appeared since the last batch, and whose start Kafka does not tell."""
+    names = partition_set(partitions)
+    return DataLoss(
+        "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
+        f"Cannot find initial offsets for partitions {names}. They may have been deleted.",
+        f"Cannot find earliest offsets of {names}. Some data may have been missed",
+    )
+
+
+def added_partition_starts_late(partition: TopicPartition, offset: int) -> DataLoss:
+    """A partition that appeared since the last batch, and whose first records are gone."""
+    text = f"Added partition {partition} starts from {offset} instead of 0."
+    return DataLoss(
+        "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
+        text,
+        f"{text} Some data may have been missed",
+    )
+
+
+def partitions_deleted(
+    partitions: Iterable[TopicPartition], *, group_id_is_set: bool = False
+) -> DataLoss:
+    """Partitions that the last batch had, and that are gone."""
+    names = partition_set(partitions)
+    if group_id_is_set:
+        return DataLoss(
+            "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT",
+            f"Partitions {names} have been deleted.\n{_GROUP_ID_WARNING}",
+            f"{names} are gone. {_GROUP_ID_WARNING}",
+        )
+    return DataLoss(
+        "PARTITIONS_DELETED",
+        f"Partitions {names} have been deleted.",
+        f"{names} are gone. Some data may have been missed.",
+    )
+
+
+def partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
+    """A partition that ends before the offset from which it is to be read on."""
+    causes = (
+        "This could be either 1) a user error that the start offset is set beyond available "
+        "offset when starting query, or 2) the kafka topic-partition is deleted and re-created."
+    )
+    return DataLoss(
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition {partition} offset was changed from {previous} to {now}.\n{causes}",
+        f"Partition {partition}'s offset was changed from {previous} to {now}. {causes}",
+    )
+
+
+def offset_range_not_read(
+    partition: TopicPartition, start: int, until: int, skipped_to: int, group_id: str
+) -> DataLoss:
+    """Offsets from ``start`` on that the broker deleted before they were read.
+
+    The error names the range that a query did not get, up to ``until``; the warning what a query
+    leaves out when it goes on, up to ``skipped_to``.
+    """
+    return DataLoss(
+        "COULD_NOT_READ_OFFSET_RANGE",
+        f"Could not read records in offset [{start}, {until}) for topic partition {partition}\n"
+        f"with consumer group {group_id}.",
+        f"Skip missing records in [{start}, {skipped_to}) of {partition}",
+    )

@@ -1,0 +1,272 @@
+"""Every error this library raises.
+
+    PysparkKafkaError
+    ├── OptionsError               the user's options cannot be used
+    ├── StartingOffsetsError       the offsets asked for do not fit the topic
+    ├── MissingDependencyError     an extra is not installed
+    ├── JavaError                  no Java that can run Spark or a broker
+    ├── BrokerUnreachableError     no broker answered in time
+    ├── UnknownTopicError          a topic that was asked for does not exist
+    ├── KafkaRequestError          a broker answered with an error
+    ├── OffsetOutOfRangeError      a read begins outside of what the broker holds
+    ├── MissingOffsetsError        records of a range are gone from the broker
+    ├── FetchTimeoutError          a broker has records and does not hand them out
+    ├── MalformedTimestampError    a record's timestamp does not fit Spark's type
+    ├── DataLossError              what the query was to read is not there any more
+    └── UnsupportedFeatureError    an adapter cannot do what was asked of it
+
+A message holds the condition in brackets, the facts, and what to do next, because Spark wraps
+what a Python source raises and only the text reaches the user.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .topic_partition import TopicPartition
+
+
+class Fault(enum.Enum):
+    """Who can mend it."""
+
+    USER = "the query's author"
+    CLUSTER = "whoever runs the Kafka cluster"
+    DATA = "whoever produces the records, or the topic's retention"
+    ENVIRONMENT = "whoever sets up the machine"
+
+
+class PysparkKafkaError(Exception):
+    """The base of every error: a condition, a message made of facts, and a next step."""
+
+    condition: ClassVar[str]
+    fault: ClassVar[Fault]
+    sql_state: ClassVar[str | None] = None
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"[{self.condition}] {message}")
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[PysparkKafkaError], tuple[object, ...], dict[str, object]]:
+        # Subclasses take facts, not a message: rebuild without their constructor, so that an
+        # error survives the pickle between Spark's processes.
+        return _rebuild, (type(self), self.args), self.__dict__  # type: ignore[return-value]
+
+
+def _rebuild(kind: type[PysparkKafkaError], args: tuple[object, ...]) -> PysparkKafkaError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
+
+
+class OptionsError(PysparkKafkaError, ValueError):
+    """One or more options cannot be used; ``problems`` holds all of them."""
+
+    condition = "KAFKA_INVALID_OPTIONS"
+    fault = Fault.USER
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        if not self.problems:
+            raise ValueError("an OptionsError names at least one problem")
+        if len(self.problems) == 1:
+            super().__init__(self.problems[0])
+        else:
+            lines = "".join(f"\n  - {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} options cannot be used:{lines}")
+
+
+class StartingOffsetsError(PysparkKafkaError, ValueError):
+    """The offsets that the options name do not fit the partitions that Kafka has."""
+
+    condition = "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED"
+    fault = Fault.USER
+
+    def __init__(
+        self, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+    ) -> None:
+        # The words of KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED in Spark's
+        # kafka-error-conditions.json.
+        super().__init__(
+            "Partitions specified for Kafka start offsets don't match what are assigned. "
+            "Maybe topic partitions are created or deleted while the query is running. "
+            "Use -1 for latest, -2 for earliest.\n"
+            f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
+        )
+
+
+class MissingDependencyError(PysparkKafkaError, ImportError):
+    """A piece that is an extra of this distribution is not installed."""
+
+    condition = "KAFKA_MISSING_DEPENDENCY"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} is not installed. Install it with: pip install 'pyspark-kafka[{extra}]'"
+        )
+
+
+class JavaError(PysparkKafkaError, OSError):
+    """No Java that is new enough can be found."""
+
+    condition = "JAVA_NOT_USABLE"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, found: str, required: int) -> None:
+        super().__init__(
+            f"Java {required} or newer is needed, and {found}. "
+            f"Install a JDK {required}, or point JAVA_HOME at one."
+        )
+
+
+class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
+    """No broker answered within the time that the options allow."""
+
+    condition = "KAFKA_BROKER_UNREACHABLE"
+    fault = Fault.CLUSTER
+
+    def __init__(self, bootstrap_servers: str, seconds: float, cause: str = "") -> None:
+        reason = f" ({cause})" if cause else ""
+        super().__init__(
+            f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
+            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
+            "advertised listeners can be reached from here."
+        )
+
+
+class UnknownTopicError(PysparkKafkaError, LookupError):
+    """Topics that the query asks for by name do not exist."""
+
+    condition = "KAFKA_UNKNOWN_TOPIC"
+    fault = Fault.USER
+
+    def __init__(self, topics: Sequence[str], option: str, bootstrap_servers: str) -> None:
+        names = ", ".join(f"'{topic}'" for topic in topics)
+        plural = "s" if len(topics) > 1 else ""
+        verb = "do" if len(topics) > 1 else "does"
+        super().__init__(
+            f"Topic{plural} {names} {verb} not exist at {bootstrap_servers}. "
+            f"Create what is missing, or correct the option '{option}'."
+        )
+
+
+class KafkaRequestError(PysparkKafkaError):
+    """A broker answered a request with an error that no retry mended."""
+
+    condition = "KAFKA_REQUEST_FAILED"
+    fault = Fault.CLUSTER
+
+    def __init__(self, request: str, reason: str) -> None:
+        super().__init__(f"Kafka did not answer {request}: {reason}")
+
+
+class OffsetOutOfRangeError(PysparkKafkaError):
+    """A read begins at an offset that the broker does not hold.
+
+    ``earliest`` and ``latest`` are the offsets that it does hold: ``[earliest, latest)``.
+    """
+
+    condition = "KAFKA_OFFSET_OUT_OF_RANGE"
+    fault = Fault.DATA
+
+    def __init__(
+        self, partition: TopicPartition, offset: int, *, earliest: int, latest: int
+    ) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.earliest = earliest
+        self.latest = latest
+        super().__init__(
+            f"Offset {offset} of {partition} is out of range: "
+            f"the broker holds [{earliest}, {latest})."
+        )
+
+
+class MissingOffsetsError(PysparkKafkaError):
+    """The offsets ``[start, end)`` fell behind the start of the log while they were to be read."""
+
+    condition = "KAFKA_MISSING_OFFSETS"
+    fault = Fault.DATA
+
+    def __init__(self, partition: TopicPartition, start: int, end: int) -> None:
+        self.partition = partition
+        self.start = start
+        self.end = end
+        super().__init__(
+            f"Offsets [{start}, {end}) of {partition} were deleted before they could be read."
+        )
+
+
+class FetchTimeoutError(PysparkKafkaError, TimeoutError):
+    """A broker holds an offset, and no fetch moved past it in time."""
+
+    condition = "KAFKA_FETCH_TIMEOUT"
+    fault = Fault.CLUSTER
+
+    def __init__(self, partition: TopicPartition, offset: int, milliseconds: int) -> None:
+        super().__init__(
+            # The first sentence is that of Spark's InternalKafkaConsumer.
+            f"Cannot fetch record for offset {offset} in {milliseconds} milliseconds. "
+            f"The partition is {partition}; a slow or overloaded broker may need a higher "
+            "'kafkaConsumer.pollTimeoutMs'."
+        )
+
+
+class MalformedTimestampError(PysparkKafkaError, OverflowError):
+    """A record's timestamp does not fit Spark's microseconds."""
+
+    condition = "KAFKA_MALFORMED_RECORD_TIMESTAMP"
+    fault = Fault.DATA
+    sql_state = "22008"
+
+    def __init__(self, partition: TopicPartition, offset: int, timestamp: int) -> None:
+        # The words of KAFKA_MALFORMED_RECORD_TIMESTAMP in Spark's kafka-error-conditions.json.
+        super().__init__(
+            f"Record at topic {partition.topic} partition {partition.partition} offset {offset} "
+            f"has timestamp value {timestamp} that overflows when converting to Spark's "
+            "microsecond-precision TimestampType.\n"
+            "Kafka record timestamps must be in milliseconds since epoch per the Kafka protocol. "
+            "The provided value suggests the producer may be writing timestamps in microseconds "
+            "or nanoseconds instead.\n"
+            "Ensure the Kafka producer sets the ProducerRecord timestamp in milliseconds."
+        )
+
+
+class DataLossError(PysparkKafkaError):
+    """Records that the query was to read are gone, and ``failOnDataLoss`` is true."""
+
+    condition = "KAFKA_DATA_LOSS"
+    fault = Fault.DATA
+    sql_state = "22000"
+
+    def __init__(self, sub_condition: str, reason: str) -> None:
+        self.sub_condition = sub_condition
+        # The words of KAFKA_DATA_LOSS in Spark's kafka-error-conditions.json.
+        super().__init__(
+            "Some data may have been lost because they are not available in Kafka any more;\n"
+            "either the data was aged out by Kafka or the topic may have been deleted before all "
+            "the data in the\n"
+            "topic was processed.\n"
+            "If you don't want your streaming query to fail on such cases, set the source option "
+            "failOnDataLoss to false.\n"
+            f"Reason: {reason}"
+        )
+
+
+class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
+    """An adapter was asked for something that its client cannot do."""
+
+    condition = "KAFKA_UNSUPPORTED_FEATURE"
+    fault = Fault.USER
+
+    def __init__(self, adapter: str, feature: str) -> None:
+        super().__init__(f"{adapter} cannot {feature}.")
+
+
+def partition_set(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions as Spark prints a set of them: ``Set(t-0, t-1)``, here always in order."""
+    return f"Set({', '.join(str(partition) for partition in sorted(partitions))})"

@@ -1,0 +1,43 @@
+"""Reading JSON that people wrote into an option."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def read_json_object(text: str, expected: str) -> dict[str, Any]:
+    """Read ``text`` as a JSON object that has no key twice.
+
+    :raises ValueError: if it is anything else; ``expected`` is then quoted as the example.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"Expected e.g. {expected}, got {text}") from error
+    if not isinstance(value, dict):
+        # Valid JSON of another shape is still a wrong option, not a wrong type in our code.
+        raise ValueError(f"Expected e.g. {expected}, got {text}")  # noqa: TRY004
+    return value
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def partition_number(text: str) -> int:
+    """Read a partition's number from a JSON key.
+
+    :raises ValueError: if it is not written as a plain non-negative decimal number.
+    """
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"not a partition's number: {text!r}")
+    return int(text)
+
+
+def is_integer(value: object) -> bool:
+    """Tell a JSON integer from a boolean, which Python counts among the integers."""
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,120 @@
+"""Offsets by partition, in the JSON form that Spark's checkpoints hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import groupby
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, final
+
+from .json_text import is_integer, partition_number, read_json_object
+from .topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LATEST: Final = -1
+"""In options, the offset after the last record (Spark's ``KafkaOffsetRangeLimit.LATEST``)."""
+
+EARLIEST: Final = -2
+"""In options, the first offset that the broker holds (``KafkaOffsetRangeLimit.EARLIEST``)."""
+
+EXAMPLE: Final = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+
+
+@final
+class PartitionOffsets(Mapping[TopicPartition, int]):
+    """An immutable mapping of partitions to offsets, each the offset of the *next* record.
+
+    Its JSON is that of Spark's ``JsonUtils.partitionOffsets``, which the JVM connector writes
+    into checkpoints: ``{"topic":{"0":23}}``, topics and partitions in order.
+    """
+
+    __slots__ = ("_offsets",)
+    _offsets: Mapping[TopicPartition, int]
+
+    def __init__(
+        self, offsets: Mapping[TopicPartition, int] | Iterable[tuple[TopicPartition, int]] = ()
+    ) -> None:
+        """Copy ``offsets``.
+
+        :raises ValueError: if an offset is below ``EARLIEST`` (-2).
+        """
+        ordered = dict(sorted(dict(offsets).items()))
+        for partition, offset in ordered.items():
+            if offset < EARLIEST:
+                raise ValueError(f"not an offset: {offset} for {partition}")
+        object.__setattr__(self, "_offsets", MappingProxyType(ordered))
+
+    @classmethod
+    def from_dict(cls, topics: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
+        """Build from ``{"topic": {"0": 23}}``.
+
+        :raises ValueError: if it has any other shape.
+        """
+        offsets: dict[TopicPartition, int] = {}
+        for topic, partitions in topics.items():
+            for number, offset in partitions.items():
+                if not is_integer(offset):
+                    raise ValueError(f"not an offset: {offset!r}")
+                offsets[TopicPartition(topic, partition_number(number))] = offset
+        return cls(offsets)
+
+    @classmethod
+    def from_json(cls, text: str) -> PartitionOffsets:
+        """Read ``{"topic":{"0":23}}``.
+
+        :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+        """
+        topics = read_json_object(text, EXAMPLE)
+        try:
+            return cls.from_dict(topics)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"Expected e.g. {EXAMPLE}, got {text}") from error
+
+    def to_dict(self) -> dict[str, dict[str, int]]:
+        """Give ``{"topic": {"0": 23}}``, topics and partitions in order."""
+        return {
+            topic: {str(partition.partition): offset for partition, offset in group}
+            for topic, group in groupby(self._offsets.items(), lambda item: item[0].topic)
+        }
+
+    def to_json(self) -> str:
+        """Give the text that Spark's checkpoints hold."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False)
+
+    def merge(self, newer: Mapping[TopicPartition, int]) -> PartitionOffsets:
+        """Take over what ``newer`` holds and keep the rest."""
+        return PartitionOffsets({**self._offsets, **newer})
+
+    def restrict(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
+        """Keep only the offsets of ``partitions``."""
+        wanted = set(partitions)
+        return PartitionOffsets(
+            (partition, offset) for partition, offset in self.items() if partition in wanted
+        )
+
+    def __getitem__(self, partition: TopicPartition) -> int:
+        return self._offsets[partition]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"PartitionOffsets is immutable: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"PartitionOffsets is immutable: {name}")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._offsets.items()))
+
+    def __reduce__(self) -> tuple[type[PartitionOffsets], tuple[dict[TopicPartition, int]]]:
+        return PartitionOffsets, (dict(self._offsets),)
+
+    def __repr__(self) -> str:
+        return f"PartitionOffsets({self.to_json()})"

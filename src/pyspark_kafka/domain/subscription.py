@@ -1,0 +1,109 @@
+"""What a query asks for: partitions by name, topics by name, or topics by pattern."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, final
+
+from .json_text import is_integer, read_json_object
+from .topic_partition import TopicPartition
+
+ASSIGN_EXAMPLE: Final = '{"topicA":[0,1],"topicB":[0,1]}'
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Exactly these partitions (option ``assign``)."""
+
+    partitions: frozenset[TopicPartition]
+
+    def __post_init__(self) -> None:
+        if not self.partitions:
+            raise ValueError("an assignment names at least one partition")
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that the partitions belong to."""
+        return frozenset(partition.topic for partition in self.partitions)
+
+    @classmethod
+    def from_json(cls, text: str) -> Assign:
+        """Read ``{"topicA":[0,1]}``.
+
+        :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+        """
+        topics = read_json_object(text, ASSIGN_EXAMPLE)
+        try:
+            return cls(
+                frozenset(
+                    TopicPartition(topic, _number(partition))
+                    for topic, partitions in topics.items()
+                    for partition in partitions
+                )
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Expected e.g. {ASSIGN_EXAMPLE}, got {text}") from error
+
+    def __str__(self) -> str:
+        return f"Assign[{', '.join(map(str, sorted(self.partitions)))}]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """All partitions of these topics (option ``subscribe``)."""
+
+    topics: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.topics:
+            raise ValueError("a subscription names at least one topic")
+
+    @classmethod
+    def from_text(cls, text: str) -> Subscribe:
+        """Read topics between commas; space around them and empty ones do not count.
+
+        :raises ValueError: if no topic is left.
+        """
+        names = (name.strip() for name in text.split(","))
+        return cls(tuple(dict.fromkeys(name for name in names if name)))
+
+    def __str__(self) -> str:
+        return f"Subscribe[{', '.join(self.topics)}]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SubscribePattern:
+    """All partitions of the topics that a regular expression finds (``subscribePattern``)."""
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        if not self.pattern:
+            raise ValueError("a pattern is not empty")
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {self.pattern!r}: {error}") from error
+
+    def matches(self, topic: str) -> bool:
+        """Tell whether the pattern is found anywhere in the topic's name.
+
+        Unanchored, as in Spark's ``ConsumerStrategy.SubscribePatternStrategy``.
+        """
+        return re.search(self.pattern, topic) is not None
+
+    def __str__(self) -> str:
+        return f"SubscribePattern[{self.pattern}]"
+
+
+Subscription = Assign | Subscribe | SubscribePattern
+
+
+def _number(value: object) -> int:
+    if not is_integer(value):
+        raise ValueError(f"not a partition's number: {value!r}")
+    return value  # type: ignore[return-value]

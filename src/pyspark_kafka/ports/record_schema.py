@@ -1,0 +1,34 @@
+"""The Arrow schema of records, the currency between readers and whoever reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from ..domain.projection import Projection
+
+HEADERS: Final = pa.list_(
+    pa.field(
+        "element",
+        pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]),
+    )
+)
+
+TYPES: Final[dict[str, pa.DataType]] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": HEADERS,
+}
+"""The types of the JVM connector's schema, as Spark spells them in Arrow."""
+
+
+def record_schema(projection: Projection) -> pa.Schema:
+    """Give the schema of batches that hold the projected columns."""
+    return pa.schema([pa.field(column, TYPES[column]) for column in projection.columns])

@@ -1,0 +1,38 @@
+"""The need to tell what happens to a source."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..domain.data_loss import DataLoss
+    from ..domain.errors import OffsetOutOfRangeError
+    from ..domain.partition_offsets import PartitionOffsets
+
+
+class SourceEvents(ABC):
+    """Takes reports. Returns at once, and never fails the source: it raises nothing."""
+
+    @abstractmethod
+    def initial_offsets(self, offsets: PartitionOffsets) -> None:
+        """Take the offsets with which a new stream begins."""
+
+    @abstractmethod
+    def partitions_added(self, offsets: PartitionOffsets) -> None:
+        """Take partitions that were not there before, with the offsets they are read from."""
+
+    @abstractmethod
+    def data_lost(self, loss: DataLoss) -> None:
+        """Take a finding with which the query goes on, since ``failOnDataLoss`` is false."""
+
+    @abstractmethod
+    def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:
+        """Take a read that began outside of what the broker holds."""
+
+    @abstractmethod
+    def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
+        """Take an attempt to learn offsets that did not succeed and is made again.
+
+        ``attempt`` counts from 1.
+        """
