@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import time
 from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import (
@@ -15,7 +15,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.errors import UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
@@ -23,13 +23,24 @@ from ...ports.offset_fetcher import OffsetFetcher
 from .connection import Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from ...domain.options import SourceOptions
 
 UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
 )
+
+COORDINATOR_MOVES: Final = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+
+RETRY_S: Final = 0.1
 
 NOT_FOUND: Final = -1
 """The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
@@ -80,39 +91,25 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        request = ConsumerGroupTopicPartitions(
-            group_id, [_theirs(partition) for partition in sorted(partitions)]
-        )
-        [answer] = self._run(
+        wanted = [_theirs(partition) for partition in sorted(partitions)]
+        found = self._of_group(
             "a request for committed offsets",
             lambda admin, timeout: admin.list_consumer_group_offsets(
-                [request], request_timeout=timeout
+                [ConsumerGroupTopicPartitions(group_id, wanted)], request_timeout=timeout
             ),
-        ).values()
+        )
         return PartitionOffsets(
-            (_ours(found), found.offset)
-            for found in self._result("a request for committed offsets", answer).topic_partitions
-            if found.offset >= 0
+            (_ours(partition), partition.offset) for partition in found if partition.offset >= 0
         )
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
-        request = ConsumerGroupTopicPartitions(
-            group_id,
-            [_theirs(partition, offset) for partition, offset in offsets.items()],
-        )
-        [answer] = self._run(
+        next_offsets = [_theirs(partition, offset) for partition, offset in offsets.items()]
+        self._of_group(
             "a request to commit offsets",
             lambda admin, timeout: admin.alter_consumer_group_offsets(
-                [request], request_timeout=timeout
+                [ConsumerGroupTopicPartitions(group_id, next_offsets)], request_timeout=timeout
             ),
-        ).values()
-        failed = [
-            f"{_ours(partition)}: {partition.error.str()}"
-            for partition in self._result("a request to commit offsets", answer).topic_partitions
-            if partition.error is not None
-        ]
-        if failed:
-            raise KafkaRequestError("a request to commit offsets", ", ".join(failed))
+        )
 
     def close(self) -> None:
         # librdkafka ends its threads when the last reference to a client goes.
@@ -187,11 +184,25 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 return None
             raise self._failure(request, error) from error
 
-    def _result(self, request: str, answer: Future[Any]) -> Any:
-        try:
-            return answer.result()
-        except KafkaException as error:
-            raise self._failure(request, error) from error
+    def _of_group(
+        self, request: str, call: Callable[[Any, float], Any]
+    ) -> Sequence[ClientPartition]:
+        """Ask a group's coordinator, again while it is being found or takes over."""
+        deadline = time.monotonic() + self._connection.timeout_s
+        while True:
+            [answer] = self._run(request, call).values()
+            try:
+                partitions: Sequence[ClientPartition] = answer.result().topic_partitions
+            except KafkaException as error:
+                failure, code = self._failure(request, error), error.args[0].code()
+            else:
+                errors = [partition.error for partition in partitions if partition.error]
+                if not errors:
+                    return partitions
+                failure, code = self._connection.error(request, errors[0]), errors[0].code()
+            if code not in COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise failure
+            time.sleep(RETRY_S)
 
     def _failure(self, request: str, error: KafkaException) -> Exception:
         # The admin client says why it could not connect only to whoever polls it.

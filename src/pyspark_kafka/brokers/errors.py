@@ -1,0 +1,41 @@
+"""What goes wrong around a broker on one's own machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..domain.errors import Fault, PysparkKafkaError
+
+_SHOWN_LINES = 20
+
+
+class JarsError(PysparkKafkaError):
+    """Jars that a broker or a test needs could not be resolved."""
+
+    condition = "JARS_NOT_RESOLVED"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(
+            f"The jars of {what} could not be resolved: {reason}\n"
+            "Check that Maven artifacts can be downloaded from this machine, and try again."
+        )
+
+
+class BrokerStartError(PysparkKafkaError):
+    """A broker that was started on this machine ended, or did not become ready in time."""
+
+    condition = "KAFKA_BROKER_NOT_STARTED"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, what: str, log: Path) -> None:
+        super().__init__(f"{what}. The end of its log, {log}:\n{last_lines(log)}")
+
+
+def last_lines(log: Path) -> str:
+    """The end of a log file, for an error's message."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError as error:
+        return f"({error})"
+    return "\n".join(lines[-_SHOWN_LINES:]) or "(it is empty)"

@@ -1,0 +1,190 @@
+"""Jars from Maven, resolved by the Ivy that PySpark carries, and kept outside of the checkout."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..domain.errors import MissingDependencyError
+from .errors import JarsError, last_lines
+from .java import require_java
+
+_RESOLVE_SECONDS = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A Maven artifact: group, name and version."""
+
+    group: str
+    name: str
+    version: str
+
+    @property
+    def file_name(self) -> str:
+        """The name that its jar has once it is resolved."""
+        return f"{self.name}-{self.version}.jar"
+
+
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """Artifacts that belong together, with or without what they depend on."""
+
+    name: str
+    artifacts: tuple[Artifact, ...]
+    transitive: bool
+
+
+KAFKA = JarSet(
+    "kafka-4.3.1",
+    (
+        Artifact("org.apache.kafka", "kafka_2.13", "4.3.1"),
+        # Kafka's pom names no logger behind SLF4J 1.7, and without one the broker does not
+        # tell why it ends.
+        Artifact("org.slf4j", "slf4j-simple", "1.7.36"),
+    ),
+    transitive=True,
+)
+# Without dependencies: the connector's own pom names a repository that cannot be reached from
+# everywhere, and Spark has all the rest. The token provider is not published everywhere in the
+# connector's version; this pair reads, streams and shares checkpoints on PySpark 4.2.0 and 4.3.0.
+CONNECTOR = JarSet(
+    "connector-4.2.0",
+    (
+        Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+        Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+        Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
+        Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
+    ),
+    transitive=False,
+)
+
+
+def kafka_jars() -> Path:
+    """The directory with the jars of Apache Kafka 4.3.1 and of all that it depends on.
+
+    The first call downloads about 45 MB. Raises ``JarsError``, ``JavaError`` or
+    ``MissingDependencyError``.
+    """
+    return resolve(KAFKA)
+
+
+def connector_jars() -> tuple[Path, ...]:
+    """The jars of Spark's JVM connector for Kafka, for tests that compare with it.
+
+    Raises ``JarsError``, ``JavaError`` or ``MissingDependencyError``.
+    """
+    directory = resolve(CONNECTOR)
+    return tuple(directory / artifact.file_name for artifact in CONNECTOR.artifacts)
+
+
+def cache_directory() -> Path:
+    """Where jars are kept: ``$PYSPARK_KAFKA_CACHE``, or the user's cache directory."""
+    own = os.environ.get("PYSPARK_KAFKA_CACHE")
+    if own:
+        return Path(own).absolute()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "pyspark-kafka"
+
+
+def resolve(jars: JarSet) -> Path:
+    """The directory with the jars, which is complete from the moment that it exists."""
+    cache = cache_directory()
+    complete = cache / jars.name
+    if not complete.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with _locked(cache / f"{jars.name}.lock"):
+            if not complete.is_dir():
+                _resolve_aside(jars, complete)
+    return complete
+
+
+def ivy_module(jars: JarSet) -> str:
+    """The module descriptor by which Ivy learns what to resolve."""
+    dependencies = "".join(
+        f'<dependency org="{artifact.group}" name="{artifact.name}" rev="{artifact.version}" '
+        f'conf="default->default" transitive="{str(jars.transitive).lower()}"/>'
+        for artifact in jars.artifacts
+    )
+    return (
+        '<ivy-module version="2.0">'
+        f'<info organisation="pyspark-kafka" module="{jars.name}"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{dependencies}</dependencies>"
+        "</ivy-module>"
+    )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    # The kernel lets go of the lock when its holder is killed. The file stays: removing it
+    # would let two processes hold locks on two files of the same name.
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _resolve_aside(jars: JarSet, complete: Path) -> None:
+    prefix = f"{jars.name}.part-"
+    # The lock is ours, so these belong to processes that were killed.
+    for abandoned in complete.parent.glob(f"{prefix}*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, dir=complete.parent, ignore_cleanup_errors=True
+    ) as name:
+        _run_ivy(jars, Path(name), complete.with_name(f"{jars.name}.log"))
+        (Path(name) / "libs").replace(complete)
+
+
+def _run_ivy(jars: JarSet, directory: Path, log: Path) -> None:
+    module = directory / "ivy.xml"
+    module.write_text(ivy_module(jars))
+    command: list[str | Path] = [
+        require_java(),
+        "-jar",
+        _ivy_jar(jars),
+        "-ivy",
+        module,
+        "-cache",
+        directory / "cache",
+        "-retrieve",
+        directory / "libs" / "[artifact]-[revision].[ext]",
+        # Some of Kafka's dependencies are published as OSGi bundles.
+        "-types",
+        "jar",
+        "bundle",
+        "-warn",
+    ]
+    with log.open("wb") as output:
+        try:
+            code = subprocess.run(  # noqa: S603 - Java and Ivy with arguments of our own
+                command, stdout=output, stderr=output, timeout=_RESOLVE_SECONDS, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise JarsError(jars.name, f"Ivy took more than {_RESOLVE_SECONDS:g} s") from None
+    missing = [
+        artifact.file_name
+        for artifact in jars.artifacts
+        if not (directory / "libs" / artifact.file_name).is_file()
+    ]
+    if code or missing:
+        raise JarsError(jars.name, f"Ivy ended with {code}, its log {log}:\n{last_lines(log)}")
+
+
+def _ivy_jar(jars: JarSet) -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingDependencyError("pyspark", "spark")
+    directory = Path(spec.submodule_search_locations[0]) / "jars"
+    found = sorted(directory.glob("ivy-*.jar"))
+    if not found:
+        raise JarsError(jars.name, f"{directory} holds no Ivy, so this PySpark is not a full one.")
+    return found[-1]

@@ -1,0 +1,292 @@
+"""Apache Kafka on this machine, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from ..domain.errors import KafkaRequestError
+from .errors import BrokerStartError
+from .jars import kafka_jars
+from .java import require_java
+from .metadata import known_brokers, known_leaders
+from .process import JavaProcess
+from .settings import (
+    Node,
+    as_properties_file,
+    java_options,
+    new_cluster_id,
+    new_nodes,
+    server_properties,
+)
+
+_START_SECONDS = 90.0
+_STOP_SECONDS = 20.0
+_ADMIN_SECONDS = 30.0
+_POLL_SECONDS = 0.05
+_NO_CONFIG: Mapping[str, str] = MappingProxyType({})
+
+
+class KafkaCluster:
+    """A context manager that runs Apache Kafka 4.3.1 with KRaft on loopback ports.
+
+    Each of the ``brokers`` is a process, broker and controller at once, and its index is its
+    broker id. With a ``directory`` data and logs stay there after the end, and a later cluster of
+    as many brokers goes on with them; otherwise both are temporary. ``config`` holds further
+    broker properties. The processes end with this one, even when it is killed.
+
+    Entry raises ``JavaError`` without Java 17, ``JarsError`` when Kafka's jars cannot be
+    resolved, and ``BrokerStartError`` when the cluster is not ready within 90 s. Operations on
+    topics raise ``KafkaRequestError``, after 30 s at the latest when it is for the want of an
+    answer.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        directory: Path | None = None,
+        config: Mapping[str, str] = _NO_CONFIG,
+    ) -> None:
+        if brokers < 1:
+            raise ValueError(f"a cluster has at least one broker, and not {brokers}")
+        self._brokers = brokers
+        self._directory = directory
+        self._config = dict(config)
+        self._nodes: tuple[Node, ...] = ()
+        self._processes: dict[int, JavaProcess] = {}
+
+    def __enter__(self) -> Self:
+        if self._nodes:
+            raise RuntimeError("the cluster runs already")
+        jars, java = kafka_jars(), require_java()
+        self._command = (str(java), "-cp", f"{jars}/*")
+        self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
+        try:
+            self._nodes = new_nodes(self._brokers, self._root.resolve())
+            self._format()
+            for node in self._nodes:
+                self._launch(node)
+            self._await_ready()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, those that are down as well: ``host:port,host:port``."""
+        self._require_running()
+        return ",".join(node.address for node in self._nodes)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a query needs besides its topic."""
+        return {"kafka.bootstrap.servers": self.bootstrap_servers}
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        config: Mapping[str, str] = _NO_CONFIG,
+    ) -> None:
+        """Create a topic, and wait until every broker knows a leader of each partition.
+
+        The replication factor is 3 unless there are fewer brokers; ``config`` is the topic's.
+        """
+        request = f"the creation of topic '{name}'"
+        topic = {
+            "num_partitions": partitions,
+            "replication_factor": replication_factor or -1,
+            "configs": dict(config),
+        }
+        with self._admin(request) as admin:
+            admin.create_topics({name: topic})
+        self._await_leaders(request, name, partitions)
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Give a topic more partitions, ``total`` in all, and wait as ``create_topic`` does."""
+        request = f"the growth of topic '{name}' to {total} partitions"
+        with self._admin(request) as admin:
+            admin.create_partitions({name: total})
+        self._await_leaders(request, name, total)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic, and wait until no broker knows it any more."""
+        request = f"the deletion of topic '{name}'"
+        with self._admin(request) as admin:
+            admin.delete_topics([name])
+        self._await_everywhere(request, lambda port: known_leaders(port, name) is None)
+
+    def delete_records(self, before: Mapping[tuple[str, int], int]) -> None:
+        """Delete the records before an offset, by topic and partition; -1 deletes all of them."""
+        with self._admin("the deletion of records") as admin:
+            from kafka.structs import TopicPartition
+
+            admin.delete_records({TopicPartition(*key): offset for key, offset in before.items()})
+
+    def kill_broker(self, index: int) -> None:
+        """End a broker with SIGKILL, and wait for its process only.
+
+        The others notice it after their session timeout, 6 s, and lead its partitions from then.
+        """
+        self._process(index).kill()
+        del self._processes[index]
+
+    def stop_broker(self, index: int) -> None:
+        """Shut a broker down in good order, within 20 s, or with SIGKILL after that."""
+        process = self._process(index)
+        process.ask_to_end()
+        self._await_end(process)
+        del self._processes[index]
+
+    def start_broker(self, index: int) -> None:
+        """Start a broker that is down, with its port and data, and wait until all know of it."""
+        self._require_running()
+        if index in self._processes:
+            raise RuntimeError(f"broker {index} runs already")
+        self._launch(self._nodes[index])
+        self._await_ready()
+
+    def _format(self) -> None:
+        cluster_id = new_cluster_id()
+        formats = []
+        for node in self._nodes:
+            properties = server_properties(node, self._nodes, self._config)
+            node.properties.write_text(as_properties_file(properties))
+            if not (node.data / "meta.properties").exists():
+                tool = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
+                formats.append(self._java(node, "format.log", *tool))
+        try:
+            for process in formats:
+                if process.wait(_START_SECONDS) != 0:
+                    raise BrokerStartError("Kafka's storage was not formatted", process.log)
+        finally:
+            for process in formats:
+                process.kill()
+
+    def _launch(self, node: Node) -> None:
+        self._processes[node.id] = self._java(node, "server.log", "kafka.Kafka")
+
+    def _java(self, node: Node, log: str, *main: str) -> JavaProcess:
+        options = java_options(node, self._nodes)
+        command = [*self._command, *options, *main, str(node.properties)]
+        return JavaProcess(command, node.directory, node.directory / log)
+
+    def _end(self) -> None:
+        processes = list(self._processes.values())
+        if self._directory:
+            for process in processes:
+                process.ask_to_end()
+            for process in processes:
+                self._await_end(process)
+        for process in processes:
+            process.kill()
+        self._processes.clear()
+        self._nodes = ()
+        if not self._directory:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    @staticmethod
+    def _await_end(process: JavaProcess) -> None:
+        if process.wait(_STOP_SECONDS) is None:
+            process.kill()
+
+    def _require_running(self) -> None:
+        if not self._nodes:
+            raise RuntimeError("the cluster runs inside of its with block only")
+
+    def _process(self, index: int) -> JavaProcess:
+        if index not in self._processes:
+            raise RuntimeError(f"broker {index} does not run")
+        return self._processes[index]
+
+    def _live_nodes(self) -> tuple[Node, ...]:
+        return tuple(node for node in self._nodes if node.id in self._processes)
+
+    def _await_ready(self) -> None:
+        if not _became_true(self._is_settled, _START_SECONDS, meanwhile=self._check_processes):
+            unready = self._live_nodes()[0]
+            what = f"Kafka was not ready within {_START_SECONDS:g} s"
+            raise BrokerStartError(what, self._processes[unready.id].log)
+
+    def _check_processes(self) -> None:
+        for index, process in self._processes.items():
+            if not process.running:
+                raise BrokerStartError(f"Kafka's broker {index} ended by itself", process.log)
+
+    def _is_settled(self) -> bool:
+        """Whether each broker that runs takes just those that run to be alive."""
+        return self._everywhere(lambda port: known_brokers(port) == self._processes.keys())
+
+    def _everywhere(self, condition: Callable[[int], bool]) -> bool:
+        try:
+            return all(condition(node.port) for node in self._live_nodes())
+        except OSError:
+            return False
+
+    def _await_everywhere(self, request: str, condition: Callable[[int], bool]) -> None:
+        if not _became_true(lambda: self._everywhere(condition), _ADMIN_SECONDS):
+            raise KafkaRequestError(
+                request, f"some broker knew nothing of it for {_ADMIN_SECONDS:g} s"
+            )
+
+    def _await_leaders(self, request: str, topic: str, partitions: int) -> None:
+        def has_leaders(port: int) -> bool:
+            leaders = known_leaders(port, topic)
+            return (
+                leaders is not None
+                and len(leaders) == partitions
+                and self._processes.keys() >= set(leaders.values())
+            )
+
+        self._await_everywhere(request, has_leaders)
+
+    @contextmanager
+    def _admin(self, request: str) -> Iterator[Any]:
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError
+
+        self._require_running()
+        # As long as a killed broker is taken to be alive, a client may be sent to it.
+        if not _became_true(self._is_settled, _ADMIN_SECONDS):
+            raise KafkaRequestError(request, "the brokers that run do not know each other")
+        try:
+            admin = KafkaAdminClient(
+                bootstrap_servers=[node.address for node in self._live_nodes()],
+                bootstrap_timeout_ms=int(_ADMIN_SECONDS * 1000),
+                request_timeout_ms=int(_ADMIN_SECONDS * 1000),
+            )
+            with admin:
+                yield admin
+        except KafkaError as error:
+            raise KafkaRequestError(request, str(error)) from error
+
+
+def _became_true(
+    condition: Callable[[], bool],
+    seconds: float,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether ``condition`` holds before ``seconds`` have passed; it is asked every 50 ms."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        meanwhile()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True

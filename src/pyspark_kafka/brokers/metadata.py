@@ -1,0 +1,58 @@
+"""What one given broker knows about its cluster.
+
+Clients choose by themselves which broker they ask, so whether all brokers know something can
+only be found by a request to each.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+# The newest that asks for topics by name without a topic id.
+_VERSION = 9
+_ANSWER_SECONDS = 5.0
+_RECEIVED_BYTES = 65_536
+_UNKNOWN_TOPIC = 3
+
+
+def known_brokers(port: int) -> frozenset[int]:
+    """The ids of the brokers that the one at ``port`` takes to be alive; may raise ``OSError``."""
+    return frozenset(broker.node_id for broker in _metadata(port, []).brokers)
+
+
+def known_leaders(port: int, topic: str) -> dict[int, int] | None:
+    """Leaders by partition, -1 for none; None for an unknown topic; may raise ``OSError``."""
+    (answer,) = _metadata(port, [topic]).topics
+    if answer.error_code == _UNKNOWN_TOPIC:
+        return None
+    return {partition.partition_index: partition.leader_id for partition in answer.partitions}
+
+
+def _metadata(port: int, topics: list[str]) -> Any:
+    from kafka.protocol.metadata import MetadataRequest
+
+    names = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return _ask(
+        port,
+        MetadataRequest(
+            topics=names,
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+            version=_VERSION,
+        ),
+    )
+
+
+def _ask(port: int, request: Any) -> Any:
+    from kafka.protocol.parser import KafkaProtocol
+
+    protocol = KafkaProtocol(client_id="pyspark-kafka")
+    protocol.send_request(request)
+    with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS) as connection:
+        connection.sendall(protocol.send_bytes())
+        while received := connection.recv(_RECEIVED_BYTES):
+            for _, response in protocol.receive_bytes(received):
+                return response
+    raise ConnectionError(f"the broker at port {port} closed the connection")
