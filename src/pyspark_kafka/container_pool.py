@@ -53,7 +53,7 @@ class ContainerPool:
         try:
             yield container
         except BaseException:
-            container.shutdown_resources()
+            shut_down(container)
             raise
         self._give_back(key, container)
 
@@ -87,7 +87,12 @@ class ContainerPool:
         for one in idle:
             # What a parent process left behind is not ours to close.
             if one.key[0] == os.getpid():
-                one.container.shutdown_resources()
+                shut_down(one.container)
+
+
+def shut_down(container: Container) -> None:
+    """Close the clients that a container made."""
+    container.shutdown_resources()
 
 
 POOL: Final = ContainerPool()

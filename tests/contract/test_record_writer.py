@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
@@ -44,7 +44,7 @@ def written(cluster: MemoryCluster, topic: str, partition: int) -> list[StoredRe
 
 def test_every_column_is_written(cluster: MemoryCluster, writer: MemoryRecordWriter) -> None:
     """Key, value, partition, headers and timestamp arrive as they were given."""
-    when = datetime.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=datetime.UTC)
+    when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
     headers = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
     writer.write(
         batch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,4 +27,5 @@ def plain_errors() -> Iterator[None]:
         yield
     except PysparkKafkaError as error:
         log.debug("Failed in Spark's Python worker", exc_info=True)
-        raise error.with_traceback(None) from None
+        # A copy, since contextlib gives an exception that it has seen its traceback back.
+        raise copy.copy(error) from None

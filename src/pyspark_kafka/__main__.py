@@ -1,0 +1,34 @@
+"""``python -m pyspark_kafka``, and the command ``pyspark-kafka``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from .cli.demo import run_demo
+from .cli.parser import parse_arguments
+from .domain.errors import PysparkKafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+"""What a shell reports of a command that SIGINT ended."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line, and give its exit status."""
+    settings = parse_arguments(argv)
+    try:
+        return run_demo(settings)
+    except PysparkKafkaError as error:
+        print(f"error: {error.message}", file=sys.stderr)  # noqa: T201 - a command's answer
+        return FAILED
+    except KeyboardInterrupt:
+        print("Interrupted; everything is stopped.", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

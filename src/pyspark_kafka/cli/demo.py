@@ -1,0 +1,102 @@
+"""``pyspark-kafka demo``: Kafka through Spark, for a person who watches."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..brokers import require_java
+from .console import Console
+from .order_stream import stream_orders
+from .spark_errors import plain_spark_errors
+from .spark_session import require_pyspark, spark_session
+from .topic_summary import summarize_topic
+from .topics import embedded_topic, existing_topic, temporary_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .parser import DemoSettings
+    from .topics import TopicSource
+
+
+def run_demo(settings: DemoSettings) -> int:
+    """Run the demo, and give its exit status.
+
+    :raises PysparkKafkaError: if something that it needs is missing, or it fails.
+    """
+    console = Console(sys.stdout)
+    require_java()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(_directory()))
+        log = settings.spark_log or directory / "log"
+        stack.enter_context(_python_log(log))
+        stack.callback(console.clear)
+        version = require_pyspark()
+        source = stack.enter_context(_source(settings))
+        _introduce(settings, source, console)
+        console.live(f"Spark {version} starts ...")
+        stack.enter_context(plain_spark_errors())
+        spark = stack.enter_context(spark_session(directory, log))
+        checkpoint = directory / "checkpoint"
+        if settings.topic is None:
+            stream_orders(spark, source, settings.events, checkpoint, console)
+        else:
+            summarize_topic(spark, source, checkpoint, console)
+        _what_next(settings, console)
+        console.live("Spark stops ...")
+    return 0
+
+
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    # The JVM removes its own part of it when it ends, perhaps at the same time.
+    return tempfile.TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
+
+
+@contextmanager
+def _python_log(log: Path) -> Iterator[None]:
+    """Let warnings and log lines of this process go to a file, not to the screen."""
+    handler = logging.FileHandler(log, delay=True)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _source(settings: DemoSettings) -> Iterator[TopicSource]:
+    if settings.bootstrap_servers is None:
+        with embedded_topic(settings.client) as source:
+            yield source
+    elif settings.topic is None:
+        with temporary_topic(settings.bootstrap_servers, settings.client) as source:
+            yield source
+    else:
+        connection = {"kafka.bootstrap.servers": settings.bootstrap_servers}
+        yield existing_topic(connection, settings.topic, settings.client)
+
+
+def _introduce(settings: DemoSettings, source: TopicSource, console: Console) -> None:
+    kind = "embedded broker" if settings.bootstrap_servers is None else "Kafka"
+    console.line(f"{kind} at {source.options['kafka.bootstrap.servers']}")
+    console.line(f"topic '{source.topic}', {source.partitions} partitions")
+    console.line(f"client '{settings.client}', no jars")
+    console.line()
+
+
+def _what_next(settings: DemoSettings, console: Console) -> None:
+    other = "kafka-python" if settings.client == "confluent" else "confluent"
+    console.line()
+    console.line(f"Try next: --client {other}")
+    if settings.topic is None:
+        console.line("          --bootstrap-servers host:9092 --topic mine   (only reads)")
+    console.line("Your own query: see the README.")

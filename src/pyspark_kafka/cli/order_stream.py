@@ -1,0 +1,128 @@
+"""The stream of orders: revenue by country, kept up to date while orders come in."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from .console import bar
+from .order_feed import PER_SECOND, OrderFeed
+from .progress import HEADINGS, new_batches
+from .spark_errors import SparkQueryError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from .console import Console
+    from .topics import TopicSource
+
+_TABLE: Final = "revenue_by_country"
+_ORDER: Final = "order_id STRING, country STRING, category STRING, amount DECIMAL(10, 2)"
+
+
+def stream_orders(
+    spark: SparkSession, source: TopicSource, count: int, checkpoint: Path, console: Console
+) -> None:
+    """Produce orders and stream them at once, then check that the result has all of them."""
+    console.line(f"Streaming {count:,} orders while they come in, {PER_SECOND:,} a second:")
+    console.line()
+    console.line(HEADINGS)
+    query = _start(revenue_by_country(orders_of(spark, source)), checkpoint)
+    began = time.monotonic()
+    try:
+        with OrderFeed(source.options, source.topic, count) as feed:
+            _follow(query, feed, console)
+    finally:
+        query.stop()
+    seconds = time.monotonic() - began
+    rows = spark.table(_TABLE).orderBy("revenue", ascending=False).collect()
+    _show(rows, console)
+    _check(rows, feed)
+    console.line(
+        f"All {count:,} events are in the result, and its revenue agrees to the cent "
+        f"({seconds:.1f} s)."
+    )
+
+
+def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
+    """Read the topic as a stream of orders."""
+    from pyspark.sql import functions as sql
+
+    records = (
+        spark.readStream.format("pyspark_kafka")
+        .options(**source.options)
+        .option("includeHeaders", "true")
+        .load()
+    )
+    order = sql.from_json(sql.col("value").cast("string"), _ORDER)
+    channel = sql.map_from_entries("headers")["channel"].cast("string")
+    return records.select(order.alias("order"), channel.alias("channel")).select(
+        "order.*", "channel"
+    )
+
+
+def revenue_by_country(orders: DataFrame) -> DataFrame:
+    """Sum the orders up."""
+    from pyspark.sql import functions as sql
+
+    return orders.groupBy("country").agg(
+        sql.count("order_id").alias("orders"),
+        sql.sum("amount").alias("revenue"),
+        sql.count_if(sql.col("channel") == "app").alias("by_app"),
+    )
+
+
+def _start(revenue: DataFrame, checkpoint: Path) -> StreamingQuery:
+    return (
+        revenue.writeStream.format("memory")
+        .queryName(_TABLE)
+        .outputMode("complete")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime="1 second")
+        .start()
+    )
+
+
+def _follow(query: StreamingQuery, feed: OrderFeed, console: Console) -> None:
+    read = 0
+    for batches in new_batches(query):
+        for batch in batches:
+            read = batch.end
+            console.line(batch.line(behind=feed.sent - read))
+        console.live(f"{bar(read, feed.count)} {feed.sent:,} orders sent, {read:,} read")
+        if feed.is_done() and read == feed.sent:
+            break
+    console.clear()
+
+
+def _show(rows: list[Row], console: Console) -> None:
+    console.line()
+    console.table(
+        ("country", "orders", "revenue (EUR)", "mean order", "by app"),
+        [_cells(row.asDict()) for row in rows],
+    )
+    console.line()
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["country"],
+        f"{row['orders']:,}",
+        f"{row['revenue']:,.2f}",
+        f"{row['revenue'] / row['orders']:,.2f}",
+        f"{row['by_app'] / row['orders']:.0%}",
+    )
+
+
+def _check(rows: list[Row], feed: OrderFeed) -> None:
+    orders = sum(row["orders"] for row in rows)
+    revenue = sum((row["revenue"] for row in rows), Decimal(0))
+    if orders != feed.sent or revenue * 100 != feed.cents:
+        raise SparkQueryError(
+            f"{feed.sent:,} events of {Decimal(feed.cents) / 100:,.2f} EUR were produced, "
+            f"and the result holds {orders:,} of {revenue:,.2f} EUR."
+        )

@@ -1,0 +1,71 @@
+"""What a running query tells of its batches."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql.streaming.query import StreamingQuery
+
+HEADINGS: Final = f"{'batch':>5}  {'rows':>12}  {'rows/s':>10}  {'behind':>12}"
+
+_POLL_SECONDS: Final = 0.2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that is done. ``end`` and ``latest`` are offsets, summed over all partitions."""
+
+    number: int
+    rows: int
+    rows_per_second: float
+    end: int
+    latest: int
+
+    @classmethod
+    def from_progress(cls, progress: Mapping[str, Any]) -> Self:
+        """Read Spark's report of a batch."""
+        source = progress["sources"][0]
+        end = _summed(source["endOffset"])
+        return cls(
+            number=progress["batchId"],
+            rows=progress["numInputRows"],
+            rows_per_second=progress["processedRowsPerSecond"],
+            end=end,
+            latest=_summed(source["latestOffset"]) if source["latestOffset"] else end,
+        )
+
+    def line(self, behind: int) -> str:
+        """Give a line of numbers under ``HEADINGS``."""
+        return f"{self.number:>5}  {self.rows:>12,}  {self.rows_per_second:>10,.0f}  {behind:>12,}"
+
+
+def new_batches(query: StreamingQuery) -> Iterator[list[Batch]]:
+    """Give the batches that ended since the last time, five times a second, while a query runs.
+
+    It raises what the query ends with.
+    """
+    last = -1
+    is_active = True
+    while is_active:
+        # Asked before the reports are, so that the last report is not missed.
+        is_active = query.isActive
+        batches = [
+            Batch.from_progress(progress)
+            for progress in query.recentProgress
+            if progress["numInputRows"] and progress["batchId"] > last
+        ]
+        last = batches[-1].number if batches else last
+        yield batches
+        time.sleep(_POLL_SECONDS)
+    query.awaitTermination()
+
+
+def _summed(offsets: str) -> int:
+    return sum(sum(topic.values()) for topic in json.loads(offsets).values())

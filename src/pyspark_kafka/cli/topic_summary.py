@@ -1,0 +1,102 @@
+"""The stream of any topic: what its partitions hold."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from .progress import HEADINGS, new_batches
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from .console import Console
+    from .topics import TopicSource
+
+_TABLE: Final = "records_by_partition"
+_SHOWN_PARTITIONS: Final = 20
+
+
+def summarize_topic(
+    spark: SparkSession, source: TopicSource, checkpoint: Path, console: Console
+) -> None:
+    """Stream what the topic holds now, and show how many records of what size there are."""
+    console.line(f"Streaming what topic '{source.topic}' holds now; nothing is written to it:")
+    console.line()
+    console.line(HEADINGS)
+    query = _start(records_by_partition(spark, source), checkpoint)
+    began = time.monotonic()
+    try:
+        _follow(query, console)
+    finally:
+        query.stop()
+    seconds = time.monotonic() - began
+    rows = spark.table(_TABLE).orderBy("partition").collect()
+    _show(rows, source, console)
+    records = sum(row["records"] for row in rows)
+    console.line(f"All {records:,} records were read ({seconds:.1f} s).")
+
+
+def records_by_partition(spark: SparkSession, source: TopicSource) -> DataFrame:
+    """Count and measure the records of a stream, whatever is in them."""
+    from pyspark.sql import functions as sql
+
+    records = spark.readStream.format("pyspark_kafka").options(**source.options).load()
+    return records.groupBy("partition").agg(
+        sql.count("*").alias("records"),
+        sql.avg(sql.octet_length("key")).alias("key_bytes"),
+        sql.avg(sql.octet_length("value")).alias("value_bytes"),
+        sql.max(sql.octet_length("value")).alias("largest_value"),
+        sql.max("timestamp").cast("string").alias("newest"),
+    )
+
+
+def _start(records: DataFrame, checkpoint: Path) -> StreamingQuery:
+    return (
+        records.writeStream.format("memory")
+        .queryName(_TABLE)
+        .outputMode("complete")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+def _follow(query: StreamingQuery, console: Console) -> None:
+    began = time.monotonic()
+    for batches in new_batches(query):
+        for batch in batches:
+            console.line(batch.line(behind=batch.latest - batch.end))
+        console.live(f"reading for {time.monotonic() - began:.0f} s")
+    console.clear()
+
+
+def _show(rows: list[Row], source: TopicSource, console: Console) -> None:
+    console.line()
+    console.table(
+        ("partition", "records", "mean key", "mean value", "max value", "newest (UTC)"),
+        [_cells(row.asDict()) for row in rows[:_SHOWN_PARTITIONS]],
+    )
+    if len(rows) > _SHOWN_PARTITIONS:
+        console.line(f"and {len(rows) - _SHOWN_PARTITIONS} more partitions")
+    if len(rows) < source.partitions:
+        console.line(f"{source.partitions - len(rows)} of {source.partitions} partitions are empty")
+    console.line()
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(row["partition"]),
+        f"{row['records']:,}",
+        _bytes(row["key_bytes"]),
+        _bytes(row["value_bytes"]),
+        _bytes(row["largest_value"]),
+        str(row["newest"])[:19],
+    )
+
+
+def _bytes(number: float | None) -> str:
+    return "none" if number is None else f"{number:,.0f} B"

@@ -1,0 +1,94 @@
+"""Batch queries in Spark, beside the JVM connector."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .queries import OURS, PEER, assert_same_rows, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+
+@pytest.mark.parametrize("headers", ["true", "false"])
+def test_rows_are_those_of_the_jvm_connector(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, headers: str
+) -> None:
+    """Every column of every record is the same, with some partitions empty."""
+    topic = topics.create(4)
+    topics.fill(topic, {0: 500, 2: 20})
+    options = {"subscribe": topic, "includeHeaders": headers}
+    theirs = read(spark, kafka, PEER, **options)
+    assert theirs.count() == 520
+    assert_same_rows(read(spark, kafka, OURS, client=client, **options), theirs)
+
+
+def test_ends_are_those_of_the_jvm_connector(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """Offsets of the options, -1 and -2 among them, cut the same rows out."""
+    topic = topics.create(3)
+    topics.fill(topic, {0: 50, 1: 50, 2: 50})
+    options = {
+        "subscribe": topic,
+        "startingOffsets": json.dumps({topic: {"0": 7, "1": -2, "2": 50}}),
+        "endingOffsets": json.dumps({topic: {"0": -1, "1": 9, "2": -1}}),
+    }
+    theirs = read(spark, kafka, PEER, **options)
+    assert theirs.count() == 43 + 9
+    assert_same_rows(read(spark, kafka, OURS, client=client, **options), theirs)
+
+
+def test_a_dataframe_sees_what_came_since_it_was_made(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """Open ends are bound when a query runs, not when it was written."""
+    topic = topics.create(2)
+    table = read(spark, kafka, OURS, client=client, subscribe=topic)
+    counts = []
+    for size in (0, 10, 5):
+        topics.fill(topic, {1: size})
+        counts.append(table.count())
+    assert counts == [0, 10, 15]
+
+
+def test_a_schema_chooses_columns(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """A user's schema reads a part of the columns, in its own order."""
+    topic = topics.create()
+    topics.fill(topic, {0: 3})
+    table = (
+        spark.read.format(OURS)
+        .schema("offset long, value binary")
+        .options(subscribe=topic, client=client, **kafka.options)
+        .load()
+    )
+    assert [tuple(row) for row in table.orderBy("offset").collect()] == [
+        (0, b"value"),
+        (1, b"no key"),
+        (2, None),
+    ]
+
+
+def test_columns_that_no_record_has_are_refused(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """A field of another name or type is named, with what there is to choose from."""
+    table = (
+        spark.read.format(OURS)
+        .schema("offset string, valeu binary")
+        .options(subscribe=topics.create(), **kafka.options)
+        .load()
+    )
+    with pytest.raises(Exception, match="2 options cannot be used") as caught:
+        table.count()
+    assert "'offset string'" in str(caught.value)
+    assert "'valeu binary'" in str(caught.value)

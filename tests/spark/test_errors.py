@@ -1,0 +1,92 @@
+"""What a user sees when something is wrong."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .queries import OURS, read, read_stream, run_available_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(params=["batch", "stream"])
+def run(
+    request: pytest.FixtureRequest, spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
+) -> Callable[..., None]:
+    """Give a way to run a query of each kind."""
+
+    def batch(**options: str) -> None:
+        read(spark, kafka, OURS, **options).count()
+
+    def stream(**options: str) -> None:
+        run_available_now(read_stream(spark, kafka, OURS, **options), tmp_path)
+
+    return batch if request.param == "batch" else stream
+
+
+def test_a_wrong_address_is_one_clear_error(run: Callable[..., None], client: str) -> None:
+    """Within the time that is given, the error names the address and the option."""
+    began = time.monotonic()
+    with pytest.raises(Exception, match="KAFKA_BROKER_UNREACHABLE") as caught:
+        run(
+            client=client,
+            subscribe="t",
+            kafka__bootstrap__servers=NOBODY,
+            kafka__default__api__timeout__ms="2000",
+        )
+    assert time.monotonic() - began < 30
+    assert f"No Kafka broker answered at {NOBODY} within 2 s" in str(caught.value)
+    assert "'kafka.bootstrap.servers'" in str(caught.value)
+    assert "direct cause" not in str(caught.value)
+    assert "pyspark_kafka/application" not in str(caught.value)
+
+
+def test_a_missing_topic_is_one_clear_error(
+    run: Callable[..., None], client: str, fresh_name: Callable[[], str], kafka: KafkaCluster
+) -> None:
+    """The error names the topic, the cluster and the option."""
+    topic = fresh_name()
+    with pytest.raises(Exception, match="KAFKA_UNKNOWN_TOPIC") as caught:
+        run(client=client, subscribe=topic, fetchOffset__retryIntervalMs="10")
+    expected = f"Topic '{topic}' does not exist at {kafka.bootstrap_servers}."
+    assert expected in str(caught.value)
+    assert "'subscribe'" in str(caught.value)
+
+
+def test_a_missing_option_is_one_clear_error(run: Callable[..., None]) -> None:
+    """The error names the options of which one is needed, as the JVM connector does."""
+    with pytest.raises(Exception, match="KAFKA_INVALID_OPTIONS") as caught:
+        run()
+    assert (
+        "One of the following options must be specified for Kafka source: "
+        "subscribe, subscribepattern, assign." in str(caught.value)
+    )
+
+
+def test_an_unknown_client_is_one_clear_error(run: Callable[..., None]) -> None:
+    """The error names the clients that there are."""
+    with pytest.raises(Exception, match="Known clients are 'confluent', 'kafka-python'"):
+        run(client="librdkafka", subscribe="t")
+
+
+def test_secrets_are_not_shown(run: Callable[..., None], client: str) -> None:
+    """No error holds a password, whichever option is wrong."""
+    with pytest.raises(Exception, match=r"kafka\.no\.such\.thing") as caught:
+        run(
+            client=client,
+            subscribe="t",
+            kafka__sasl__password="s3cret",  # noqa: S106
+            kafka__no__such__thing="1",
+        )
+    assert "s3cret" not in str(caught.value)

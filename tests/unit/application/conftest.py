@@ -1,0 +1,63 @@
+"""The use cases over adapters in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.container import Container, container_for
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass
+class Kit:
+    """A cluster in memory, and containers whose clock and reports a test can look at."""
+
+    cluster: MemoryCluster = field(default_factory=MemoryCluster)
+    clock: MemoryClock = field(default_factory=MemoryClock)
+    events: MemorySourceEvents = field(default_factory=MemorySourceEvents)
+
+    def container(
+        self, options: Mapping[str, str] | None = None, query: Query = Query.STREAM
+    ) -> Container:
+        """Give a container for a query of the topic ``t``."""
+        given = {
+            "kafka.bootstrap.servers": "memory",
+            "client": "memory",
+            "subscribe": "t",
+            **(options or {}),
+        }
+        if given.keys() & {"assign", "subscribePattern"}:
+            del given["subscribe"]
+        container = container_for(parse_source_options(given, query))
+        container.memory_cluster.override(self.cluster)
+        container.clock.override(self.clock)
+        container.events.override(self.events)
+        return container
+
+    def produce(self, count: int, partition: int = 0, topic: str = "t") -> None:
+        """Append records."""
+        for number in range(count):
+            self.cluster.produce(topic, b"%d" % number, partition=partition)
+
+
+@pytest.fixture
+def kit() -> Kit:
+    """Give a kit whose cluster has the topic ``t`` of two partitions."""
+    made = Kit()
+    made.cluster.create_topic("t", 2)
+    return made
+
+
+def tp(partition: int, topic: str = "t") -> TopicPartition:
+    """Give a partition of ``t``."""
+    return TopicPartition(topic, partition)

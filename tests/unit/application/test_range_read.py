@@ -1,0 +1,97 @@
+"""Reading one range in a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.domain.errors import DataLossError, MissingOffsetsError, UnknownTopicError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.projection import Projection
+
+from .conftest import Kit, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+OFFSET = Projection(("offset",))
+GO_ON = {"failOnDataLoss": "false"}
+
+
+def read(kit: Kit, offset_range: OffsetRange, **options: str) -> list[int]:
+    batches = kit.container(options).range_read().read(offset_range, OFFSET)
+    return [row["offset"] for batch in batches for row in batch.to_pylist()]
+
+
+def test_open_ends_are_bound_when_the_task_runs(kit: Kit) -> None:
+    """Earliest and latest are what the broker says at that moment."""
+    kit.produce(5)
+    kit.cluster.delete_records({tp(0): 2})
+    assert read(kit, OffsetRange(tp(0), -2, -1)) == [2, 3, 4]
+    assert read(kit, OffsetRange(tp(0), 3, -1)) == [3, 4]
+    assert read(kit, OffsetRange(tp(0), -2, 3)) == [2]
+    assert read(kit, OffsetRange(tp(1), -2, -1)) == []
+
+
+def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
+    """The topic may have been deleted since the query was planned."""
+    with pytest.raises(UnknownTopicError, match="'t'"):
+        read(kit, OffsetRange(tp(5), -2, -1))
+
+
+def test_a_deleted_start_fails_the_query(kit: Kit) -> None:
+    """Offsets that are gone are an error that names the range that was not read."""
+    kit.produce(10)
+    kit.cluster.delete_records({tp(0): 4})
+    with pytest.raises(DataLossError, match=r"Could not read records in offset \[2, 8\)") as caught:
+        read(kit, OffsetRange(tp(0), 2, 8))
+    assert caught.value.sub_condition == "COULD_NOT_READ_OFFSET_RANGE"
+    assert len(kit.events.named("offset_out_of_range")) == 1
+
+
+def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit: Kit) -> None:
+    """The rest of the range is read, and what was skipped is reported."""
+    kit.produce(10)
+    kit.cluster.delete_records({tp(0): 4})
+    assert read(kit, OffsetRange(tp(0), 2, 8), **GO_ON) == [4, 5, 6, 7]
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.warning == "Skip missing records in [2, 4) of t-0"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("start", "end", "deleted"), [(12, 20, 0), (2, 8, 9), (2, 8, 8)])
+def test_a_range_that_is_gone_whole_ends(kit: Kit, start: int, end: int, deleted: int) -> None:
+    """A range that lies before or behind all that the broker holds gives no record."""
+    kit.produce(10)
+    kit.cluster.delete_records({tp(0): deleted})
+    assert read(kit, OffsetRange(tp(0), start, end), **GO_ON) == []
+    [[loss]] = kit.events.named("data_lost")
+    expected = f"Skip missing records in [{start}, {end}) of t-0"
+    assert loss.warning == expected  # type: ignore[attr-defined]
+
+
+def test_records_that_go_while_they_are_read_are_skipped_or_fail(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gap that retention tore is a loss; what came before it has been handed out."""
+    kit.produce(10)
+    whole = MemoryRecordReader.read
+
+    def torn(
+        reader: MemoryRecordReader, offset_range: OffsetRange, projection: Projection
+    ) -> Iterator[pa.RecordBatch]:
+        if offset_range.from_offset >= 6:
+            yield from whole(reader, offset_range, projection)
+            return
+        yield from whole(reader, OffsetRange(tp(0), offset_range.from_offset, 3), projection)
+        raise MissingOffsetsError(tp(0), 3, 6)
+
+    monkeypatch.setattr(MemoryRecordReader, "read", torn)
+    assert read(kit, OffsetRange(tp(0), 1, 9), **GO_ON) == [1, 2, 6, 7, 8]
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.warning == "Skip missing records in [3, 6) of t-0"  # type: ignore[attr-defined]
+    with pytest.raises(DataLossError, match=r"\[3, 9\) for topic partition t-0"):
+        read(kit, OffsetRange(tp(0), 1, 9))

@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from pyspark_kafka.domain import errors
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    DataLossError,
+    Fault,
+    FetchTimeoutError,
+    JavaError,
+    KafkaRequestError,
+    MalformedTimestampError,
+    MissingDependencyError,
+    MissingOffsetsError,
+    OffsetOutOfRangeError,
+    OptionsError,
+    PysparkKafkaError,
+    StartingOffsetsError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+    partition_set,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+
+ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
+    (
+        OptionsError(["one"]),
+        ValueError,
+        Fault.USER,
+        "[KAFKA_INVALID_OPTIONS] one",
+    ),
+    (
+        OptionsError(["one", "two"]),
+        ValueError,
+        Fault.USER,
+        "[KAFKA_INVALID_OPTIONS] 2 options cannot be used:\n  - one\n  - two",
+    ),
+    (
+        MissingDependencyError("confluent-kafka", "confluent"),
+        ImportError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_MISSING_DEPENDENCY] confluent-kafka is not installed. "
+            "Install it with: pip install 'pyspark-kafka[confluent]'"
+        ),
+    ),
+    (
+        JavaError("only 11 was found", 17),
+        OSError,
+        Fault.ENVIRONMENT,
+        (
+            "[JAVA_NOT_USABLE] Java 17 or newer is needed, and only 11 was found. "
+            "Install a JDK 17, or point JAVA_HOME at one."
+        ),
+    ),
+    (
+        BrokerUnreachableError("b:9092", 30.0),
+        ConnectionError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at b:9092 within 30 s. "
+            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
+            "advertised listeners can be reached from here."
+        ),
+    ),
+    (
+        BrokerUnreachableError("b:9092", 1.5, "connection refused"),
+        ConnectionError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at b:9092 within 1.5 s "
+            "(connection refused). "
+            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
+            "advertised listeners can be reached from here."
+        ),
+    ),
+    (
+        UnknownTopicError(["a"], "subscribe", "b:9092"),
+        LookupError,
+        Fault.USER,
+        (
+            "[KAFKA_UNKNOWN_TOPIC] Topic 'a' does not exist at b:9092. "
+            "Create what is missing, or correct the option 'subscribe'."
+        ),
+    ),
+    (
+        UnknownTopicError(["a", "b"], "assign", "b:9092"),
+        LookupError,
+        Fault.USER,
+        (
+            "[KAFKA_UNKNOWN_TOPIC] Topics 'a', 'b' do not exist at b:9092. "
+            "Create what is missing, or correct the option 'assign'."
+        ),
+    ),
+    (
+        KafkaRequestError("ListOffsets", "not authorized"),
+        Exception,
+        Fault.CLUSTER,
+        "[KAFKA_REQUEST_FAILED] Kafka did not answer ListOffsets: not authorized",
+    ),
+    (
+        OffsetOutOfRangeError(T0, 5, earliest=10, latest=20),
+        Exception,
+        Fault.DATA,
+        "[KAFKA_OFFSET_OUT_OF_RANGE] Offset 5 of t-0 is out of range: the broker holds [10, 20).",
+    ),
+    (
+        MissingOffsetsError(T0, 5, 10),
+        Exception,
+        Fault.DATA,
+        "[KAFKA_MISSING_OFFSETS] Offsets [5, 10) of t-0 were deleted before they could be read.",
+    ),
+    (
+        FetchTimeoutError(T0, 5, 512),
+        TimeoutError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_FETCH_TIMEOUT] Cannot fetch record for offset 5 in 512 milliseconds. "
+            "The partition is t-0; a slow or overloaded broker may need a higher "
+            "'kafkaConsumer.pollTimeoutMs'."
+        ),
+    ),
+    (
+        MalformedTimestampError(T1, 5, 2**62),
+        OverflowError,
+        Fault.DATA,
+        (
+            "[KAFKA_MALFORMED_RECORD_TIMESTAMP] Record at topic t partition 1 offset 5 has "
+            "timestamp value 4611686018427387904 that overflows when converting to Spark's "
+            "microsecond-precision TimestampType.\n"
+            "Kafka record timestamps must be in milliseconds since epoch per the Kafka protocol. "
+            "The provided value suggests the producer may be writing timestamps in microseconds or "
+            "nanoseconds instead.\n"
+            "Ensure the Kafka producer sets the ProducerRecord timestamp in milliseconds."
+        ),
+    ),
+    (
+        UnsupportedFeatureError("memory", "read by pattern"),
+        NotImplementedError,
+        Fault.USER,
+        "[KAFKA_UNSUPPORTED_FEATURE] memory cannot read by pattern.",
+    ),
+]
+# Their texts have tests of their own: below, and with the findings of data loss.
+LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
+    (
+        StartingOffsetsError([T0], [T0, T1]),
+        ValueError,
+        Fault.USER,
+        "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] ",
+    ),
+    (
+        DataLossError("PARTITIONS_DELETED", "Partitions Set(t-0) have been deleted."),
+        Exception,
+        Fault.DATA,
+        "[KAFKA_DATA_LOSS] ",
+    ),
+]
+
+
+def kinds(kind: type[PysparkKafkaError] = PysparkKafkaError) -> Iterator[type[PysparkKafkaError]]:
+    """Every kind of error of the module that can be raised."""
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield child
+        yield from kinds(child)
+
+
+def name(value: object) -> str | None:
+    return type(value).__name__ if isinstance(value, PysparkKafkaError) else None
+
+
+def test_every_error_is_tried() -> None:
+    """No kind of error is left out of the tables of this module."""
+    assert {type(row[0]) for row in ERRORS + LONG_ERRORS} == set(kinds())
+
+
+def test_tree() -> None:
+    """The tree at the head of the module draws every error and nothing else."""
+    drawn = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
+    assert sorted(drawn) == sorted(kind.__name__ for kind in kinds())
+
+
+def test_conditions_are_told_apart() -> None:
+    """No two kinds of error share a condition."""
+    conditions = [kind.condition for kind in kinds()]
+    assert len(set(conditions)) == len(conditions)
+
+
+@pytest.mark.parametrize(("error", "builtin", "fault", "text"), ERRORS, ids=name)
+def test_error(error: PysparkKafkaError, builtin: type[Exception], fault: Fault, text: str) -> None:
+    """An error tells its condition, the facts and the next step, and is what Python calls it."""
+    assert str(error) == text
+    assert error.fault is fault
+    assert isinstance(error, builtin)
+
+
+@pytest.mark.parametrize(("error", "builtin", "fault", "start"), LONG_ERRORS, ids=name)
+def test_long_error(
+    error: PysparkKafkaError, builtin: type[Exception], fault: Fault, start: str
+) -> None:
+    """An error with the words of a condition of Spark's begins with that condition."""
+    assert str(error) == f"{start}{error.message}"
+    assert error.fault is fault
+    assert isinstance(error, builtin)
+
+
+@pytest.mark.parametrize("error", [row[0] for row in ERRORS + LONG_ERRORS], ids=name)
+def test_pickle(error: PysparkKafkaError) -> None:
+    """An error survives the pickle between Spark's processes, and a copy, with all of its facts."""
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
+        assert type(twin) is type(error)
+        assert str(twin) == str(error)
+        assert twin.args == error.args
+        assert vars(twin) == vars(error)
+        assert (twin.condition, twin.sql_state) == (error.condition, error.sql_state)
+
+
+def test_notes_survive_a_pickle() -> None:
+    """What was noted on an error on its way crosses to the other process with it."""
+    error = KafkaRequestError("ListOffsets", "not authorized")
+    error.add_note("while the batch was planned")
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["while the batch was planned"]  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("error", "facts"),
+    [
+        (OptionsError(p for p in ("one", "two")), {"problems": ("one", "two")}),
+        (
+            OffsetOutOfRangeError(T0, 5, earliest=10, latest=20),
+            {"partition": T0, "offset": 5, "earliest": 10, "latest": 20},
+        ),
+        (MissingOffsetsError(T0, 5, 10), {"partition": T0, "start": 5, "end": 10}),
+        (DataLossError("PARTITIONS_DELETED", "gone"), {"sub_condition": "PARTITIONS_DELETED"}),
+    ],
+    ids=name,
+)
+def test_facts(error: PysparkKafkaError, facts: dict[str, object]) -> None:
+    """What a caller needs to act on stands on the error as attributes."""
+    assert {fact: getattr(error, fact) for fact in facts} == facts
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (MalformedTimestampError(T0, 5, 1), "22008"),
+        (DataLossError("PARTITIONS_DELETED", "gone"), "22000"),
+        (OptionsError(["one"]), None),
+    ],
+    ids=name,
+)
+def test_sql_state(error: PysparkKafkaError, state: str | None) -> None:
+    """An error has the SQL state that Spark gives its condition, if it gives one."""
+    assert error.sql_state == state
+
+
+def test_no_problem_is_no_error() -> None:
+    """Options without a problem cannot be complained about."""
+    with pytest.raises(ValueError, match=r"^an OptionsError names at least one problem$"):
+        OptionsError([])
+
+
+def test_starting_offsets() -> None:
+    """Offsets that do not fit the topic are refused in the JVM connector's words."""
+    # Where the lines break does not matter.
+    assert " ".join(StartingOffsetsError([T0], [T1, T0]).message.split()) == (
+        "Partitions specified for Kafka start offsets don't match what are assigned. "
+        "Maybe topic partitions are created or deleted while the query is running. "
+        "Use -1 for latest, -2 for earliest. "
+        "Specified: Set(t-0) Assigned: Set(t-0, t-1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "text"),
+    [
+        ([], "Set()"),
+        ([T0], "Set(t-0)"),
+        ([TopicPartition("t", 10), TopicPartition("t", 2), T0], "Set(t-0, t-2, t-10)"),
+    ],
+)
+def test_partition_set(partitions: list[TopicPartition], text: str) -> None:
+    """Partitions are printed like a set in Scala, in order."""
+    assert partition_set(partitions) == text

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.json_text import is_integer, partition_number, read_json_object
+
+
+def objects(values: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
+    return st.dictionaries(st.text(max_size=5), values, max_size=3)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+trees = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | objects(inner), max_leaves=8
+)
+
+
+@given(objects(trees))
+def test_object(value: dict[str, object]) -> None:
+    """A JSON object is read as what it holds."""
+    assert read_json_object(json.dumps(value), "{}") == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "x",
+        "{",
+        "{}{}",
+        "null",
+        "true",
+        "1",
+        '"a"',
+        "[]",
+        '{"a":1,"a":1}',
+        '{"a":[{"b":1,"b":2}]}',
+    ],
+)
+def test_not_an_object(text: str) -> None:
+    """What is not a JSON object, or has a key twice at any depth, is quoted next to an example."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        read_json_object(text, '{"an":"example"}')
+    assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
+
+
+def test_bottomless_json() -> None:
+    """JSON that is nested too deep to be read is refused like any other."""
+    with pytest.raises(ValueError, match=r"^Expected e\.g\. \{\}, got \[\["):
+        read_json_object("[" * 100_000, "{}")
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_partition_number(number: int) -> None:
+    """Every partition's number is read from its decimal digits."""
+    assert partition_number(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "x", "-1", "+1", " 1", "1 ", "1.0", "1_0", "0x1", "٣", "²"]
+)
+def test_not_a_partition_number(text: str) -> None:
+    """A partition's number is nothing but decimal digits."""
+    with pytest.raises(ValueError, match=r"^not a partition's number: ") as caught:
+        partition_number(text)
+    assert str(caught.value) == f"not a partition's number: {text!r}"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, True),
+        (-1, True),
+        (2**70, True),
+        (True, False),
+        (False, False),
+        (1.0, False),
+        ("1", False),
+        (None, False),
+    ],
+)
+def test_is_integer(value: object, expected: bool) -> None:
+    """An integer is neither a boolean nor a number with a fraction, even if that is zero."""
+    assert is_integer(value) is expected

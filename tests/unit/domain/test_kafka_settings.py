@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings, refused_settings
+
+SERVERS = {"bootstrap.servers": "b:9092"}
+
+AUTO_OFFSET_RESET = (
+    "\nKafka option 'auto.offset.reset' is not supported.\n"
+    "Instead set the source option 'startingoffsets' to 'earliest' or 'latest'\n"
+    "to specify where to start. Structured Streaming manages which offsets are consumed\n"
+    "internally, rather than relying on the kafkaConsumer to do it. This will ensure that no\n"
+    "data is missed when new topics/partitions are dynamically subscribed. Note that\n"
+    "'startingoffsets' only applies when a new Streaming query is started, and\n"
+    "that resuming will always pick up from where the query left off. See the docs for more\n"
+    "details.\n"
+    "         "
+)
+KEY_DESERIALIZER = (
+    "Kafka option 'key.deserializer' is not supported as keys are deserialized as byte arrays "
+    "with ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the keys."
+)
+VALUE_DESERIALIZER = (
+    "Kafka option 'value.deserializer' is not supported as values are deserialized as byte arrays "
+    "with ByteArrayDeserializer. Use DataFrame operations to explicitly deserialize the values."
+)
+AUTO_COMMIT = "Kafka option 'enable.auto.commit' is not supported"
+INTERCEPTORS = "Kafka option 'interceptor.classes' is not supported"
+NO_SERVERS = "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
+
+
+def test_settings() -> None:
+    """Settings are the options that begin with 'kafka.', without that and space around values."""
+    given_options = {
+        "kafka.bootstrap.servers": " b:9092 ",
+        "kafka.kafka.x": "1",
+        "kafkaconsumer.polltimeoutms": "2",
+        "subscribe": "kafka.t",
+    }
+    assert kafka_settings(given_options) == {"bootstrap.servers": "b:9092", "kafka.x": "1"}
+
+
+@given(st.dictionaries(st.text(), st.text().map(str.strip)))
+def test_prefix(settings: dict[str, str]) -> None:
+    """Taking the settings undoes putting the prefix before their names."""
+    assert kafka_settings({f"kafka.{name}": text for name, text in settings.items()}) == settings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"isolation.level": "read_committed"},
+        {"isolation.level": "read_uncommitted"},
+        {"default.api.timeout.ms": "1"},
+        {"group.id": "g", "security.protocol": "SSL"},
+    ],
+)
+def test_nothing_refused(settings: dict[str, str]) -> None:
+    """Settings that no rule forbids are left to the client."""
+    assert refused_settings(SERVERS | settings) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"auto.offset.reset": "earliest"}, AUTO_OFFSET_RESET),
+        ({"auto.offset.reset": ""}, AUTO_OFFSET_RESET),
+        ({"key.deserializer": "x"}, KEY_DESERIALIZER),
+        ({"value.deserializer": "x"}, VALUE_DESERIALIZER),
+        ({"enable.auto.commit": "false"}, AUTO_COMMIT),
+        ({"interceptor.classes": "x"}, INTERCEPTORS),
+        ({"bootstrap.servers": ""}, NO_SERVERS),
+    ],
+)
+def test_refusal(settings: dict[str, str], problem: str) -> None:
+    """A setting that Spark's side decides is refused in the JVM connector's words."""
+    assert refused_settings(SERVERS | settings) == [problem]
+
+
+@pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])
+def test_isolation_level(level: str) -> None:
+    """Records are read with one of the two isolation levels that Kafka has."""
+    assert refused_settings(SERVERS | {"isolation.level": level}) == [
+        (
+            "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
+            f"got '{level}'"
+        )
+    ]
+
+
+@pytest.mark.parametrize("timeout", ["", "0", "-1", "+1", "1.5", "1s", "x", "²"])
+def test_refused_api_timeout(timeout: str) -> None:
+    """Every call to a cluster has a bound that is a positive number of milliseconds."""
+    assert refused_settings(SERVERS | {"default.api.timeout.ms": timeout}) == [
+        (
+            "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
+            f"got '{timeout}'"
+        )
+    ]
+
+
+def test_order_of_refusals() -> None:
+    """Everything refused is told at once, in the JVM connector's order, the servers last."""
+    names = (
+        "interceptor.classes",
+        "enable.auto.commit",
+        "value.deserializer",
+        "key.deserializer",
+        "auto.offset.reset",
+    )
+    assert refused_settings(dict.fromkeys(names, "x")) == [
+        AUTO_OFFSET_RESET,
+        KEY_DESERIALIZER,
+        VALUE_DESERIALIZER,
+        AUTO_COMMIT,
+        INTERCEPTORS,
+        NO_SERVERS,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "milliseconds"),
+    [(SERVERS, 30_000), (SERVERS | {"default.api.timeout.ms": "1500"}, 1_500)],
+)
+def test_api_timeout(settings: dict[str, str], milliseconds: int) -> None:
+    """A call may take half a minute unless the user says otherwise."""
+    assert api_timeout_ms(settings) == milliseconds

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.option_values import (
+    boolean,
+    integer,
+    non_negative_integer,
+    positive_integer,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("True", True),
+        ("TRUE", True),
+        ("false", False),
+        ("False", False),
+        ("fAlSe", False),
+    ],
+)
+def test_boolean(text: str, value: bool) -> None:
+    """A boolean is true or false, in any case."""
+    assert boolean(text) is value
+
+
+@pytest.mark.parametrize("text", ["", "x", "yes", "no", "1", "0", "t", "on", "truefalse"])
+def test_not_a_boolean(text: str) -> None:
+    """Nothing else is a boolean, and the refusal is that of the JVM."""
+    with pytest.raises(ValueError, match=r"^For input") as caught:
+        boolean(text)
+    assert str(caught.value) == f'For input string: "{text}"'
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_integer(number: int) -> None:
+    """Every number that fits a JVM long is read."""
+    assert integer(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("007", 7), ("+5", 5), ("-0", 0), ("-5", -5), ("9223372036854775807", 2**63 - 1)],
+)
+def test_integer_spelled_otherwise(text: str, value: int) -> None:
+    """Signs and leading zeros are read as the JVM reads them."""
+    assert integer(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "a",
+        "+",
+        "-",
+        "--5",
+        "++5",
+        "+-5",
+        "5-",
+        " 5",
+        "5 ",
+        "5_0",
+        "1.0",
+        "5L",
+        "0x5",
+        "1e3",
+        "²",
+        "9223372036854775808",
+        "-9223372036854775809",
+    ],
+)
+def test_not_an_integer(text: str) -> None:
+    """What the JVM does not read as a long is refused in its words."""
+    with pytest.raises(ValueError, match=r"^For input") as caught:
+        integer(text)
+    assert str(caught.value) == f'For input string: "{text}"'
+
+
+@pytest.mark.parametrize(
+    ("make", "smallest", "problem"),
+    [
+        (positive_integer, 1, "someOption must be positive"),
+        (non_negative_integer, 0, "someOption must not be negative"),
+    ],
+)
+def test_bounded_integers(
+    make: Callable[[str], Callable[[str], int]], smallest: int, problem: str
+) -> None:
+    """A bounded number is read from its smallest value on, and below it the option is named."""
+    parse = make("someOption")
+    assert parse(str(smallest)) == smallest
+    assert parse("9223372036854775807") == 2**63 - 1
+    for below in (smallest - 1, -(2**63)):
+        with pytest.raises(ValueError, match=f"^{problem}$"):
+            parse(str(below))
+    with pytest.raises(ValueError, match=r'^For input string: "a"$'):
+        parse("a")

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .strategies import (
+    LARGEST_OFFSET,
+    close_topic_partitions,
+    offset_numbers,
+    partition_offsets,
+    topic_partitions,
+)
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+EMPTY = PartitionOffsets()
+
+
+@pytest.mark.parametrize(
+    ("offsets", "text"),
+    [
+        ({}, "{}"),
+        ({T0: 1}, '{"t":{"0":1}}'),
+        ({T0: LATEST, T1: EARLIEST}, '{"t":{"0":-1,"1":-2}}'),
+        (
+            {TopicPartition("b", 10): 1, TopicPartition("b", 2): 2, TopicPartition("a", 0): 1},
+            '{"a":{"0":1},"b":{"2":2,"10":1}}',
+        ),
+        ({TopicPartition('tä\x01€"', 0): 1}, '{"tä\\u0001€\\"":{"0":1}}'),
+        ({T0: LARGEST_OFFSET}, '{"t":{"0":9223372036854775807}}'),
+    ],
+)
+def test_json(offsets: dict[TopicPartition, int], text: str) -> None:
+    """The JSON is, character for character, what the JVM connector writes into checkpoints."""
+    assert PartitionOffsets(offsets).to_json() == text
+    assert PartitionOffsets.from_json(text) == offsets
+
+
+@given(partition_offsets)
+def test_json_round_trip(offsets: PartitionOffsets) -> None:
+    """Offsets survive being written as JSON and read again."""
+    assert PartitionOffsets.from_json(offsets.to_json()) == offsets
+
+
+@given(partition_offsets)
+def test_dict_round_trip(offsets: PartitionOffsets) -> None:
+    """Offsets survive being given as nested dictionaries, which are what their JSON holds."""
+    assert PartitionOffsets.from_dict(offsets.to_dict()) == offsets
+    assert json.loads(offsets.to_json()) == offsets.to_dict()
+
+
+@given(st.dictionaries(close_topic_partitions, offset_numbers))
+def test_order(offsets: dict[TopicPartition, int]) -> None:
+    """Topics stand in order, and partitions in that of their numbers, wherever they came from."""
+    shuffled = PartitionOffsets(offsets)
+    assert list(shuffled) == sorted(offsets)
+    assert list(shuffled.to_dict()) == sorted({partition.topic for partition in offsets})
+    for partitions in json.loads(shuffled.to_json()).values():
+        assert list(partitions) == sorted(partitions, key=int)
+
+
+@pytest.mark.parametrize(
+    "layout", ['{ "t" : { "0" : 1 } }', '\n{"t":\t{"0":1}}\n', '{"\\u0074":{"0":1}}']
+)
+def test_foreign_layout(layout: str) -> None:
+    """JSON is read however a person laid it out."""
+    assert PartitionOffsets.from_json(layout) == {T0: 1}
+
+
+@pytest.mark.parametrize("text", ["{}", '{"t":{}}'])
+def test_no_partition(text: str) -> None:
+    """JSON that names no partition gives no offsets."""
+    assert PartitionOffsets.from_json(text) == EMPTY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "abc",
+        "5",
+        "null",
+        "[]",
+        '{"t":{"0":1}',
+        '{"t":{"0":1}} x',
+        "{'t':{'0':1}}",
+        '{"t":1}',
+        '{"t":null}',
+        '{"t":[1]}',
+        '{"t":{"x":1}}',
+        '{"t":{"":1}}',
+        '{"t":{" 1":1}}',
+        '{"t":{"-1":1}}',
+        '{"t":{"٣":1}}',
+        '{"t":{"0":"1"}}',
+        '{"t":{"0":true}}',
+        '{"t":{"0":null}}',
+        '{"t":{"0":1.5}}',
+        '{"t":{"0":NaN}}',
+        '{"t":{"0":-3}}',
+        '{"":{"0":1}}',
+        '{"t":{"0":1,"0":2}}',
+        '{"t":{"0":1},"t":{"1":2}}',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_malformed_json(text: str) -> None:
+    """What is not offsets by partition is refused in the JVM connector's words."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        PartitionOffsets.from_json(text)
+    assert str(caught.value) == (
+        f'Expected e.g. {{"topicA":{{"0":23,"1":-1}},"topicB":{{"0":-2}}}}, got {text}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("topics", "problem"),
+    [
+        ({"t": {"x": 1}}, "not a partition's number: 'x'"),
+        ({"t": {"0": True}}, "not an offset: True"),
+        ({"t": {"0": -3}}, "not an offset: -3 for t-0"),
+        ({"": {"0": 1}}, "a topic's name is not empty"),
+    ],
+)
+def test_malformed_dict(topics: dict[str, dict[str, int]], problem: str) -> None:
+    """Nested dictionaries of another shape are refused with what is wrong in them."""
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        PartitionOffsets.from_dict(topics)
+
+
+@pytest.mark.parametrize("offset", [EARLIEST - 1, -(2**63)])
+def test_offset_below_earliest(offset: int) -> None:
+    """Nothing below -2 is an offset."""
+    with pytest.raises(ValueError, match=f"^not an offset: {offset} for t-0$"):
+        PartitionOffsets({T0: offset})
+
+
+@given(partition_offsets)
+def test_mapping(offsets: PartitionOffsets) -> None:
+    """Offsets are a mapping: built from its own items, it is the same again."""
+    assert PartitionOffsets(offsets.items()) == offsets == dict(offsets)
+    assert len(offsets) == len(list(offsets))
+    assert [offsets[partition] for partition in offsets] == list(offsets.values())
+
+
+def test_missing_partition() -> None:
+    """A partition that is not held is missing as from any mapping."""
+    assert T1 not in PartitionOffsets({T0: 1})
+    with pytest.raises(KeyError):
+        PartitionOffsets({T0: 1})[T1]
+
+
+@given(partition_offsets)
+def test_merge_with_nothing(offsets: PartitionOffsets) -> None:
+    """Nothing is the identity of merging, on both sides."""
+    assert offsets.merge(EMPTY) == offsets == EMPTY.merge(offsets)
+
+
+@given(partition_offsets, partition_offsets, partition_offsets)
+def test_merge_is_associative(
+    first: PartitionOffsets, second: PartitionOffsets, third: PartitionOffsets
+) -> None:
+    """Of three merges it does not matter which is done first."""
+    assert first.merge(second).merge(third) == first.merge(second.merge(third))
+
+
+@given(partition_offsets, partition_offsets)
+def test_merge_prefers_newer(old: PartitionOffsets, new: PartitionOffsets) -> None:
+    """A merge holds all of the newer offsets, and the older ones only where there is no newer."""
+    merged = old.merge(new)
+    assert merged.keys() == old.keys() | new.keys()
+    for partition, offset in merged.items():
+        assert offset == (new[partition] if partition in new else old[partition])
+
+
+def test_merge_leaves_its_parts_alone() -> None:
+    """A merge is a new value, made of offsets or of a plain dictionary."""
+    old = PartitionOffsets({T0: 1})
+    assert old.merge({T0: 5, T1: 2}) == PartitionOffsets({T0: 5, T1: 2})
+    assert old == {T0: 1}
+
+
+@given(partition_offsets, st.sets(close_topic_partitions | topic_partitions))
+def test_restriction(offsets: PartitionOffsets, wanted: set[TopicPartition]) -> None:
+    """A restriction keeps the offsets of the partitions that are wanted, and adds none."""
+    restricted = offsets.restrict(wanted)
+    assert restricted.keys() == offsets.keys() & wanted
+    assert restricted.items() <= offsets.items()
+    assert restricted.restrict(wanted) == restricted
+
+
+@given(partition_offsets)
+def test_restriction_to_all_and_none(offsets: PartitionOffsets) -> None:
+    """A restriction to its own partitions changes nothing, one to none leaves nothing."""
+    assert offsets.restrict(iter(offsets)) == offsets
+    assert offsets.restrict([]) == EMPTY
+
+
+@given(partition_offsets)
+def test_equality_and_hash(offsets: PartitionOffsets) -> None:
+    """Equal offsets hash alike, in whatever order they were given."""
+    twin = PartitionOffsets(list(offsets.items())[::-1])
+    assert twin == offsets
+    assert {twin: "found"}[offsets] == "found"
+
+
+@given(partition_offsets)
+def test_inequality(offsets: PartitionOffsets) -> None:
+    """Offsets differ if one more partition is in them, or if one offset is another."""
+    more = offsets.merge({TopicPartition("another topic", 0): 1})
+    assert more.merge({TopicPartition("another topic", 0): 2}) != more
+    assert more != PartitionOffsets(list(more.items())[1:])
+
+
+@given(partition_offsets)
+def test_pickle(offsets: PartitionOffsets) -> None:
+    """Offsets survive the pickle between processes, and a copy."""
+    unpickled = pickle.loads(pickle.dumps(offsets))  # noqa: S301
+    assert isinstance(unpickled, PartitionOffsets)
+    assert unpickled == offsets == copy.deepcopy(offsets)
+    assert hash(unpickled) == hash(offsets)
+
+
+@pytest.mark.parametrize("name", ["_offsets", "another"])
+def test_immutability(name: str) -> None:
+    """No attribute of offsets can be set or deleted."""
+    offsets = PartitionOffsets({T0: 1})
+    with pytest.raises(AttributeError, match=f"^PartitionOffsets is immutable: {name}$"):
+        setattr(offsets, name, {T1: 2})
+    with pytest.raises(AttributeError, match=f"^PartitionOffsets is immutable: {name}$"):
+        delattr(offsets, name)
+    assert offsets == {T0: 1}
+
+
+def test_independence_of_what_it_was_built_from() -> None:
+    """Neither the dictionary it was built from nor one it gave away changes it."""
+    source = {T0: 1}
+    offsets = PartitionOffsets(source)
+    source[T0] = 2
+    offsets.to_dict()["t"]["0"] = 3
+    assert offsets == {T0: 1}
+
+
+def test_repr() -> None:
+    """Its representation shows the JSON."""
+    assert repr(PartitionOffsets({T0: 23})) == 'PartitionOffsets({"t":{"0":23}})'

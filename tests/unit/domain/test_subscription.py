@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .strategies import close_topic_partitions
+
+A0 = TopicPartition("a", 0)
+A1 = TopicPartition("a", 1)
+B2 = TopicPartition("b", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "partitions"),
+    [
+        ('{"a":[0]}', {A0}),
+        ('{"a":[1,0],"b":[2]}', {A0, A1, B2}),
+        ('{"a":[0,0]}', {A0}),
+        ('{"a":[0],"b":[]}', {A0}),
+        (' { "a" : [ 0 ] } ', {A0}),
+    ],
+)
+def test_assignment(text: str, partitions: set[TopicPartition]) -> None:
+    """An assignment is the set of the partitions that its JSON lists."""
+    assert Assign.from_json(text).partitions == partitions
+
+
+@given(st.frozensets(close_topic_partitions, min_size=1))
+def test_topics_of_an_assignment(partitions: frozenset[TopicPartition]) -> None:
+    """The topics of an assignment are those of its partitions."""
+    assert Assign(partitions).topics == {partition.topic for partition in partitions}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "[]",
+        "{}",
+        '{"a":[]}',
+        '{"a":0}',
+        '{"a":null}',
+        '{"a":"0"}',
+        '{"a":{"0":1}}',
+        '{"a":["0"]}',
+        '{"a":[true]}',
+        '{"a":[1.5]}',
+        '{"a":[-1]}',
+        '{"a":[[0]]}',
+        '{"":[0]}',
+        '{"a":[0],"a":[1]}',
+        '{"a":[0], x',
+    ],
+)
+def test_malformed_assignment(text: str) -> None:
+    """What does not assign a partition is refused in the JVM connector's words."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        Assign.from_json(text)
+    assert str(caught.value) == (f'Expected e.g. {{"topicA":[0,1],"topicB":[0,1]}}, got {text}')
+
+
+@pytest.mark.parametrize(
+    ("text", "topics"),
+    [
+        ("a", ("a",)),
+        ("b,a", ("b", "a")),
+        (" b , a\n", ("b", "a")),
+        (",a,,b,", ("a", "b")),
+        ("a,b,a", ("a", "b")),
+        ("a b", ("a b",)),
+        ("A,a", ("A", "a")),
+    ],
+)
+def test_topics(text: str, topics: tuple[str, ...]) -> None:
+    """Topics stand between commas, in their order, each once; space and empty names are dropped."""
+    assert Subscribe.from_text(text).topics == topics
+
+
+@pytest.mark.parametrize("text", ["", " ", ",", " , ,"])
+def test_no_topics(text: str) -> None:
+    """A subscription without a topic is refused."""
+    with pytest.raises(ValueError, match=r"^a subscription names at least one topic$"):
+        Subscribe.from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "matches"),
+    [
+        ("topic", "topic", True),
+        ("top", "my-topic-1", True),
+        ("^top", "my-topic", False),
+        ("^topic$", "topic-1", False),
+        ("topic-[0-9]+", "topic-12", True),
+        ("topic-[0-9]+", "topic-x", False),
+        ("TOPIC", "topic", False),
+        ("a|b", "cb", True),
+        (".*", "anything", True),
+    ],
+)
+def test_pattern(pattern: str, topic: str, matches: bool) -> None:
+    """A pattern matches a topic if it is found anywhere in its name."""
+    assert SubscribePattern(pattern).matches(topic) is matches
+
+
+@given(st.text(alphabet="abc.-_", min_size=1), st.text(alphabet="abc.-_"), st.text(alphabet="abc"))
+def test_literal_pattern(name: str, before: str, after: str) -> None:
+    """A literal pattern is found in every name that contains it."""
+    assert SubscribePattern(re.escape(name)).matches(f"{before}{name}{after}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("", "a pattern is not empty"),
+        ("(", "not a regular expression: '(': missing ), unterminated subpattern at position 0"),
+        ("*", "not a regular expression: '*': nothing to repeat at position 0"),
+    ],
+)
+def test_malformed_pattern(pattern: str, problem: str) -> None:
+    """A pattern that is no regular expression is refused with the place where it breaks."""
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        SubscribePattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("subscription", "text"),
+    [
+        (Assign(frozenset({B2, A1, A0})), "Assign[a-0, a-1, b-2]"),
+        (Subscribe(("b", "a")), "Subscribe[b, a]"),
+        (SubscribePattern("a.*"), "SubscribePattern[a.*]"),
+    ],
+)
+def test_text(subscription: Subscription, text: str) -> None:
+    """A subscription is named as in the JVM connector, partitions in order, and can be pickled."""
+    assert str(subscription) == text
+    assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301

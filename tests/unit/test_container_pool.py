@@ -1,0 +1,116 @@
+"""What a process keeps between tasks."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import pytest
+
+from pyspark_kafka.container import Container
+from pyspark_kafka.container_pool import ContainerPool
+from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+
+
+def options(topic: str = "t") -> SourceOptions:
+    given = {"kafka.bootstrap.servers": "memory", "subscribe": topic, "client": "memory"}
+    return parse_source_options(given, Query.BATCH)
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Give a list of the readers whose containers were shut down."""
+    shut: list[object] = []
+    # Instances of a declarative container are dynamic ones; the pool calls this on them.
+    monkeypatch.setattr(
+        "pyspark_kafka.container_pool.shut_down", lambda one: shut.append(one.record_reader())
+    )
+    return shut
+
+
+def reader(container: Container) -> object:
+    return container.record_reader()
+
+
+def fail_within(pool: ContainerPool) -> object:
+    with suppress(ZeroDivisionError), pool.lease(options()) as container:
+        failed = reader(container)
+        _ = 1 / 0
+    return failed
+
+
+def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
+    """A second task of a query reads through the first one's client."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    with pool.lease(options()) as second:
+        assert reader(second) is one
+    assert closed == []
+
+
+def test_other_options_get_another_client() -> None:
+    """Clients are not shared between queries of other options."""
+    pool = ContainerPool()
+    with pool.lease(options("a")) as first:
+        one = reader(first)
+    with pool.lease(options("b")) as second:
+        assert reader(second) is not one
+
+
+def test_a_client_serves_one_task_at_a_time() -> None:
+    """Two tasks at once have a client each."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first, pool.lease(options()) as second:
+        assert reader(first) is not reader(second)
+
+
+def test_a_client_whose_task_failed_is_not_lent_again(closed: list[object]) -> None:
+    """Whatever state an error left behind goes with the client."""
+    pool = ContainerPool()
+    failed = fail_within(pool)
+    assert closed == [failed]
+    with pool.lease(options()) as second:
+        assert reader(second) is not failed
+
+
+def test_no_more_wait_than_the_bound(closed: list[object]) -> None:
+    """The client that waited longest is closed when one more comes back."""
+    pool = ContainerPool(most_idle=2)
+    readers = []
+    for topic in "abc":
+        with pool.lease(options(topic)) as container:
+            readers.append(reader(container))
+    assert closed == readers[:1]
+
+
+def test_what_waits_too_long_is_closed(closed: list[object]) -> None:
+    """An idle client is closed when the next one is asked for."""
+    pool = ContainerPool(idle_seconds=-1)
+    with pool.lease(options()) as first:
+        one = reader(first)
+    with pool.lease(options()) as second:
+        assert reader(second) is not one
+    assert closed == [one]
+
+
+def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of the parent process is neither used nor closed by a child."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    with pool.lease(options()) as second:
+        assert reader(second) is not one
+    pool.close()
+    assert one not in closed
+
+
+def test_closing_closes_what_waits(closed: list[object]) -> None:
+    """Nothing is left open behind a pool that is closed."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    pool.close()
+    assert closed == [one]

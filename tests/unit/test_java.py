@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyspark_kafka.brokers.java import major_version, require_java
+from pyspark_kafka.domain.errors import JavaError
+
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [
+        ("1.8.0_292", 8),
+        ("1.7.0", 7),
+        ("9", 9),
+        ("11.0.2", 11),
+        ("17.0.15", 17),
+        ("21", 21),
+        ("25-ea", 25),
+    ],
+)
+def test_major_version(version: str, major: int) -> None:
+    """The major version is found in old and new version strings."""
+    assert major_version(f'openjdk version "{version}" 2025-04-15\nOpenJDK Runtime') == major
+
+
+@pytest.mark.parametrize("answer", ["", "Unable to locate a Java Runtime.", 'version "x"'])
+def test_no_major_version(answer: str) -> None:
+    """An answer without a version has no major version."""
+    assert major_version(answer) is None
+
+
+def fake_java(home: Path, answer: str) -> Path:
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")
+    java.chmod(0o755)
+    return java
+
+
+def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAVA_HOME's java is taken before the one on the PATH."""
+    java = fake_java(tmp_path / "home", 'openjdk version "17.0.15" 2025-04-15')
+    other = fake_java(tmp_path / "other", 'openjdk version "21"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert require_java() == java
+
+
+def test_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without JAVA_HOME the first java on the PATH is taken."""
+    java = fake_java(tmp_path, 'openjdk version "25-ea" 2025-09-16')
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(java.parent))
+    assert require_java(25) == java
+
+
+def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Java below the minimum is named with its version in one line."""
+    java = fake_java(tmp_path, 'java version "1.8.0_292"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaError) as raised:
+        require_java()
+    assert str(raised.value) == (
+        f"[JAVA_NOT_USABLE] Java 17 or newer is needed, and {java} is Java 8. "
+        "Install a JDK 17, or point JAVA_HOME at one."
+    )
+
+
+def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PATH without java is told."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JavaError, match="there is no java on the PATH"):
+        require_java()
+
+
+def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JAVA_HOME that holds no java is told, whatever the PATH has."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaError, match="which holds no bin/java"):
+        require_java()
+
+
+def test_java_without_a_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A java that prints no version, as the placeholder of macOS, is told."""
+    fake_java(tmp_path, "Unable to locate a Java Runtime.")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaError, match="does not tell its version"):
+        require_java()
