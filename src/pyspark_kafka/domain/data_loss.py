@@ -84,7 +84,7 @@ def partitions_deleted(
         return DataLoss(
             "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT",
             f"Partitions {names} have been deleted.\n{_GROUP_ID_WARNING}",
-            f"{names} are gone. {_GROUP_ID_WARNING}",
+            f"{names} are gone. {_GROUP_ID_WARNING.replace(chr(10), chr(10) + ' ')}",
         )
     return DataLoss(
         "PARTITIONS_DELETED",

@@ -46,8 +46,9 @@ class PysparkKafkaError(Exception):
     fault: ClassVar[Fault]
     sql_state: ClassVar[str | None] = None
 
-    def __init__(self, message: str) -> None:
-        super().__init__(f"[{self.condition}] {message}")
+    def __init__(self, message: str, sub_condition: str = "") -> None:
+        condition = f"{self.condition}.{sub_condition}" if sub_condition else self.condition
+        super().__init__(f"[{condition}] {message}")
         self.message = message
 
     def __reduce__(self) -> tuple[type[PysparkKafkaError], tuple[object, ...], dict[str, object]]:
@@ -58,7 +59,9 @@ class PysparkKafkaError(Exception):
 
 def _rebuild(kind: type[PysparkKafkaError], args: tuple[object, ...]) -> PysparkKafkaError:
     error = kind.__new__(kind, *args)
-    error.args = args
+    Exception.__init__(error, *args)
+    if isinstance(error, ImportError):
+        error.msg = str(args[0])
     return error
 
 
@@ -92,8 +95,8 @@ class StartingOffsetsError(PysparkKafkaError, ValueError):
         # kafka-error-conditions.json.
         super().__init__(
             "Partitions specified for Kafka start offsets don't match what are assigned. "
-            "Maybe topic partitions are created or deleted while the query is running. "
-            "Use -1 for latest, -2 for earliest.\n"
+            "Maybe topic partitions are created \n"
+            "or deleted while the query is running. Use -1 for latest, -2 for earliest.\n"
             f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
         )
 
@@ -253,7 +256,8 @@ class DataLossError(PysparkKafkaError):
             "topic was processed.\n"
             "If you don't want your streaming query to fail on such cases, set the source option "
             "failOnDataLoss to false.\n"
-            f"Reason: {reason}"
+            f"Reason: {reason}",
+            sub_condition,
         )
 
 

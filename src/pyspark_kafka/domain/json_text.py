@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 
@@ -33,7 +34,7 @@ def partition_number(text: str) -> int:
 
     :raises ValueError: if it is not written as a plain non-negative decimal number.
     """
-    if not (text.isascii() and text.isdigit()):
+    if not re.fullmatch("0|[1-9][0-9]{0,9}", text):
         raise ValueError(f"not a partition's number: {text!r}")
     return int(text)
 

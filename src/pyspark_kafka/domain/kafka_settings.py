@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .option_values import is_positive_integer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -74,8 +76,8 @@ def refused_settings(settings: Mapping[str, str]) -> list[str]:
             f"Option 'kafka.isolation.level' must be '{READ_UNCOMMITTED}' or '{READ_COMMITTED}', "
             f"got '{level}'"
         )
-    timeout = settings.get(API_TIMEOUT_MS, "1")
-    if not (timeout.isascii() and timeout.isdigit() and int(timeout) > 0):
+    timeout = settings.get(API_TIMEOUT_MS, str(DEFAULT_API_TIMEOUT_MS))
+    if not is_positive_integer(timeout):
         problems.append(
             f"Option 'kafka.{API_TIMEOUT_MS}' must be a positive number of milliseconds, "
             f"got '{timeout}'"

@@ -38,10 +38,11 @@ def parse_offset_limit(text: str) -> OffsetLimit:
 
     :raises ValueError: in the words of Spark's ``JsonUtils``, if it is none of these.
     """
-    match text.strip().lower():
+    trimmed = text.strip()
+    match trimmed.lower():
         case "earliest":
             return Earliest()
         case "latest":
             return Latest()
         case _:
-            return Specific(PartitionOffsets.from_json(text))
+            return Specific(PartitionOffsets.from_json(trimmed))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+MOST_INT: Final = 2**31 - 1
+LEAST_LONG: Final = -(2**63)
+MOST_LONG: Final = 2**63 - 1
 
 
 def boolean(text: str) -> bool:
@@ -13,7 +18,7 @@ def boolean(text: str) -> bool:
 
     :raises ValueError: in the words of Scala's ``toBoolean``.
     """
-    match text.strip().lower():
+    match text.lower():
         case "true":
             return True
         case "false":
@@ -27,17 +32,17 @@ def integer(text: str) -> int:
 
     :raises ValueError: in the words of Java's ``NumberFormatException``.
     """
-    digits = text.removeprefix("-").removeprefix("+")
-    if not (digits.isascii() and digits.isdigit()) or not -(2**63) <= int(text) < 2**63:
+    # No number of 40 digits fits, and Python refuses to read one of more than 4,300.
+    if not re.fullmatch("[+-]?[0-9]{1,40}", text) or not LEAST_LONG <= int(text) <= MOST_LONG:
         raise ValueError(f'For input string: "{text}"')
     return int(text)
 
 
 def positive_integer(name: str) -> Callable[[str], int]:
-    """Make a parser of numbers from 1 on, for the option ``name``."""
+    """Make a parser of numbers from 1 on that fit a JVM ``int``, for the option ``name``."""
 
     def parse(text: str) -> int:
-        value = integer(text)
+        value = _int(text)
         if value <= 0:
             raise ValueError(f"{name} must be positive")
         return value
@@ -46,12 +51,27 @@ def positive_integer(name: str) -> Callable[[str], int]:
 
 
 def non_negative_integer(name: str) -> Callable[[str], int]:
-    """Make a parser of numbers from 0 on, for the option ``name``."""
+    """Make a parser of numbers from 0 on that fit a JVM ``int``, for the option ``name``."""
 
     def parse(text: str) -> int:
-        value = integer(text)
+        value = _int(text)
         if value < 0:
             raise ValueError(f"{name} must not be negative")
         return value
 
     return parse
+
+
+def is_positive_integer(text: str) -> bool:
+    """Tell whether a text is a number from 1 on that fits a JVM ``int``."""
+    try:
+        return _int(text) > 0
+    except ValueError:
+        return False
+
+
+def _int(text: str) -> int:
+    value = integer(text)
+    if not -MOST_INT - 1 <= value <= MOST_INT:
+        raise ValueError(f'For input string: "{text}"')
+    return value

@@ -38,6 +38,8 @@ from .subscription import Assign, Subscribe, SubscribePattern, Subscription
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .topic_partition import TopicPartition
+
 T = TypeVar("T")
 
 
@@ -214,15 +216,21 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
         would come upon it, unknown options last.
     """
     reading = _Reading({name.lower(): value for name, value in raw.items()})
-    starting, ending = reading.offset_limits(query)
+    if query is Query.BATCH:
+        starting, ending = reading.batch_limits()
+    else:
+        reading.refuse_ending()
     subscription = reading.subscription()
+    settings = kafka_settings(reading.given)
+    reading.problems += refused_settings(settings)
+    if query is Query.STREAM:
+        # Offsets of a stream are read when it starts, after everything was validated.
+        starting, ending = reading.read(STARTING_OFFSETS) or Latest(), Latest()
     fail_on_data_loss = reading.read(FAIL_ON_DATA_LOSS)
     include_headers = reading.read(INCLUDE_HEADERS)
     poll_timeout_ms = reading.read(POLL_TIMEOUT_MS)
     fetch_attempts = reading.read(FETCH_ATTEMPTS)
     fetch_retry_interval_ms = reading.read(FETCH_RETRY_INTERVAL_MS)
-    settings = kafka_settings(reading.given)
-    reading.problems += refused_settings(settings)
     reading.problems += _unknown(reading.given)
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
@@ -269,16 +277,18 @@ class _Reading:
             self.problems.append(str(error))
             return option.default
 
-    def offset_limits(self, query: Query) -> tuple[StartingOffsets, EndingOffsets]:
-        starting = self.read(STARTING_OFFSETS)
-        if query is Query.STREAM:
-            if ENDING_OFFSETS.key in self.given:
-                self.problems.append("ending offset not valid in streaming queries")
-            return starting or Latest(), Latest()
-        starting = starting or Earliest()
+    def batch_limits(self) -> tuple[StartingOffsets, EndingOffsets]:
+        # KafkaSourceProvider.validateBatchOptions
+        starting = self.read(STARTING_OFFSETS) or Earliest()
+        self.problems += _starting_problems(starting)
         ending = self.read(ENDING_OFFSETS) or Latest()
-        self.problems += _batch_limit_problems(starting, ending)
+        self.problems += _ending_problems(ending)
         return starting, Latest() if isinstance(ending, Earliest) else ending
+
+    def refuse_ending(self) -> None:
+        # KafkaSourceProvider.validateStreamOptions
+        if ENDING_OFFSETS.key in self.given:
+            self.problems.append("ending offset not valid in streaming queries")
 
     def subscription(self) -> Subscription | None:
         # KafkaSourceProvider.validateGeneralOptions
@@ -288,38 +298,34 @@ class _Reading:
             return None
         option = chosen[0]
         try:
-            return _subscription(option, self.given[option.key].strip())
+            return _subscription(option, self.given[option.key])
         except ValueError as error:
             self.problems.append(str(error))
             return None
 
 
-def _batch_limit_problems(starting: OffsetLimit, ending: OffsetLimit) -> list[str]:
-    # KafkaSourceProvider.validateBatchOptions
-    problems = []
-    match starting:
-        case Latest():
-            problems.append("starting offset can't be latest for batch queries on Kafka")
-        case Specific(offsets):
-            problems += [
-                f"startingOffsets for {partition} can't be latest for batch queries on Kafka"
-                for partition, offset in offsets.items()
-                if offset == LATEST
-            ]
-        case Earliest():
-            pass
-    match ending:
-        case Earliest():
-            problems.append("ending offset can't be earliest for batch queries on Kafka")
-        case Specific(offsets):
-            problems += [
-                f"ending offset for {partition} can't be earliest for batch queries on Kafka"
-                for partition, offset in offsets.items()
-                if offset == EARLIEST
-            ]
-        case Latest():
-            pass
-    return problems
+def _starting_problems(starting: OffsetLimit) -> list[str]:
+    if isinstance(starting, Latest):
+        return ["starting offset can't be latest for batch queries on Kafka"]
+    return [
+        f"startingOffsets for {partition} can't be latest for batch queries on Kafka"
+        for partition in _partitions_at(LATEST, starting)
+    ]
+
+
+def _ending_problems(ending: OffsetLimit) -> list[str]:
+    if isinstance(ending, Earliest):
+        return ["ending offset can't be earliest for batch queries on Kafka"]
+    return [
+        f"ending offset for {partition} can't be earliest for batch queries on Kafka"
+        for partition in _partitions_at(EARLIEST, ending)
+    ]
+
+
+def _partitions_at(offset: int, limit: OffsetLimit) -> list[TopicPartition]:
+    if not isinstance(limit, Specific):
+        return []
+    return [partition for partition, given in limit.offsets.items() if given == offset]
 
 
 def _not_one_strategy(chosen: int) -> str:
@@ -334,17 +340,18 @@ def _not_one_strategy(chosen: int) -> str:
 
 def _subscription(option: Option[str | None], text: str) -> Subscription:
     tail = f"as specified value for option '{option.name}' is '{text}'"
+    trimmed = text.strip()
     if option is ASSIGN:
-        if not text.startswith("{"):
+        if not trimmed.startswith("{"):
             raise ValueError(f"No topicpartitions to assign {tail}")
-        return Assign.from_json(text)
+        return Assign.from_json(trimmed)
     if option is SUBSCRIBE:
-        if not text.replace(",", "").strip():
+        if not trimmed.replace(",", "").strip():
             raise ValueError(f"No topics to subscribe to {tail}")
-        return Subscribe.from_text(text)
-    if not text:
+        return Subscribe.from_text(trimmed)
+    if not trimmed:
         raise ValueError(f"Pattern to subscribe is empty {tail}")
-    return SubscribePattern(text)
+    return SubscribePattern(trimmed)
 
 
 def _unknown(given: Mapping[str, str]) -> list[str]:

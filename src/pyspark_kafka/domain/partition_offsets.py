@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from .json_text import is_integer, partition_number, read_json_object
+from .option_values import MOST_LONG
 from .topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
     ) -> None:
         """Copy ``offsets``.
 
-        :raises ValueError: if an offset is below ``EARLIEST`` (-2).
+        :raises ValueError: if an offset is below ``EARLIEST`` (-2) or beyond 64 bits.
         """
         ordered = dict(sorted(dict(offsets).items()))
         for partition, offset in ordered.items():
-            if offset < EARLIEST:
+            if not EARLIEST <= offset <= MOST_LONG:
                 raise ValueError(f"not an offset: {offset} for {partition}")
         object.__setattr__(self, "_offsets", MappingProxyType(ordered))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from .option_values import MOST_INT
+
 
 @final
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,8 +19,8 @@ class TopicPartition:
     def __post_init__(self) -> None:
         if not self.topic:
             raise ValueError("a topic's name is not empty")
-        if self.partition < 0:
-            raise ValueError(f"a partition's number is not negative: {self.partition}")
+        if not 0 <= self.partition <= MOST_INT:
+            raise ValueError(f"not a partition's number: {self.partition}")
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"

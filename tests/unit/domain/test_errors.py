@@ -162,7 +162,7 @@ LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         DataLossError("PARTITIONS_DELETED", "Partitions Set(t-0) have been deleted."),
         Exception,
         Fault.DATA,
-        "[KAFKA_DATA_LOSS] ",
+        "[KAFKA_DATA_LOSS.PARTITIONS_DELETED] ",
     ),
 ]
 
@@ -292,3 +292,9 @@ def test_starting_offsets() -> None:
 def test_partition_set(partitions: list[TopicPartition], text: str) -> None:
     """Partitions are printed like a set in Scala, in order."""
     assert partition_set(partitions) == text
+
+
+def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
+    """What ImportError holds besides its arguments survives a pickle, too."""
+    error = MissingDependencyError("a client", "confluent")
+    assert pickle.loads(pickle.dumps(error)).msg == error.msg == str(error)  # noqa: S301

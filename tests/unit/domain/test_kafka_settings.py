@@ -92,7 +92,7 @@ def test_isolation_level(level: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("timeout", ["", "0", "-1", "+1", "1.5", "1s", "x", "²"])
+@pytest.mark.parametrize("timeout", ["", "0", "-1", "1.5", "1s", "x", "²"])
 def test_refused_api_timeout(timeout: str) -> None:
     """Every call to a cluster has a bound that is a positive number of milliseconds."""
     assert refused_settings(SERVERS | {"default.api.timeout.ms": timeout}) == [

@@ -97,9 +97,31 @@ def test_bounded_integers(
     """A bounded number is read from its smallest value on, and below it the option is named."""
     parse = make("someOption")
     assert parse(str(smallest)) == smallest
-    assert parse("9223372036854775807") == 2**63 - 1
-    for below in (smallest - 1, -(2**63)):
+    assert parse("2147483647") == 2**31 - 1
+    for below in (smallest - 1, -(2**31)):
         with pytest.raises(ValueError, match=f"^{problem}$"):
             parse(str(below))
     with pytest.raises(ValueError, match=r'^For input string: "a"$'):
         parse("a")
+
+
+@pytest.mark.parametrize("text", ["-+5", "9" * 5_000, "5 ", "٣"])
+def test_what_the_jvm_does_not_read_is_refused_in_its_words(text: str) -> None:
+    """Whatever is wrong with a number, the message is the JVM's."""
+    with pytest.raises(ValueError, match="For input string") as caught:
+        integer(text)
+    assert str(caught.value) == f'For input string: "{text}"'
+
+
+def test_a_boolean_is_not_trimmed() -> None:
+    """Space around a boolean is refused, as on the JVM."""
+    with pytest.raises(ValueError, match='For input string: " true"'):
+        boolean(" true")
+
+
+@pytest.mark.parametrize("parse", [positive_integer("x"), non_negative_integer("x")])
+def test_a_number_fits_a_jvm_int(parse: Callable[[str], int]) -> None:
+    """A number of more than 31 bits is refused, as on the JVM."""
+    assert parse("2147483647") == 2**31 - 1
+    with pytest.raises(ValueError, match='For input string: "2147483648"'):
+        parse("2147483648")

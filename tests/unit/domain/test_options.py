@@ -459,3 +459,53 @@ def test_documentation(option: Any) -> None:
 def test_batch_only_options() -> None:
     """Only ending offsets are for batch queries alone."""
     assert [option.name for option in TABLE if option.queries != set(Query)] == ["endingOffsets"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("subscribe", " , ", "No topics to subscribe to as specified value for option 'subscribe'"),
+        ("subscribePattern", "  ", "Pattern to subscribe is empty as specified value for option"),
+        ("assign", " x", "No topicpartitions to assign as specified value for option 'assign'"),
+    ],
+)
+def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str) -> None:
+    """An empty or malformed strategy is quoted with the space around it."""
+    [message] = problems({name: text, **SERVERS}, Query.BATCH)
+    assert message.startswith(problem)
+    assert message.endswith(f"is '{text}'")
+
+
+def test_offsets_are_quoted_without_the_space_around_them() -> None:
+    """Spark trims offsets before it reads them."""
+    [message] = problems({**BASE, "startingOffsets": " abc "}, Query.BATCH)
+    assert message == f"{OFFSETS_EXAMPLE}abc"
+
+
+@pytest.mark.parametrize(
+    ("raw", "query", "expected"),
+    [
+        (
+            {"startingOffsets": "latest", "endingOffsets": "bad"},
+            Query.BATCH,
+            [STARTING_LATEST, f"{OFFSETS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
+        ),
+        (
+            {"startingOffsets": "bad", "endingOffsets": "latest"},
+            Query.STREAM,
+            [ENDING_IN_STREAM, NO_STRATEGY, NO_SERVERS, f"{OFFSETS_EXAMPLE}bad"],
+        ),
+        ({"failOnDataLoss": "x"}, Query.BATCH, [NO_STRATEGY, NO_SERVERS, 'For input string: "x"']),
+    ],
+)
+def test_problems_stand_in_the_jvm_connector_s_order(
+    raw: Mapping[str, str], query: Query, expected: list[str]
+) -> None:
+    """The first problem is the one that the JVM connector would have named."""
+    assert list(problems(raw, query)) == expected
+
+
+def test_a_number_beyond_any_bound_is_one_problem() -> None:
+    """More digits than Python reads are refused like any other wrong number."""
+    raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
+    assert len(problems(raw, Query.BATCH)) == 1

@@ -254,3 +254,13 @@ def test_independence_of_what_it_was_built_from() -> None:
 def test_repr() -> None:
     """Its representation shows the JSON."""
     assert repr(PartitionOffsets({T0: 23})) == 'PartitionOffsets({"t":{"0":23}})'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":1,"00":2}}'],
+)
+def test_numbers_that_kafka_does_not_have_are_refused(text: str) -> None:
+    """Offsets have 63 bits and partitions 31, and each is spelled in one way only."""
+    with pytest.raises(ValueError, match=r"Expected e\.g\."):
+        PartitionOffsets.from_json(text)

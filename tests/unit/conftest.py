@@ -1,3 +1,5 @@
+"""Settings of the laws that hypothesis tries."""
+
 from __future__ import annotations
 
 from hypothesis import settings

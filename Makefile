@@ -1,0 +1,45 @@
+# Each target makes what it needs: a virtual environment here, and jars in the user's cache.
+
+PYTHON ?= python3
+PYSPARK ?= pyspark
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+CLI := $(BIN)/python -m pyspark_kafka
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench docs clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## read a stream of events from an embedded broker, and show the result
+	@$(CLI) demo
+
+test: $(READY) ## run every test, on a real Apache Kafka and a real Spark
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY) ## lint, types, layers, generated pages, and the domain's coverage
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m pytest -q tests/unit/domain --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
+
+bench: $(READY) ## measure both clients beside the JVM connector
+	@$(BIN)/python -m benchmarks
+
+docs: $(READY) ## write the generated pages anew
+	$(BIN)/python docs/generate.py
+
+clean: ## remove what the other targets made here
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(READY): pyproject.toml
+	@echo "Setting up $(VENV); the first time takes some minutes ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev '$(PYSPARK)'
+	@touch $@

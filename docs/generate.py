@@ -1,0 +1,72 @@
+"""Writes the pages that are made from the code; ``--check`` only says whether they are current."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS
+from pyspark_kafka.domain.options import TABLE, Option, Query
+
+DOCS: Final = Path(__file__).parent
+
+HEAD: Final = """\
+# Options
+
+Made from the table in `pyspark_kafka.domain.options` by `make docs`; do not edit.
+
+Names do not distinguish upper from lower case. An option that is not listed is refused.
+
+| option | values | default | queries | meaning |
+|---|---|---|---|---|
+"""
+
+TAIL: Final = f"""
+## The client's own settings
+
+`kafka.*` goes to the client without its prefix, in Kafka's spelling; `kafka.bootstrap.servers` is
+needed. A setting that the client does not know is refused by name, and so are those that would
+change what the source promises: `auto.offset.reset`, `enable.auto.commit`, `interceptor.classes`,
+`key.deserializer` and `value.deserializer`. `kafka.{API_TIMEOUT_MS}` (milliseconds, default
+{DEFAULT_API_TIMEOUT_MS}) bounds every call to a cluster.
+"""
+
+
+def options_page() -> str:
+    """Give the reference page of the options."""
+    return HEAD + "".join(_row(option) for option in TABLE) + TAIL
+
+
+def _row(option: Option[object]) -> str:
+    default = option.default_text or _default(option.default)
+    queries = ", ".join(query.value for query in Query if query in option.queries)
+    return f"| `{option.name}` | {option.values} | {default} | {queries} | {option.doc} |\n"
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+PAGES: Final = {"options.md": options_page}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or tell which are not current."""
+    pages = {DOCS / name: make() for name, make in PAGES.items()}
+    stale = [
+        path for path, text in pages.items() if not path.exists() or path.read_text() != text
+    ]
+    if "--check" in arguments:
+        for path in stale:
+            sys.stderr.write(f"{path.name} is not current: run make docs\n")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(pages[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+"""The built distribution, and an environment without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .environments import build, without_the_package
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the wheel that is built from the sdist."""
+    return build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a Python that has the dependencies and not the package."""
+    return without_the_package(tmp_path_factory.mktemp("bare") / "venv")
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let neither this checkout nor this run's variables reach a child."""
+    for name in ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)

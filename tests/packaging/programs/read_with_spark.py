@@ -1,0 +1,32 @@
+"""Read a topic with an installed package that nobody registers. Prints the number of rows."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def main(bootstrap_servers: str, topic: str) -> None:
+    """Read, and print how many rows there were."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+    table = (
+        spark.read.format("pyspark_kafka")
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("subscribe", topic)
+        .load()
+    )
+    print(table.count())
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,45 @@
+"""What is in the distribution, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyspark_kafka
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+LAYERS = ("domain", "ports", "application", "adapters")
+
+
+def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
+    """The wheel that is built from the sdist has the modules of the checkout, and its types."""
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    modules = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    assert names == modules | {"pyspark_kafka/py.typed"}
+
+
+def test_the_layers_stand_at_the_top() -> None:
+    """The four links lead to the layers of the package."""
+    for layer in LAYERS:
+        assert (ROOT / layer).is_symlink()
+        assert (ROOT / layer).resolve() == SOURCE / "pyspark_kafka" / layer
+
+
+def test_importing_the_package_loads_no_vendor() -> None:
+    """Spark's lookup imports the package in every new session: it stays light."""
+    script = (
+        "import sys, pyspark_kafka\n"
+        "heavy = {'numba', 'numpy', 'pyarrow', 'pyspark', 'kafka', 'confluent_kafka',"
+        " 'dependency_injector'}\n"
+        "sys.exit(str(heavy & sys.modules.keys()) if heavy & sys.modules.keys() else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_public_names_are_there() -> None:
+    """Whatever `__all__` promises can be had, and nothing else can."""
+    assert all(getattr(pyspark_kafka, name) for name in pyspark_kafka.__all__)
+    assert not hasattr(pyspark_kafka, "no_such_name")
