@@ -48,9 +48,10 @@ _HOMES: Final = {
 
 def register(spark: SparkSession) -> None:
     """Register the format ``pyspark_kafka`` with a session that did not find it by itself."""
+    from .adapters.spark.registration import register_source
     from .default_source import DefaultSource
 
-    spark.dataSource.register(DefaultSource)
+    register_source(spark, DefaultSource)
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,7 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 def run(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-5_000:]
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

@@ -31,6 +31,7 @@ def stream_orders(
     console.line(f"Streaming {count:,} orders while they come in, {PER_SECOND:,} a second:")
     console.line()
     console.line(HEADINGS)
+    console.live("the query starts ...")
     query = _start(revenue_by_country(orders_of(spark, source)), checkpoint)
     began = time.monotonic()
     try:
@@ -92,7 +93,8 @@ def _follow(query: StreamingQuery, feed: OrderFeed, console: Console) -> None:
     for batches in new_batches(query):
         for batch in batches:
             read = batch.end
-            console.line(batch.line(behind=feed.sent - read))
+            # Records can be read before the feed learns that they are acknowledged.
+            console.line(batch.line(behind=max(0, feed.sent - read)))
         console.live(f"{bar(read, feed.count)} {feed.sent:,} orders sent, {read:,} read")
         if feed.is_done() and read == feed.sent:
             break

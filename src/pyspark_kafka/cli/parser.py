@@ -92,10 +92,9 @@ def _add_demo_options(demo: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return number
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
 
 
 def _problem(given: argparse.Namespace) -> str | None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from ..domain.errors import MissingDependencyError
+from .spark_errors import SparkQueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 _STOP_SECONDS: Final = 20.0
+
+_SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The JVM lives for seconds: its second compiler would only take time from the first."""
 
 _CONFIG: Final = {
     "spark.app.name": "pyspark-kafka demo",
@@ -49,27 +55,51 @@ def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
     The JVM writes what its Python workers print to its own stderr, so that the log has it too.
     """
     from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     _prepare_workers()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll([*_CONFIG.items(), *_directories(directory)])
+    conf.setAll([*_CONFIG.items(), *_settings_of(directory)])
     with ExitStack() as stack:
         output = stack.enter_context(log.open("ab"))
-        gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            conf, {"stdout": output, "stderr": output}
-        )
-        stack.callback(_end, gateway)
+        with _interrupts_held_back():
+            gateway = _launch(conf, output)
+            stack.callback(_end, gateway)
         spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         stack.callback(spark.stop)
         yield spark
 
 
-def _directories(directory: Path) -> list[tuple[str, str]]:
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` at the end: a launch cut short leaves a JVM without an owner."""
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
+
+
+def _launch(conf: SparkConf, output: IO[bytes]) -> Any:
+    from pyspark.java_gateway import launch_gateway
+
+    try:
+        return launch_gateway(  # type: ignore[no-untyped-call]
+            conf, {"stdout": output, "stderr": output}
+        )
+    except OSError as error:
+        # SPARK_HOME, if it is set, may hold no Spark.
+        raise SparkQueryError(f"Spark could not be started: {error}") from error
+
+
+def _settings_of(directory: Path) -> list[tuple[str, str]]:
     return [
         ("spark.local.dir", str(directory)),
         ("spark.sql.warehouse.dir", str(directory / "warehouse")),
+        ("spark.driver.extraJavaOptions", f'{_SHORT_LIVED} -Djava.io.tmpdir="{directory}"'),
     ]
 
 

@@ -27,6 +27,7 @@ def summarize_topic(
     console.line(f"Streaming what topic '{source.topic}' holds now; nothing is written to it:")
     console.line()
     console.line(HEADINGS)
+    console.live("the query starts ...")
     query = _start(records_by_partition(spark, source), checkpoint)
     began = time.monotonic()
     try:
@@ -35,9 +36,13 @@ def summarize_topic(
         query.stop()
     seconds = time.monotonic() - began
     rows = spark.table(_TABLE).orderBy("partition").collect()
-    _show(rows, source, console)
+    console.line()
+    if rows:
+        _show(rows, console)
     records = sum(row["records"] for row in rows)
-    console.line(f"All {records:,} records were read ({seconds:.1f} s).")
+    console.line(
+        f"All {records:,} records of {source.partitions} partitions were read ({seconds:.1f} s)."
+    )
 
 
 def records_by_partition(spark: SparkSession, source: TopicSource) -> DataFrame:
@@ -74,16 +79,13 @@ def _follow(query: StreamingQuery, console: Console) -> None:
     console.clear()
 
 
-def _show(rows: list[Row], source: TopicSource, console: Console) -> None:
-    console.line()
+def _show(rows: list[Row], console: Console) -> None:
     console.table(
         ("partition", "records", "mean key", "mean value", "max value", "newest (UTC)"),
         [_cells(row.asDict()) for row in rows[:_SHOWN_PARTITIONS]],
     )
     if len(rows) > _SHOWN_PARTITIONS:
         console.line(f"and {len(rows) - _SHOWN_PARTITIONS} more partitions")
-    if len(rows) < source.partitions:
-        console.line(f"{source.partitions - len(rows)} of {source.partitions} partitions are empty")
     console.line()
 
 

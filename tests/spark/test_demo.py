@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pyspark_kafka
+
+ORDERS = 2_000
+HOME = Path(str(pyspark_kafka.__file__)).parents[1]
+
+
+def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the demo with its temporary files in a directory."""
+    inherited = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([str(HOME), inherited] if inherited else [str(HOME)])
+    return subprocess.run(
+        [sys.executable, "-m", "pyspark_kafka", "demo", *options],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(directory)},
+    )
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+def test_demo(tmp_path: Path, client: str) -> None:
+    """The demo streams every event, shows batches and a table, and leaves nothing behind."""
+    ended = demo(tmp_path, "--events", str(ORDERS), "--client", client)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = ended.stdout.splitlines()
+    assert any(line.split() == ["batch", "rows", "rows/s", "behind"] for line in lines)
+    assert any(line.startswith("country") and "revenue" in line for line in lines)
+    assert any(line.startswith("DE ") for line in lines)
+    assert any(line.startswith(f"All {ORDERS:,} events are in the result") for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert "\r" not in ended.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_on_a_kafka_that_is_not_there(tmp_path: Path) -> None:
+    """An address at which no broker answers ends the demo with one line that names it."""
+    ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: No Kafka broker answered at 127.0.0.1:1 within ")
+    assert ended.stdout == ""
+
+
+def test_demo_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Java the demo ends with one line before it starts anything."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    ended = demo(tmp_path)
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: Java 17 or newer is needed")
+    assert ended.stdout == ""
