@@ -56,9 +56,7 @@ PAGES: Final = {"options.md": options_page}
 def main(arguments: list[str]) -> int:
     """Write the pages, or tell which are not current."""
     pages = {DOCS / name: make() for name, make in PAGES.items()}
-    stale = [
-        path for path, text in pages.items() if not path.exists() or path.read_text() != text
-    ]
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:
         for path in stale:
             sys.stderr.write(f"{path.name} is not current: run make docs\n")
