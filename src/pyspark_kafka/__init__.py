@@ -49,12 +49,18 @@ _HOMES: Final = {
 def register(spark: SparkSession) -> None:
     """Register the format ``pyspark_kafka`` with a session that did not find it by itself."""
     from .adapters.spark.registration import register_source
-    from .default_source import DefaultSource
 
-    register_source(spark, DefaultSource)
+    register_source(spark, __getattr__("DefaultSource"))
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name], __name__), name)
+    try:
+        return getattr(import_module(_HOMES[name], __name__), name)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != "pyspark":
+            raise
+        from .domain.errors import MissingDependencyError
+
+        raise MissingDependencyError("pyspark", "spark") from error

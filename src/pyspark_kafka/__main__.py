@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from .cli.demo import run_demo
 from .cli.parser import parse_arguments
 from .domain.errors import PysparkKafkaError
 
@@ -21,9 +20,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, and give its exit status."""
     settings = parse_arguments(argv)
     try:
+        from .cli.demo import run_demo
+
         return run_demo(settings)
     except PysparkKafkaError as error:
         print(f"error: {error.message}", file=sys.stderr)  # noqa: T201 - a command's answer
+        return FAILED
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return FAILED
     except KeyboardInterrupt:
         print("Interrupted; everything is stopped.", file=sys.stderr)  # noqa: T201

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import pyspark_kafka
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.container import CLIENTS, container_for
@@ -85,3 +86,16 @@ def test_embedding_needs_neither_spark_nor_a_client() -> None:
         "sys.exit(str(loaded) if loaded else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_missing_spark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pyspark, asking for the data source says what to install."""
+    for name in list(sys.modules):
+        if name.startswith(("pyspark_kafka.adapters.spark", "pyspark_kafka.default_source")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in list(sys.modules):
+        if name.startswith("pyspark."):
+            monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[spark\]'"):
+        _ = pyspark_kafka.DefaultSource

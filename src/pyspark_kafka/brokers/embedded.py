@@ -95,6 +95,9 @@ class _MockCluster:
         if not cluster:
             library.rd_kafka_destroy(client)
             raise KafkaRequestError("the start of a mock cluster", "librdkafka made none")
+        # Its brokers count from 1 and it names 0 as their controller, for which an admin client
+        # would wait forever.
+        library.rd_kafka_mock_set_controller_id(cluster, 1)
         return cls(library, client, cluster)
 
     def stop(self) -> None:
@@ -146,6 +149,7 @@ def _librdkafka() -> ctypes.CDLL:
         ("rd_kafka_mock_cluster_new", pointer, (pointer, number)),
         ("rd_kafka_mock_cluster_destroy", None, (pointer,)),
         ("rd_kafka_mock_cluster_bootstraps", text, (pointer,)),
+        ("rd_kafka_mock_set_controller_id", None, (pointer, number)),
         ("rd_kafka_mock_topic_create", number, (pointer, text, number, number)),
     ):
         function = getattr(library, name)

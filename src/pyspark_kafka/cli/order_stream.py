@@ -44,8 +44,7 @@ def stream_orders(
     _show(rows, console)
     _check(rows, feed)
     console.line(
-        f"All {count:,} events are in the result, and its revenue agrees to the cent "
-        f"({seconds:.1f} s)."
+        f"All {count:,} events are in the result: orders and revenue agree ({seconds:.1f} s)."
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OURS: Final = re.compile(
-    r"^\S*pyspark_kafka\.\S+: \[[A-Z_]+\] (?P<message>.+?)"
+    r"^\S*pyspark_kafka\.\S+: \[[A-Z_.]+\] (?P<message>.+?)"
     r"(?=\n\s*\n|\n\s*SQLSTATE|\s+SQLSTATE:|\n\s+at |\n=== |\Z)",
     re.DOTALL | re.MULTILINE,
 )
