@@ -50,7 +50,15 @@ def _default(value: object) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-PAGES: Final = {"options.md": options_page}
+def conformance_page() -> str:
+    """Give the page that sets the JVM connector's tests beside ours."""
+    sys.path.insert(0, str(DOCS.parent))
+    from tests.conformance import report
+
+    return report.conformance_page()
+
+
+PAGES: Final = {"options.md": options_page, "conformance.md": conformance_page}
 
 
 def main(arguments: list[str]) -> int:

@@ -17,10 +17,12 @@ from .adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from .adapters.memory.record_reader import MemoryRecordReader
 from .adapters.system.clock import SystemClock
 from .adapters.system.logging_events import LoggingSourceEvents
+from .application.admission import Admission
 from .application.batch import KafkaBatch
 from .application.micro_batch_stream import KafkaMicroBatchStream
 from .application.offset_reader import KafkaOffsetReader
 from .application.range_read import RangeRead
+from .application.record_sizes import RecordSizes
 from .domain.errors import MissingDependencyError, OptionsError
 from .domain.options import SourceOptions
 
@@ -83,7 +85,11 @@ class Container(containers.DeclarativeContainer):
 
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
     batch = providers.Factory(KafkaBatch, offset_reader, options)
-    micro_batch_stream = providers.Factory(KafkaMicroBatchStream, offset_reader, options, events)
+    record_sizes = providers.Factory(RecordSizes, record_reader.provider)
+    admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
+    micro_batch_stream = providers.Factory(
+        KafkaMicroBatchStream, offset_reader, admission, options, events
+    )
     range_read = providers.Factory(
         RangeRead, record_reader, offset_fetcher.provider, options, events
     )

@@ -176,18 +176,25 @@ class KafkaWorld(World):
 
     def topic(self, partitions: int = 1, **config: str) -> str:
         name = self.fresh_name()
+        self.create(name, partitions, **config)
+        return name
+
+    def create(self, name: str, partitions: int = 1, **config: str) -> None:
+        """Create a topic of a given name."""
         self._cluster.create_topic(
             name,
             partitions,
             config={option.replace("__", "."): value for option, value in config.items()},
         )
-        return name
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._cluster.add_partitions(topic, total)
+        # A producer keeps what it knows of a topic, and does not write to a partition it misses.
+        self._producer = Producer(self._producer_config())
 
     def delete_topic(self, topic: str) -> None:
         self._cluster.delete_topic(topic)
+        self._producer = Producer(self._producer_config())
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         self._cluster.delete_records({(partition.topic, partition.partition): before})

@@ -11,22 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.brokers import connector_jars
-from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.brokers import KafkaCluster
+    from tests.spark.topics import Topics
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 pytestmark = pytest.mark.usefixtures("environment")
-
-
-@pytest.fixture
-def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
-    """Give a way to make topics with records."""
-    return Topics(kafka, fresh_name)
 
 
 def run(*command: str | Path) -> str:

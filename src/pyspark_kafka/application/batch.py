@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ..domain.offset_limits import Earliest, Latest, Specific
+from ..domain.errors import ResolvedOffsetsError
 from ..domain.offset_range import OffsetRange
-from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
-from .offset_reader import require_same_partitions
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.range_calculator import needs_split, split_unbound
+from ..domain.record_filter import RecordFilter
 
 if TYPE_CHECKING:
-    from ..domain.offset_limits import OffsetLimit
+    from collections.abc import Mapping, Sequence
+
     from ..domain.options import SourceOptions
     from ..domain.topic_partition import TopicPartition
     from .offset_reader import KafkaOffsetReader
+
+ALL_RECORDS = RecordFilter()
 
 
 @final
@@ -24,31 +28,72 @@ class KafkaBatch:
         self._offset_reader = offset_reader
         self._options = options
 
-    def plan_input_partitions(self) -> tuple[OffsetRange, ...]:
-        """Give a range for every partition.
+    def plan_input_partitions(
+        self, record_filter: RecordFilter = ALL_RECORDS
+    ) -> tuple[OffsetRange, ...]:
+        """Give the ranges that may hold a record that passes a filter.
 
         Open ends stay open and are bound by the tasks, so that a DataFrame that is used twice
         sees what came in between, as the JVM connector's does.
 
-        :raises StartingOffsetsError: if offsets are given for other partitions than there are.
+        :raises OffsetsMismatchError: if offsets are given for other partitions than there are.
+        :raises ResolvedOffsetsError: if a start is known to lie behind its end.
         """
-        partitions = self._offset_reader.partitions()
-        starts = _unresolved(self._options.starting_offsets, partitions)
-        ends = _unresolved(self._options.ending_offsets, partitions)
-        ranges = []
-        for partition in sorted(partitions):
-            start, end = starts[partition], ends[partition]
-            if start == EARLIEST or end == LATEST or start < end:
-                ranges.append(OffsetRange(partition, start, end))
-        return tuple(ranges)
+        starts = self._offset_reader.unresolved(self._options.starting_offsets, "start")
+        ends = self._offset_reader.unresolved(self._options.ending_offsets, "end")
+        ranges = [
+            _range(partition, start, ends[partition])
+            for partition, start in starts.items()
+            if partition in ends and record_filter.admits_partition(partition.partition)
+        ]
+        return self._split(self._narrow(ranges, record_filter))
+
+    def _narrow(
+        self, ranges: Sequence[OffsetRange], record_filter: RecordFilter
+    ) -> list[OffsetRange]:
+        if not record_filter.narrows_offsets:
+            return list(ranges)
+        narrowed = (record_filter.narrow(bound) for bound in self._bound(ranges).values())
+        kept = [one for one in narrowed if one.size > 0]
+        timestamp = record_filter.least_timestamp
+        # Below 0 a time means something else to ListOffsets, and leaves no record out.
+        if timestamp is None or timestamp < 0 or not kept:
+            return kept
+        return self._from_time(kept, timestamp)
+
+    def _from_time(self, ranges: Sequence[OffsetRange], timestamp: int) -> list[OffsetRange]:
+        times = {one.partition: timestamp for one in ranges}
+        found = self._offset_reader.first_not_older(times)
+        kept = []
+        for one in ranges:
+            first = found.get(one.partition)
+            if first is not None and first < one.until_offset:
+                kept.append(one.starting_at(max(first, one.from_offset)))
+        return kept
+
+    def _split(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
+        least, most = self._options.min_partitions, self._options.max_records_per_partition
+        resolved = self._bound(ranges) if needs_split(ranges, least, most) else {}
+        return tuple(
+            one
+            for one in split_unbound(ranges, resolved, least, most)
+            if not one.is_bound or one.size > 0
+        )
+
+    def _bound(self, ranges: Sequence[OffsetRange]) -> Mapping[TopicPartition, OffsetRange]:
+        starts = self._offset_reader.resolve_open(
+            PartitionOffsets((one.partition, one.from_offset) for one in ranges)
+        )
+        ends = self._offset_reader.resolve_open(
+            PartitionOffsets((one.partition, one.until_offset) for one in ranges)
+        )
+        return {
+            partition: _range(partition, start, ends[partition])
+            for partition, start in starts.items()
+        }
 
 
-def _unresolved(limit: OffsetLimit, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
-    match limit:
-        case Earliest():
-            return PartitionOffsets((partition, EARLIEST) for partition in partitions)
-        case Latest():
-            return PartitionOffsets((partition, LATEST) for partition in partitions)
-        case Specific(offsets):
-            require_same_partitions(offsets, partitions)
-            return offsets
+def _range(partition: TopicPartition, start: int, end: int) -> OffsetRange:
+    if 0 <= end < start:
+        raise ResolvedOffsetsError(partition, start, end)
+    return OffsetRange(partition, start, end)

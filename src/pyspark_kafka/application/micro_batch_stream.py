@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ..domain import data_loss
+from ..domain.available_now import check_available_now
+from ..domain.errors import StreamOffsetsMismatchError
+from ..domain.lag import offsets_behind_latest
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.range_calculator import split_ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..domain.data_loss import DataLoss
     from ..domain.options import SourceOptions
+    from ..domain.read_limits import ReadLimit
     from ..ports.source_events import SourceEvents
+    from .admission import Admission
     from .offset_reader import KafkaOffsetReader
 
 
@@ -24,9 +32,14 @@ class KafkaMicroBatchStream:
     """
 
     def __init__(
-        self, offset_reader: KafkaOffsetReader, options: SourceOptions, events: SourceEvents
+        self,
+        offset_reader: KafkaOffsetReader,
+        admission: Admission,
+        options: SourceOptions,
+        events: SourceEvents,
     ) -> None:
         self._offset_reader = offset_reader
+        self._admission = admission
         self._options = options
         self._events = events
         self._latest: PartitionOffsets | None = None
@@ -36,24 +49,38 @@ class KafkaMicroBatchStream:
     def __str__(self) -> str:
         return f"KafkaV2[{self._offset_reader}]"
 
+    @property
+    def default_read_limit(self) -> ReadLimit:
+        """The limit that the options ask for."""
+        return self._options.read_limit
+
     def initial_offset(self) -> PartitionOffsets:
         """Give the offsets at which a query without a checkpoint begins (``startingOffsets``)."""
-        offsets = self._offset_reader.resolve(self._options.starting_offsets)
+        limit = self._options.starting_offsets
+        offsets = self._offset_reader.resolve_open(
+            self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
+        )
         self._events.initial_offsets(offsets)
         return offsets
 
-    def latest_offset(self, start: PartitionOffsets) -> PartitionOffsets:
-        """Give the offsets at which the next batch ends; ``start`` itself if there are none.
+    def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
+        """Give the offsets at which the next batch ends; ``start`` itself if there is none.
 
         An answer without any partition must not reach the offset log, where it would make a
         later batch begin anew at the earliest offsets (SPARK-41375).
         """
         self._latest = self._fetch_latest(start)
-        return self._latest or start
+        if not self._latest:
+            return start
+        return self._admission.end_of_batch(start, self._latest, limit)
 
     def report_latest_offset(self) -> PartitionOffsets | None:
         """Give the offsets that were the latest when the last batch was made, for progress."""
         return self._latest
+
+    def metrics(self, consumed: PartitionOffsets | None) -> Mapping[str, str]:
+        """Give min-, max- and avgOffsetsBehindLatest of what a query has consumed, as text."""
+        return offsets_behind_latest(self._latest, consumed)
 
     def prepare_for_trigger_available_now(self) -> None:
         """Let the query end with what the next ``latest_offset`` finds."""
@@ -65,26 +92,31 @@ class KafkaMicroBatchStream:
         """Split the offsets between two ends of batches into ranges, one for each task.
 
         :raises DataLossError: if something between them is gone and ``failOnDataLoss`` is true.
+        :raises AvailableNowError: if Kafka changed under a query with Trigger.AvailableNow.
         """
-        added = self._start_of_added(start, end)
+        if self._all_for_available_now is not None:
+            latest = self._offset_reader.latest(end)
+            check_available_now(self._all_for_available_now, end, latest)
+        begin = start.merge(self._start_of_added(start, end))
         deleted = start.keys() - end.keys()
         if deleted:
-            self._report(
-                data_loss.partitions_deleted(
-                    deleted, group_id_is_set=self._options.group_id is not None
-                )
-            )
-        begin = start.merge(added)
+            group_id_is_set = self._options.group_id is not None
+            self._report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
+        return split_ranges(
+            self._ranges(begin, end),
+            self._options.min_partitions,
+            self._options.max_records_per_partition,
+        )
+
+    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> list[OffsetRange]:
         ranges = []
         for partition, until in end.items():
             offset = begin.get(partition)
-            if offset is None:
-                continue
-            if until < offset:
+            if offset is not None and until < offset:
                 self._report(data_loss.partition_offset_changed(partition, offset, until))
-            elif until > offset:
+            elif offset is not None:
                 ranges.append(OffsetRange(partition, offset, until))
-        return tuple(ranges)
+        return ranges
 
     def _start_of_added(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
         added = end.keys() - start.keys()

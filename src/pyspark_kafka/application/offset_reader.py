@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, final
 
-from ..domain.errors import KafkaRequestError, StartingOffsetsError, UnknownTopicError
-from ..domain.offset_limits import Earliest, Latest, Specific
+from ..domain.errors import (
+    KafkaRequestError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+    UnknownTopicError,
+)
+from ..domain.offset_limits import (
+    ByTimestamp,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    NoMatch,
+    Specific,
+)
 from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from .partition_cache import PartitionCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from ..domain.offset_limits import OffsetLimit
     from ..domain.options import SourceOptions
@@ -39,13 +54,14 @@ class KafkaOffsetReader:
         self._interval_ms = options.fetch_retry_interval_ms
         self._clock = clock
         self._events = events
+        self._cache = PartitionCache(options.metadata_ttl_ms, clock)
 
     def __str__(self) -> str:
         return str(self._subscription)
 
     def partitions(self) -> frozenset[TopicPartition]:
-        """Give the partitions that the subscription stands for now."""
-        return self._retrying(lambda: self._fetcher.partitions(self._subscription))
+        """Give the partitions that the subscription stands for."""
+        return self._retrying(self._partitions)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         """Give the first offset of each of ``partitions`` that exists."""
@@ -65,55 +81,114 @@ class KafkaOffsetReader:
             doubt = _doubt(known, offsets)
             if not doubt:
                 return offsets
+            self._cache.forget()
             self._events.offsets_retried(attempt, self._attempts, doubt)
             self._clock.sleep_ms(self._interval_ms)
         return self._retrying(self._fetch_latest)
 
     def resolve(self, limit: OffsetLimit) -> PartitionOffsets:
-        """Turn a limit into an offset of the log for every partition of the subscription.
+        """Turn a limit into an offset of the log for every partition of the subscription."""
+        return self.resolve_open(self.unresolved(limit, "start"))
 
-        :raises StartingOffsetsError: if it names other partitions than there are.
+    def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        """Put the log's own ends where -2 and -1 stand."""
+        earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]
+        latest = [partition for partition, offset in offsets.items() if offset == LATEST]
+        return offsets.merge(self._all_of(self._fetcher.earliest, earliest)).merge(
+            self._all_of(self._fetcher.latest, latest)
+        )
+
+    def unresolved(
+        self,
+        limit: OffsetLimit,
+        position: str,
+        mismatch: type[OffsetsMismatchError] = OffsetsMismatchError,
+    ) -> PartitionOffsets:
+        """Turn a limit into offsets, in which -2 and -1 stay what they are.
+
+        ``position`` is ``start`` or ``end``, for messages.
+
+        :raises OffsetsMismatchError: of the given kind, if a limit names offsets of other
+            partitions than there are.
+        :raises TimestampsMismatchError: if it names times of other partitions than there are.
+        :raises TopicOffsetsMismatchError: if it names a topic that is not read.
+        :raises NoOffsetForTimestampError: if there is no record of a time, where that is an error.
         """
         partitions = self.partitions()
         match limit:
             case Earliest():
-                return self.earliest(partitions)
+                return PartitionOffsets((partition, EARLIEST) for partition in partitions)
             case Latest():
-                return self._retrying(lambda: self._fetcher.latest(partitions))
-            case Specific(offsets):
-                require_same_partitions(offsets, partitions)
-                return self._resolve_specific(offsets)
+                return PartitionOffsets((partition, LATEST) for partition in partitions)
+            case Specific():
+                offsets = _with_topics(limit, partitions)
+                if offsets.keys() != partitions:
+                    raise mismatch(offsets.keys(), partitions)
+                return offsets
+            case GlobalTimestamp(timestamp, no_match):
+                return self._at(dict.fromkeys(partitions, timestamp), no_match)
+            case ByTimestamp(timestamps, no_match):
+                times = dict(timestamps)
+                if times.keys() != partitions:
+                    raise TimestampsMismatchError(position, times.keys(), partitions)
+                return self._at(times, no_match)
 
-    def _resolve_specific(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        to_earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]
-        to_latest = [partition for partition, offset in offsets.items() if offset == LATEST]
-        resolved = offsets.merge(self.earliest(to_earliest))
-        if not to_latest:
-            return resolved
-        return resolved.merge(self._retrying(lambda: self._fetcher.latest(to_latest)))
+    def first_not_older(
+        self, times: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, int | None]:
+        """Give the first offset of each partition whose record is not older than a time."""
+        return self._retrying(lambda: self._fetcher.for_timestamps(times))
+
+    def _at(self, times: Mapping[TopicPartition, int], no_match: NoMatch) -> PartitionOffsets:
+        found = self.first_not_older(times)
+        without = sorted(partition for partition in times if found.get(partition) is None)
+        if without and no_match is NoMatch.ERROR:
+            raise NoOffsetForTimestampError(without[0], times[without[0]])
+        matched = ((part, offset) for part, offset in found.items() if offset is not None)
+        return PartitionOffsets(matched).merge(self._all_of(self._fetcher.latest, without))
+
+    def _all_of(
+        self,
+        fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
+        partitions: Collection[TopicPartition],
+    ) -> PartitionOffsets:
+        """Fetch offsets of which none may be missing: a -1 that stays would reach a checkpoint."""
+
+        def ask() -> PartitionOffsets:
+            found = fetch(partitions)
+            missing = sorted(set(partitions) - found.keys())
+            if missing:
+                raise KafkaRequestError("a request for offsets", f"there is no {missing[0]}")
+            return found
+
+        return self._retrying(ask) if partitions else PartitionOffsets()
+
+    def _partitions(self) -> frozenset[TopicPartition]:
+        return self._cache.get(lambda: self._fetcher.partitions(self._subscription))
 
     def _fetch_latest(self) -> PartitionOffsets:
-        return self._fetcher.latest(self._fetcher.partitions(self._subscription))
+        return self._fetcher.latest(self._partitions())
 
     def _retrying(self, fetch: Callable[[], T]) -> T:
         for attempt in range(1, self._attempts):
             try:
                 return fetch()
             except (KafkaRequestError, UnknownTopicError) as error:
+                self._cache.forget()
                 self._events.offsets_retried(attempt, self._attempts, str(error))
                 self._clock.sleep_ms(self._interval_ms)
         return fetch()
 
 
-def require_same_partitions(
-    specified: PartitionOffsets, assigned: frozenset[TopicPartition]
-) -> None:
-    """Hold the partitions that an option names against those that Kafka has.
-
-    :raises StartingOffsetsError: if they are not the same.
-    """
-    if specified.keys() != assigned:
-        raise StartingOffsetsError(specified.keys(), assigned)
+def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
+    """Spell offsets of whole topics out (``SpecificOffsetRangeLimit`` since SPARK-58774)."""
+    topics = dict(limit.topics)
+    without = topics.keys() - {partition.topic for partition in partitions}
+    if without:
+        raise TopicOffsetsMismatchError(without, partitions)
+    return limit.offsets.merge(
+        {part: topics[part.topic] for part in partitions if part.topic in topics}
+    )
 
 
 def _doubt(known: PartitionOffsets, offsets: PartitionOffsets) -> str:

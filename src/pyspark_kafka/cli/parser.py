@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from .. import __version__
-from ..domain.options import CLIENT
+from ..domain.options.table import CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

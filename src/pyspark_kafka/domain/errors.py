@@ -2,7 +2,12 @@
 
     PysparkKafkaError
     ├── OptionsError               the user's options cannot be used
-    ├── StartingOffsetsError       the offsets asked for do not fit the topic
+    ├── OffsetsMismatchError       offsets are given for other partitions than there are
+    │   └── StreamOffsetsMismatchError   the same, of a stream
+    ├── TimestampsMismatchError    times are given for other partitions than there are
+    ├── TopicOffsetsMismatchError  an offset is given for a topic that is not read
+    ├── NoOffsetForTimestampError  a partition has no record of a starting time or later
+    ├── ResolvedOffsetsError       a batch query's start lies behind its end
     ├── MissingDependencyError     an extra is not installed
     ├── JavaError                  no Java that can run Spark or a broker
     ├── BrokerUnreachableError     no broker answered in time
@@ -82,8 +87,8 @@ class OptionsError(PysparkKafkaError, ValueError):
             super().__init__(f"{len(self.problems)} options cannot be used:{lines}")
 
 
-class StartingOffsetsError(PysparkKafkaError, ValueError):
-    """The offsets that the options name do not fit the partitions that Kafka has."""
+class OffsetsMismatchError(PysparkKafkaError, ValueError):
+    """The options name offsets of other partitions than Kafka has."""
 
     condition = "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED"
     fault = Fault.USER
@@ -97,7 +102,95 @@ class StartingOffsetsError(PysparkKafkaError, ValueError):
             "Partitions specified for Kafka start offsets don't match what are assigned. "
             "Maybe topic partitions are created \n"
             "or deleted while the query is running. Use -1 for latest, -2 for earliest.\n"
-            f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
+            f"{_specified_and_assigned(specified, assigned)}"
+        )
+
+
+class StreamOffsetsMismatchError(OffsetsMismatchError):
+    """The same, of a stream, in the words of another Spark class."""
+
+    def __init__(
+        self, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+    ) -> None:
+        # KafkaOffsetReaderAdmin.fetchSpecificOffsets, which asserts this for streams.
+        PysparkKafkaError.__init__(
+            self,
+            "If startingOffsets contains specific offsets, you must specify all TopicPartitions.\n"
+            "Use -1 for latest, -2 for earliest, if you don't care.\n"
+            f"{_specified_and_assigned(specified, assigned)}",
+        )
+
+
+class TimestampsMismatchError(PysparkKafkaError, ValueError):
+    """The options name times for other partitions than Kafka has; ``position``: start or end."""
+
+    condition = "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED"
+    fault = Fault.USER
+
+    def __init__(
+        self,
+        position: str,
+        specified: Iterable[TopicPartition],
+        assigned: Iterable[TopicPartition],
+    ) -> None:
+        # The words of the condition in Spark's kafka-error-conditions.json.
+        super().__init__(
+            f"Partitions specified for Kafka timestamp based {position} offsets don't match what "
+            "are assigned. Maybe topic partitions are created \n"
+            "or deleted while the query is running, or you didn't specify all the partitions.\n"
+            f"{_specified_and_assigned(specified, assigned)}"
+        )
+
+
+class TopicOffsetsMismatchError(PysparkKafkaError, ValueError):
+    """The options name an offset for a whole topic of which no partition is read."""
+
+    condition = "KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED"
+    fault = Fault.USER
+
+    def __init__(self, topics: Iterable[str], assigned: Iterable[TopicPartition]) -> None:
+        names = ", ".join(sorted(topics))
+        super().__init__(
+            f"Topics specified for Kafka topic-level offsets have no assigned partitions: {names}. "
+            f"Assigned: {partition_set(assigned)}"
+        )
+
+
+class NoOffsetForTimestampError(PysparkKafkaError, LookupError):
+    """A partition has no record of a starting time or later."""
+
+    condition = "KAFKA_NO_OFFSET_FOR_TIMESTAMP"
+    fault = Fault.USER
+
+    def __init__(self, partition: TopicPartition, timestamp: int) -> None:
+        # The first sentence is that of KafkaOffsetReaderAdmin.
+        super().__init__(
+            f"No offset matched from request of topic-partition {partition} and timestamp "
+            f"{timestamp}. Set 'startingOffsetsByTimestampStrategy' to 'latest' to begin such a "
+            "partition at its end."
+        )
+
+
+class ResolvedOffsetsError(PysparkKafkaError, ValueError):
+    """A batch query's start lies behind its end, once both are offsets of the log."""
+
+    condition = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"
+    fault = Fault.USER
+
+    def __init__(self, partition: TopicPartition, start: int, end: int) -> None:
+        # The words of the condition in Spark's kafka-error-conditions.json.
+        super().__init__(
+            f"The resolved start offset {start} is greater than the resolved end offset {end} "
+            f"for topic {partition.topic} partition {partition.partition}.\n"
+            "Please investigate in this order:\n"
+            "1. Check whether start offset is set beyond the end offset or the latest available "
+            "offset after resolution. Possible inputs are:\n"
+            "  (a) Start offset is set to a timestamp, and the end offset is set to an index of "
+            "offset.\n"
+            "  (b) Start offset is set to an index of offset, and the end offset is set to a "
+            "timestamp.\n"
+            "  (c) Start offset is set, and the end offset is set to latest.\n"
+            "2. Check whether the Kafka topic-partition is deleted and re-created."
         )
 
 
@@ -269,6 +362,12 @@ class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
 
     def __init__(self, adapter: str, feature: str) -> None:
         super().__init__(f"{adapter} cannot {feature}.")
+
+
+def _specified_and_assigned(
+    specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+) -> str:
+    return f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
 
 
 def partition_set(partitions: Iterable[TopicPartition]) -> str:

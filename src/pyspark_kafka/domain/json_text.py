@@ -12,21 +12,41 @@ def read_json_object(text: str, expected: str) -> dict[str, Any]:
 
     :raises ValueError: if it is anything else; ``expected`` is then quoted as the example.
     """
-    try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"Expected e.g. {expected}, got {text}") from error
-    if not isinstance(value, dict):
-        # Valid JSON of another shape is still a wrong option, not a wrong type in our code.
-        raise ValueError(f"Expected e.g. {expected}, got {text}")  # noqa: TRY004
-    return value
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    pairs = read_json_pairs(text, expected)
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError(f"Expected e.g. {expected}, got {text}")
     return found
+
+
+def read_json_pairs(text: str, expected: str) -> list[tuple[str, Any]]:
+    """Read ``text`` as a JSON object and give its pairs; an object within has no key twice.
+
+    :raises ValueError: if it is anything else; ``expected`` is then quoted as the example.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_Pairs)
+        if isinstance(value, _Pairs):
+            return [(name, _without_duplicates(inner)) for name, inner in value]
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"Expected e.g. {expected}, got {text}") from error
+    # Valid JSON of another shape is still a wrong option, not a wrong type in our code.
+    raise ValueError(f"Expected e.g. {expected}, got {text}")
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The pairs of a JSON object, which a JSON list is not taken for."""
+
+
+def _without_duplicates(value: Any) -> Any:
+    if isinstance(value, _Pairs):
+        found = {name: _without_duplicates(inner) for name, inner in value}
+        if len(found) != len(value):
+            raise ValueError("a key stands twice")
+        return found
+    if isinstance(value, list):
+        return [_without_duplicates(inner) for inner in value]
+    return value
 
 
 def partition_number(text: str) -> int:

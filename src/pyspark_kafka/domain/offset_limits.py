@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import enum
+from collections import Counter
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from .partition_offsets import PartitionOffsets
+from .json_text import is_integer, partition_number, read_json_pairs
+from .option_values import MOST_LONG, integer
+from .partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
+from .topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TIMESTAMPS_EXAMPLE: Final = (
+    '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'
+)
+
+_WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
 @final
@@ -23,17 +37,50 @@ class Latest:
 @final
 @dataclass(frozen=True, slots=True)
 class Specific:
-    """An offset for each partition, where -1 stands for latest and -2 for earliest."""
+    """An offset for each partition, where -1 stands for latest and -2 for earliest.
+
+    ``topics`` holds the same for whole topics (SPARK-58774): ``(("topicA", -2),)``.
+    """
 
     offsets: PartitionOffsets
+    topics: tuple[tuple[str, int], ...] = ()
 
 
-OffsetLimit = Earliest | Latest | Specific
+class NoMatch(enum.Enum):
+    """What becomes of a partition that has no record of the time or later."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GlobalTimestamp:
+    """The first record that is not older than a time, in every partition (milliseconds)."""
+
+    timestamp: int
+    no_match: NoMatch
+
+
+Timestamps = tuple[tuple[TopicPartition, int], ...]
+"""Times by partition, in the order of the partitions, in milliseconds."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ByTimestamp:
+    """A time for each partition, as in ``GlobalTimestamp``."""
+
+    timestamps: Timestamps
+    no_match: NoMatch
+
+
+OffsetLimit = Earliest | Latest | Specific | GlobalTimestamp | ByTimestamp
 StartingOffsets = OffsetLimit
-EndingOffsets = Latest | Specific
+EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
 
 
-def parse_offset_limit(text: str) -> OffsetLimit:
+def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
     """Read ``earliest``, ``latest`` (in any case) or offsets as JSON.
 
     :raises ValueError: in the words of Spark's ``JsonUtils``, if it is none of these.
@@ -45,4 +92,77 @@ def parse_offset_limit(text: str) -> OffsetLimit:
         case "latest":
             return Latest()
         case _:
-            return Specific(PartitionOffsets.from_json(trimmed))
+            return _parse_specific(trimmed)
+
+
+def parse_global_timestamp(text: str) -> int:
+    """Read a time in milliseconds since the epoch.
+
+    :raises ValueError: in the words of Spark's ``KafkaSourceProvider``.
+    """
+    trimmed = text.strip()
+    try:
+        return integer(trimmed)
+    except ValueError as error:
+        raise ValueError(f"Expected a single long value, got {trimmed}") from error
+
+
+def parse_timestamps(text: str) -> Timestamps:
+    """Read ``{"topicA":{"0":123456789}}``.
+
+    :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+    """
+    text = text.strip()
+    pairs = read_json_pairs(text, TIMESTAMPS_EXAMPLE)
+    try:
+        _require_single(name for name, _ in pairs)
+        return tuple(
+            sorted(
+                (TopicPartition(topic, partition_number(number)), _timestamp(value))
+                for topic, partitions in pairs
+                for number, value in partitions.items()
+            )
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}") from error
+
+
+def parse_no_match(text: str) -> NoMatch:
+    """Read what to do where no record is of a time or later.
+
+    :raises ValueError: in the words of Scala's ``Enumeration``, if it is none of the two.
+    """
+    try:
+        return NoMatch(text.lower())
+    except ValueError as error:
+        raise ValueError(f"No value found for '{text.upper()}'") from error
+
+
+def _parse_specific(text: str) -> Specific:
+    pairs = read_json_pairs(text, EXAMPLE)
+    words = [(topic, value) for topic, value in pairs if isinstance(value, str)]
+    numbers = [(topic, value) for topic, value in pairs if not isinstance(value, str)]
+    both = sorted({topic for topic, _ in words} & {topic for topic, _ in numbers})
+    if both:
+        raise ValueError(
+            f"Topic '{both[0]}' has both a topic-level offset and offsets of partitions, got {text}"
+        )
+    try:
+        _require_single(topic for topic, _ in pairs)
+        return Specific(
+            PartitionOffsets.from_dict(dict(numbers)),
+            tuple(sorted((topic, _WORDS[word.lower()]) for topic, word in words)),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"Expected e.g. {EXAMPLE}, got {text}") from error
+
+
+def _require_single(names: Iterable[str]) -> None:
+    if any(count > 1 for count in Counter(names).values()):
+        raise ValueError("a topic stands twice")
+
+
+def _timestamp(value: Any) -> int:
+    if not is_integer(value) or abs(value) > MOST_LONG:
+        raise ValueError(f"not a time: {value!r}")
+    return int(value)

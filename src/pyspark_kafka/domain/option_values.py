@@ -40,23 +40,26 @@ def integer(text: str) -> int:
 
 def positive_integer(name: str) -> Callable[[str], int]:
     """Make a parser of numbers from 1 on that fit a JVM ``int``, for the option ``name``."""
+    return lambda text: _bounded(text, MOST_INT, 1, f"{name} must be positive")
 
-    def parse(text: str) -> int:
-        value = _int(text)
-        if value <= 0:
-            raise ValueError(f"{name} must be positive")
-        return value
 
-    return parse
+def positive_long(name: str) -> Callable[[str], int]:
+    """Make a parser of numbers from 1 on that fit a JVM ``long``, for the option ``name``."""
+    return lambda text: _bounded(text, MOST_LONG, 1, f"{name} must be positive")
 
 
 def non_negative_integer(name: str) -> Callable[[str], int]:
     """Make a parser of numbers from 0 on that fit a JVM ``int``, for the option ``name``."""
+    return lambda text: _bounded(text, MOST_INT, 0, f"{name} must not be negative")
+
+
+def time_to_live(name: str) -> Callable[[str], int]:
+    """Make a parser of -1 and of positive milliseconds, for the option ``name`` (SPARK-49442)."""
 
     def parse(text: str) -> int:
-        value = _int(text)
-        if value < 0:
-            raise ValueError(f"{name} must not be negative")
+        value = integer(text)
+        if value != -1 and value <= 0:
+            raise ValueError(f"{name} must be -1 or positive, got {text}")
         return value
 
     return parse
@@ -65,13 +68,15 @@ def non_negative_integer(name: str) -> Callable[[str], int]:
 def is_positive_integer(text: str) -> bool:
     """Tell whether a text is a number from 1 on that fits a JVM ``int``."""
     try:
-        return _int(text) > 0
+        return positive_integer("")(text) > 0
     except ValueError:
         return False
 
 
-def _int(text: str) -> int:
+def _bounded(text: str, most: int, least: int, problem: str) -> int:
     value = integer(text)
-    if not -MOST_INT - 1 <= value <= MOST_INT:
+    if not -most - 1 <= value <= most:
         raise ValueError(f'For input string: "{text}"')
+    if value < least:
+        raise ValueError(problem)
     return value

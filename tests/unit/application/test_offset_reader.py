@@ -10,10 +10,22 @@ from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
-    StartingOffsetsError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.offset_limits import Earliest, Latest, Specific
+from pyspark_kafka.domain.offset_limits import (
+    ByTimestamp,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    NoMatch,
+    OffsetLimit,
+    Specific,
+)
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 from .conftest import Kit, tp
@@ -126,5 +138,234 @@ def test_limits_become_offsets_of_the_log(kit: Kit) -> None:
 def test_specific_offsets_name_every_partition(kit: Kit, partitions: list[int]) -> None:
     """Offsets for fewer or other partitions than there are, are an error that lists both."""
     limit = Specific(PartitionOffsets({tp(number): 0 for number in partitions}))
-    with pytest.raises(StartingOffsetsError, match=r"Assigned: Set\(t-0, t-1\)"):
+    with pytest.raises(OffsetsMismatchError, match=r"Assigned: Set\(t-0, t-1\)"):
         reader(kit).resolve(limit)
+
+
+@pytest.mark.parametrize("kind", [OffsetsMismatchError, StreamOffsetsMismatchError])
+def test_a_mismatch_is_of_the_kind_that_is_asked_for(
+    kit: Kit, kind: type[OffsetsMismatchError]
+) -> None:
+    """Streams and batch queries tell the same mismatch in different words."""
+    limit = Specific(PartitionOffsets({tp(0): 0}))
+    with pytest.raises(OffsetsMismatchError, match=r"Specified: Set\(t-0\)") as caught:
+        reader(kit).unresolved(limit, "start", kind)
+    assert type(caught.value) is kind
+
+
+def test_open_offsets_stay_open(kit: Kit) -> None:
+    """Before they are looked up, earliest and latest are -2 and -1 of every partition."""
+    kit.produce(5)
+    made = reader(kit)
+    assert made.unresolved(Earliest(), "start") == {tp(0): -2, tp(1): -2}
+    assert made.unresolved(Latest(), "end") == {tp(0): -1, tp(1): -1}
+    limit = Specific(PartitionOffsets({tp(0): 3, tp(1): -1}))
+    assert made.unresolved(limit, "start") == {tp(0): 3, tp(1): -1}
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (Specific(PartitionOffsets(), (("t", -2),)), {tp(0): -2, tp(1): -2}),
+        (Specific(PartitionOffsets(), (("t", -1),)), {tp(0): -1, tp(1): -1}),
+    ],
+)
+def test_an_offset_of_a_topic_is_that_of_its_partitions(
+    kit: Kit, limit: OffsetLimit, expected: dict[object, int]
+) -> None:
+    """A topic's word stands for each of its partitions."""
+    assert reader(kit).unresolved(limit, "start") == expected
+
+
+def test_topics_and_partitions_have_offsets_together(kit: Kit) -> None:
+    """One topic has a word, another an offset for each partition."""
+    kit.cluster.create_topic("u", 2)
+    kit.produce(5)
+    kit.cluster.delete_records({tp(0): 2})
+    made = reader(kit, subscribe="t,u")
+    offsets = PartitionOffsets({tp(0, "u"): 7, tp(1, "u"): -1})
+    limit = Specific(offsets, (("t", -2),))
+    assert made.resolve(limit) == {tp(0): 2, tp(1): 0, tp(0, "u"): 7, tp(1, "u"): 0}
+
+
+def test_a_topic_that_is_not_read_has_no_offset(kit: Kit) -> None:
+    """A word for a topic without partitions is an error that names it."""
+    limit = Specific(PartitionOffsets(), (("t", -2), ("u", -1), ("v", -1)))
+    with pytest.raises(
+        TopicOffsetsMismatchError,
+        match=r"no assigned partitions: u, v\. Assigned: Set\(t-0, t-1\)$",
+    ):
+        reader(kit).unresolved(limit, "start")
+
+
+def test_a_topic_without_a_word_needs_offsets(kit: Kit) -> None:
+    """What neither a word nor an offset is given for, is missing."""
+    kit.cluster.create_topic("u")
+    limit = Specific(PartitionOffsets(), (("t", -2),))
+    with pytest.raises(
+        OffsetsMismatchError,
+        match=r"Specified: Set\(t-0, t-1\) Assigned: Set\(t-0, t-1, u-0\)",
+    ):
+        reader(kit, subscribe="t,u").unresolved(limit, "start")
+
+
+def produce_at(kit: Kit, partition: int, *times: int) -> None:
+    for time in times:
+        kit.cluster.produce("t", b"v", partition=partition, timestamp=time)
+
+
+def test_times_become_offsets(kit: Kit) -> None:
+    """A time stands for the first record that is not older, in whatever order they came."""
+    produce_at(kit, 0, 100, 300, 200, 400)
+    produce_at(kit, 1, 250)
+    made = reader(kit)
+    assert made.resolve(GlobalTimestamp(200, NoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
+    by_partition = ByTimestamp(((tp(0), 350), (tp(1), 1)), NoMatch.ERROR)
+    assert made.resolve(by_partition) == {tp(0): 3, tp(1): 0}
+    assert made.first_not_older({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
+
+
+TOO_LATE = [
+    (GlobalTimestamp(300, NoMatch.ERROR), GlobalTimestamp(300, NoMatch.LATEST)),
+    (
+        ByTimestamp(((tp(0), 200), (tp(1), 300)), NoMatch.ERROR),
+        ByTimestamp(((tp(0), 200), (tp(1), 300)), NoMatch.LATEST),
+    ),
+]
+
+
+@pytest.mark.parametrize("limit", [row[0] for row in TOO_LATE])
+def test_a_time_that_no_record_reaches_is_an_error(kit: Kit, limit: OffsetLimit) -> None:
+    """A partition without a record of the time is named, with the time that was asked for."""
+    produce_at(kit, 0, 100, 300)
+    produce_at(kit, 1, 250, 260)
+    with pytest.raises(
+        NoOffsetForTimestampError,
+        match="No offset matched from request of topic-partition t-1 and timestamp 300",
+    ):
+        reader(kit).unresolved(limit, "start")
+
+
+@pytest.mark.parametrize("limit", [row[1] for row in TOO_LATE])
+def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) -> None:
+    """Where it is no error, such a partition begins or ends at its latest offset."""
+    produce_at(kit, 0, 100, 300)
+    produce_at(kit, 1, 250, 260)
+    assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
+
+
+def test_the_first_partition_without_a_record_is_told(kit: Kit) -> None:
+    """Of several partitions without a record of the time, the first in order is told."""
+    with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
+        reader(kit).resolve(GlobalTimestamp(5, NoMatch.ERROR))
+
+
+@pytest.mark.parametrize("position", ["start", "end"])
+@pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
+def test_times_name_every_partition(kit: Kit, partitions: list[int], position: str) -> None:
+    """Times for fewer or other partitions than there are, are an error of that end."""
+    limit = ByTimestamp(tuple((tp(number), 0) for number in partitions), NoMatch.LATEST)
+    with pytest.raises(
+        TimestampsMismatchError, match=f"timestamp based {position} offsets"
+    ) as caught:
+        reader(kit).unresolved(limit, position)
+    given = ", ".join(f"t-{number}" for number in partitions)
+    assert f"Specified: Set({given}) Assigned: Set(t-0, t-1)" in str(caught.value)
+
+
+def test_nothing_is_asked_about_no_partition(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without partitions no broker is asked for their ends."""
+    earliest = Failing(monkeypatch, "earliest", [])
+    latest = Failing(monkeypatch, "latest", [])
+    made = reader(kit)
+    offsets = PartitionOffsets({tp(0): 3})
+    assert made.earliest([]) == {}
+    assert made.resolve_open(offsets) == offsets
+    assert (earliest.calls, latest.calls) == (0, 0)
+
+
+def test_partitions_are_remembered_for_a_while(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the time to live a stream does not ask for partitions, but for offsets it does."""
+    asked = Failing(monkeypatch, "partitions", [])
+    made = reader(kit, **{"partition.metadata.cache.ttl.ms": "1000"})
+    start = made.latest(PartitionOffsets())
+    kit.cluster.add_partitions("t", 3)
+    kit.produce(2)
+    assert made.latest(start) == {tp(0): 2, tp(1): 0}
+    assert made.partitions() == {tp(0), tp(1)}
+    kit.clock.sleep_ms(999)
+    assert made.latest(start).keys() == {tp(0), tp(1)}
+    assert asked.calls == 1
+    kit.clock.sleep_ms(1)
+    assert made.latest(start).keys() == {tp(0), tp(1), tp(2)}
+    assert asked.calls == 2
+
+
+def test_partitions_are_asked_for_every_time_by_default(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a time to live each answer is fresh."""
+    asked = Failing(monkeypatch, "partitions", [])
+    made = reader(kit)
+    made.latest(PartitionOffsets())
+    kit.cluster.add_partitions("t", 3)
+    assert made.latest(PartitionOffsets()).keys() == {tp(0), tp(1), tp(2)}
+    assert asked.calls == 2
+
+
+@pytest.mark.parametrize(
+    "known", [PartitionOffsets({tp(0): 5, tp(1): 0}), PartitionOffsets({tp(7): 0})]
+)
+def test_partitions_in_doubt_are_not_remembered(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, known: PartitionOffsets
+) -> None:
+    """Whoever doubts the offsets asks for the partitions, too, whatever their time to live."""
+    asked = Failing(monkeypatch, "partitions", [])
+    made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
+    assert made.latest(known) == {tp(0): 0, tp(1): 0}
+    assert asked.calls == 3
+
+
+def test_partitions_are_asked_for_again_after_a_refusal(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal may come from partitions that are gone: what is remembered is dropped."""
+    asked = Failing(monkeypatch, "partitions", [])
+    made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
+    made.partitions()
+    Failing(monkeypatch, "latest", [refused()])
+    assert made.latest(PartitionOffsets()) == {tp(0): 0, tp(1): 0}
+    assert asked.calls == 2
+
+
+def test_one_attempt_takes_the_first_answer(kit: Kit) -> None:
+    """With a single attempt nothing is asked for again, whatever the answer."""
+    made = reader(kit, **{"fetchOffset.numRetries": "1"})
+    assert made.latest(PartitionOffsets({tp(0): 5})) == {tp(0): 0, tp(1): 0}
+    assert kit.events.named("offsets_retried") == ()
+
+
+@pytest.mark.parametrize(("limit", "method"), [(Earliest(), "earliest"), (Latest(), "latest")])
+def test_an_end_that_kafka_does_not_tell_is_asked_for_again(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, limit: OffsetLimit, method: str
+) -> None:
+    """An answer that lacks a partition is tried again, and no -1 or -2 is taken for an offset."""
+    kit.produce(3)
+    whole = getattr(MemoryOffsetFetcher, method)
+    answers = [PartitionOffsets(), PartitionOffsets({tp(0): 0})]
+    monkeypatch.setattr(
+        MemoryOffsetFetcher,
+        method,
+        lambda fetcher, asked: answers.pop(0) if answers else whole(fetcher, asked),
+    )
+    assert set(reader(kit).resolve(limit).values()) <= {0, 3}
+    assert len(kit.events.named("offsets_retried")) == 2
+
+
+def test_an_end_that_kafka_never_tells_is_an_error(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When every attempt lacks a partition, the error names it."""
+    monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
+    with pytest.raises(KafkaRequestError, match="there is no t-0"):
+        reader(kit).resolve(Latest())

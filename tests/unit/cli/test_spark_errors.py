@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.cli.spark_errors import plain_message
-from pyspark_kafka.domain.errors import OptionsError, StartingOffsetsError, UnknownTopicError
+from pyspark_kafka.domain.errors import OffsetsMismatchError, OptionsError, UnknownTopicError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 UNKNOWN_TOPIC = UnknownTopicError(["nope"], "subscribe", "h:9092")
 TWO_OPTIONS = OptionsError(["Option 'a' is not known.", "Option 'b' is not known."])
-STARTING_OFFSETS = StartingOffsetsError([TopicPartition("t", 0)], [TopicPartition("t", 1)])
+STARTING_OFFSETS = OffsetsMismatchError([TopicPartition("t", 0)], [TopicPartition("t", 1)])
 
 DRIVER = """\
 [STREAM_FAILED] Query [id = e3d8, runId = d749] terminated with exception: \
@@ -49,7 +49,7 @@ pyspark_kafka.domain.errors.{name}: {error}
 @pytest.mark.parametrize("text", [DRIVER, DRIVER_TWICE, TASK])
 @pytest.mark.parametrize("error", [UNKNOWN_TOPIC, TWO_OPTIONS, STARTING_OFFSETS])
 def test_our_message_alone_is_left(
-    text: str, error: UnknownTopicError | OptionsError | StartingOffsetsError
+    text: str, error: UnknownTopicError | OptionsError | OffsetsMismatchError
 ) -> None:
     """Of all that Spark says around an error of this library its message is left, whole."""
     assert plain_message(text.format(name=type(error).__name__, error=error)) == error.message

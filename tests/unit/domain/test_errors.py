@@ -18,10 +18,15 @@ from pyspark_kafka.domain.errors import (
     MalformedTimestampError,
     MissingDependencyError,
     MissingOffsetsError,
+    NoOffsetForTimestampError,
     OffsetOutOfRangeError,
+    OffsetsMismatchError,
     OptionsError,
     PysparkKafkaError,
-    StartingOffsetsError,
+    ResolvedOffsetsError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
     UnknownTopicError,
     UnsupportedFeatureError,
     partition_set,
@@ -43,6 +48,81 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ValueError,
         Fault.USER,
         "[KAFKA_INVALID_OPTIONS] 2 options cannot be used:\n  - one\n  - two",
+    ),
+    (
+        OffsetsMismatchError([T0], [T1, T0]),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] "
+            "Partitions specified for Kafka start offsets don't match what are assigned. "
+            "Maybe topic partitions are created \n"
+            "or deleted while the query is running. Use -1 for latest, -2 for earliest.\n"
+            "Specified: Set(t-0) Assigned: Set(t-0, t-1)"
+        ),
+    ),
+    (
+        StreamOffsetsMismatchError([T0, T1], [T0]),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] "
+            "If startingOffsets contains specific offsets, you must specify all TopicPartitions.\n"
+            "Use -1 for latest, -2 for earliest, if you don't care.\n"
+            "Specified: Set(t-0, t-1) Assigned: Set(t-0)"
+        ),
+    ),
+    (
+        TimestampsMismatchError("start", [T0], [T0, T1]),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] "
+            "Partitions specified for Kafka timestamp based start offsets don't match what are "
+            "assigned. Maybe topic partitions are created \n"
+            "or deleted while the query is running, or you didn't specify all the partitions.\n"
+            "Specified: Set(t-0) Assigned: Set(t-0, t-1)"
+        ),
+    ),
+    (
+        TopicOffsetsMismatchError(["v", "u"], [T1, T0]),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED] "
+            "Topics specified for Kafka topic-level offsets have no assigned partitions: u, v. "
+            "Assigned: Set(t-0, t-1)"
+        ),
+    ),
+    (
+        NoOffsetForTimestampError(T0, 1_700_000_000_000),
+        LookupError,
+        Fault.USER,
+        (
+            "[KAFKA_NO_OFFSET_FOR_TIMESTAMP] "
+            "No offset matched from request of topic-partition t-0 and timestamp 1700000000000. "
+            "Set 'startingOffsetsByTimestampStrategy' to 'latest' to begin such a partition at "
+            "its end."
+        ),
+    ),
+    (
+        ResolvedOffsetsError(T0, 3, 1),
+        ValueError,
+        Fault.USER,
+        (
+            "[RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET] "
+            "The resolved start offset 3 is greater than the resolved end offset 1 for topic t "
+            "partition 0.\n"
+            "Please investigate in this order:\n"
+            "1. Check whether start offset is set beyond the end offset or the latest available "
+            "offset after resolution. Possible inputs are:\n"
+            "  (a) Start offset is set to a timestamp, and the end offset is set to an index of "
+            "offset.\n"
+            "  (b) Start offset is set to an index of offset, and the end offset is set to a "
+            "timestamp.\n"
+            "  (c) Start offset is set, and the end offset is set to latest.\n"
+            "2. Check whether the Kafka topic-partition is deleted and re-created."
+        ),
     ),
     (
         MissingDependencyError("confluent-kafka", "confluent"),
@@ -150,14 +230,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         "[KAFKA_UNSUPPORTED_FEATURE] memory cannot read by pattern.",
     ),
 ]
-# Their texts have tests of their own: below, and with the findings of data loss.
+# Its texts have tests of their own, with the findings of data loss.
 LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
-    (
-        StartingOffsetsError([T0], [T0, T1]),
-        ValueError,
-        Fault.USER,
-        "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] ",
-    ),
     (
         DataLossError("PARTITIONS_DELETED", "Partitions Set(t-0) have been deleted."),
         Exception,
@@ -191,9 +265,10 @@ def test_tree() -> None:
 
 
 def test_conditions_are_told_apart() -> None:
-    """No two kinds of error share a condition."""
-    conditions = [kind.condition for kind in kinds()]
-    assert len(set(conditions)) == len(conditions)
+    """No two kinds of error share a condition, unless one is the other's special case."""
+    own = [kind for kind in kinds() if "condition" in vars(kind)]
+    assert set(kinds()) - set(own) == {StreamOffsetsMismatchError}
+    assert len({kind.condition for kind in own}) == len(own)
 
 
 @pytest.mark.parametrize(("error", "builtin", "fault", "text"), ERRORS, ids=name)
@@ -270,15 +345,14 @@ def test_no_problem_is_no_error() -> None:
         OptionsError([])
 
 
-def test_starting_offsets() -> None:
-    """Offsets that do not fit the topic are refused in the JVM connector's words."""
-    # Where the lines break does not matter.
-    assert " ".join(StartingOffsetsError([T0], [T1, T0]).message.split()) == (
-        "Partitions specified for Kafka start offsets don't match what are assigned. "
-        "Maybe topic partitions are created or deleted while the query is running. "
-        "Use -1 for latest, -2 for earliest. "
-        "Specified: Set(t-0) Assigned: Set(t-0, t-1)"
-    )
+def test_a_stream_s_mismatch_is_a_mismatch() -> None:
+    """Whoever catches a mismatch of offsets catches that of a stream, too."""
+    assert isinstance(StreamOffsetsMismatchError([T0], [T1]), OffsetsMismatchError)
+
+
+def test_mismatches_name_their_end() -> None:
+    """Times that do not fit say of which end of the query they are."""
+    assert "timestamp based end offsets" in str(TimestampsMismatchError("end", [T0], [T1]))
 
 
 @pytest.mark.parametrize(

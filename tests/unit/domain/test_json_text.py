@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.json_text import is_integer, partition_number, read_json_object
+from pyspark_kafka.domain.json_text import (
+    is_integer,
+    partition_number,
+    read_json_object,
+    read_json_pairs,
+)
 
 
 def objects(values: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
@@ -46,6 +51,23 @@ def test_not_an_object(text: str) -> None:
     """What is not a JSON object, or has a key twice at any depth, is quoted next to an example."""
     with pytest.raises(ValueError, match=r"^Expected") as caught:
         read_json_object(text, '{"an":"example"}')
+    assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
+
+
+@given(st.lists(st.tuples(st.text(max_size=3), trees), max_size=4))
+def test_pairs(pairs: list[tuple[str, object]]) -> None:
+    """The pairs of an object are kept in their order, the same key twice among them."""
+    text = ",".join(f"{json.dumps(key)}:{json.dumps(value)}" for key, value in pairs)
+    assert read_json_pairs(f"{{{text}}}", "{}") == pairs
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "null", "[]", '[["a",1]]', '{"a":{"b":1,"b":2}}', '{"a":[{"b":1,"b":2}]}']
+)
+def test_not_pairs(text: str) -> None:
+    """What is not an object, or has a key twice below it, is quoted next to an example."""
+    with pytest.raises(ValueError, match=r"^Expected") as caught:
+        read_json_pairs(text, '{"an":"example"}')
     assert str(caught.value) == f'Expected e.g. {{"an":"example"}}, got {text}'
 
 

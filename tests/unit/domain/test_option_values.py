@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.option_values import (
     boolean,
     integer,
+    is_positive_integer,
     non_negative_integer,
     positive_integer,
+    positive_long,
+    time_to_live,
 )
 
 
@@ -88,6 +91,7 @@ def test_not_an_integer(text: str) -> None:
     ("make", "smallest", "problem"),
     [
         (positive_integer, 1, "someOption must be positive"),
+        (positive_long, 1, "someOption must be positive"),
         (non_negative_integer, 0, "someOption must not be negative"),
     ],
 )
@@ -125,3 +129,33 @@ def test_a_number_fits_a_jvm_int(parse: Callable[[str], int]) -> None:
     assert parse("2147483647") == 2**31 - 1
     with pytest.raises(ValueError, match='For input string: "2147483648"'):
         parse("2147483648")
+
+
+def test_a_long_fits_a_jvm_long() -> None:
+    """A number of more than 63 bits is refused, as on the JVM."""
+    parse = positive_long("x")
+    assert parse("9223372036854775807") == 2**63 - 1
+    with pytest.raises(ValueError, match='For input string: "9223372036854775808"'):
+        parse("9223372036854775808")
+
+
+@pytest.mark.parametrize(("text", "value"), [("-1", -1), ("1", 1), ("30000", 30_000)])
+def test_time_to_live(text: str, value: int) -> None:
+    """A time to live is -1, which stands for none, or positive."""
+    assert time_to_live("x")(text) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-2", "-100"])
+def test_no_time_to_live(text: str) -> None:
+    """Any other number is refused."""
+    with pytest.raises(ValueError, match=f"^x must be -1 or positive, got {text}$"):
+        time_to_live("x")(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", True), ("2147483647", True), ("0", False), ("2147483648", False), ("a", False)],
+)
+def test_is_positive_integer(text: str, expected: bool) -> None:
+    """A text is asked, without an error, whether it is a positive number of 31 bits."""
+    assert is_positive_integer(text) is expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -43,12 +44,17 @@ class Connection:
         self._config = client_config(settings)
         self._last_error = ""
 
-    def make(self, client: Callable[..., T], forced: Mapping[str, object]) -> T:
-        """Make a client; ``forced`` settings stand above the user's.
+    def make(
+        self,
+        client: Callable[..., T],
+        forced: Mapping[str, object],
+        tuned: Mapping[str, object] = MappingProxyType({}),
+    ) -> T:
+        """Make a client; ``forced`` settings stand above the user's, ``tuned`` ones below.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        config = {**self._config, **forced, "error_cb": self._remember}
+        config = {**tuned, **self._config, **forced, "error_cb": self._remember}
         try:
             return client(config, logger=log)
         except KafkaException as error:

@@ -45,6 +45,9 @@ TUNED: Final[dict[str, object]] = {
     "fetch.queue.backoff.ms": 1,
     # ... and this bounds the queue, in kilobytes.
     "queued.max.messages.kbytes": 65_536,
+    # A fetch that waits at the end of the last range holds the next range's fetch up for as long,
+    # half a second by default; what a range spans is in the log already.
+    "fetch.wait.max.ms": 10,
 }
 
 CONSUME_S: Final = 0.1
@@ -58,16 +61,12 @@ class ConfluentRecordReader(RecordReader):
     def __init__(self, options: SourceOptions) -> None:
         """Check the options; nothing is connected yet."""
         self._connection = Connection(options)
-        self._forced = {
-            **{name: value for name, value in TUNED.items() if name not in dict(options.kafka)},
-            **FORCED,
-        }
         self._poll_timeout_ms = options.poll_timeout_ms
         self._made: Any = None
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         if self._made is None:
-            self._made = self._connection.make(Consumer, self._forced)
+            self._made = self._connection.make(Consumer, FORCED, TUNED)
         partition = _ConsumerPartition(self._made, self._connection, offset_range)
         return read_by_polling(partition, offset_range, projection, self._poll_timeout_ms)
 

@@ -17,6 +17,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
+from .connecting import connect
 from .failures import Cluster
 from .settings import admin_config, client_config
 
@@ -166,7 +167,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def _admin(self) -> Any:
         if self._connected is None:
-            self._connected = KafkaAdminClient(**self._config)
+            self._connected = connect(KafkaAdminClient, self._config)
         return self._connected
 
 

@@ -11,6 +11,7 @@ from kafka import errors as kafka_errors
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
 from ..arrow.polling import Polled, PolledPartition, read_by_polling
+from .connecting import connect
 from .failures import Cluster
 from .settings import client_config
 
@@ -52,7 +53,7 @@ class KafkaPythonRecordReader(RecordReader):
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         with self._cluster.mapped_errors("a request for the brokers' versions"):
             if self._connected is None:
-                self._connected = KafkaConsumer(**self._config)
+                self._connected = connect(KafkaConsumer, self._config)
         partition = _ConsumerPartition(self._connected, self._cluster, offset_range)
         return read_by_polling(partition, offset_range, projection, self._poll_timeout_ms)
 

@@ -6,22 +6,26 @@ from typing import TYPE_CHECKING, final
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from ...domain.record_filter import RecordFilter
+from .filters import is_exact, understood
 from .plain_errors import plain_errors
 from .task import read_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
 
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
     from .wiring import Wiring
 
 
-@final
 class KafkaBatchReader(DataSourceReader):
     """Plans on the driver and reads in tasks; crosses to executors with frozen values only."""
+
+    _filter = RecordFilter()
 
     def __init__(self, wiring: Wiring, options: SourceOptions, projection: Projection) -> None:
         self._wiring = wiring
@@ -30,7 +34,27 @@ class KafkaBatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         with plain_errors(), self._wiring.batch(self._options) as batch:
-            return [InputPartition(planned) for planned in batch.plan_input_partitions()]
+            return [
+                InputPartition(planned) for planned in batch.plan_input_partitions(self._filter)
+            ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._wiring, self._options, partition.value, self._projection)
+
+
+@final
+class FilteringBatchReader(KafkaBatchReader):
+    """The same, with filters that choose what is read.
+
+    A class of its own, since Spark refuses every reader that can take filters while its setting
+    ``spark.sql.python.filterPushdown.enabled`` is false, as it is by default.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Take what bounds partitions, offsets or time, and give back what Spark has to apply."""
+        for pushed in filters:
+            bounds = understood(pushed)
+            if bounds is not None:
+                self._filter = self._filter.both(bounds)
+            if not is_exact(pushed):
+                yield pushed

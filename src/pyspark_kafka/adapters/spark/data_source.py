@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from ...domain.options import Query, includes_headers, parse_source_options
-from ...domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
-from .batch_reader import KafkaBatchReader
+from ...domain.options import (
+    Query,
+    SourceOptions,
+    ignored_options,
+    parse_projection,
+    parse_source_options,
+)
+from .batch_reader import FilteringBatchReader, KafkaBatchReader
 from .plain_errors import plain_errors
 from .schema import projection_of, spark_schema
 from .stream_reader import KafkaStreamReader
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from .wiring import Wiring
+
+log = logging.getLogger("pyspark_kafka")
 
 FORMAT = "pyspark_kafka"
 
@@ -31,19 +39,24 @@ class KafkaDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Give the JVM connector's schema; ``headers`` is part of it with ``includeHeaders``."""
+        """Give the JVM connector's schema, less the columns that options leave out."""
         with plain_errors():
-            with_headers = includes_headers(self.options)
-        return spark_schema(ALL_COLUMNS if with_headers else WITHOUT_HEADERS)
+            return spark_schema(parse_projection(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make a batch reader; ``schema`` is ours, or a part of it that the user asked for."""
         with plain_errors():
-            options = parse_source_options(self.options, Query.BATCH)
-            return KafkaBatchReader(self.wiring, options, projection_of(schema))
+            options = self._parse(Query.BATCH)
+            kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
+            return kind(self.wiring, options, projection_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Make a micro-batch reader; ``schema`` as in ``reader``."""
         with plain_errors():
-            options = parse_source_options(self.options, Query.STREAM)
+            options = self._parse(Query.STREAM)
             return KafkaStreamReader(self.wiring, options, projection_of(schema))
+
+    def _parse(self, query: Query) -> SourceOptions:
+        for name in ignored_options(self.options, query):
+            log.warning("%s option ignored in %s queries", name, query.value)
+        return parse_source_options(self.options, query)

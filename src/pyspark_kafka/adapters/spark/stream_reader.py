@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from ...domain.partition_offsets import PartitionOffsets
 from .plain_errors import plain_errors
+from .read_limits import from_spark, to_spark
 from .task import read_range
 
 if TYPE_CHECKING:
@@ -41,13 +42,18 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with plain_errors():
             return self._stream().initial_offset().to_dict()
 
-    def latestOffset(  # noqa: N802
-        self,
-        start: Offsets,
-        limit: ReadLimit,  # noqa: ARG002  # no option asks for a limit yet
-    ) -> Offsets:
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Give one of Spark's own limits; what the options ask for beside it is kept here.
+
+        Spark takes its five built-in limits only, of which none is composite.
+        """
+        return to_spark(self._stream().default_read_limit)
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         with plain_errors():
-            return self._stream().latest_offset(PartitionOffsets.from_dict(start)).to_dict()
+            stream = self._stream()
+            admitted = from_spark(limit, stream.default_read_limit)
+            return stream.latest_offset(PartitionOffsets.from_dict(start), admitted).to_dict()
 
     def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
         latest = self._stream().report_latest_offset()

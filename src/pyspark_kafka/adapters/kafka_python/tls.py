@@ -1,0 +1,173 @@
+"""TLS for kafka-python: what Java's stores hold, in an ``SSLContext``."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from ...domain.errors import MissingDependencyError
+from ...domain.java_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, pem, store_format
+
+_VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PemFiles:
+    """Files that are named one by one, as librdkafka and kafka-python do."""
+
+    authorities: str = ""
+    certificate: str = ""
+    key: str = ""
+    revoked: str = ""
+
+
+def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
+    """Read all files and make a context of them.
+
+    :raises ValueError: if one cannot be read, naming its option.
+    :raises MissingDependencyError: if a store is PKCS12, which the extra ``tls`` reads.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    versions = sorted(_VERSIONS[version] for version in tls.versions)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    context.check_hostname = tls.checks_hostname
+    if tls.ciphers:
+        try:
+            context.set_ciphers(tls.ciphers)
+        except ssl.SSLError as error:
+            raise ValueError(
+                "Option 'kafka.ssl.cipher.suites' names no suite that OpenSSL has here"
+            ) from error
+    _load_authorities(context, tls.truststore, files)
+    if files.certificate:
+        _load_files(context, files, str(tls.key_password))
+    if tls.keystore:
+        _load_key(context, tls.keystore, str(tls.key_password))
+    return context
+
+
+def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFiles) -> None:
+    if files.authorities:
+        _load(context, "ssl.ca.location", files.authorities)
+    if files.revoked:
+        _load(context, "ssl.crl.location", files.revoked)
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    if store:
+        # As in Java, whatever is in a truststore is trusted, and not only what signed itself.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        try:
+            context.load_verify_locations(cadata=_certificates(store))
+        except ssl.SSLError as error:
+            raise ValueError(f"Option '{store.option}' holds no certificate to trust") from error
+    elif not files.authorities:
+        context.load_default_certs()
+
+
+def _load(context: ssl.SSLContext, name: str, location: str) -> None:
+    try:
+        if Path(location).is_dir():
+            context.load_verify_locations(capath=location)
+        else:
+            context.load_verify_locations(cafile=location)
+    except OSError as error:
+        raise _unreadable(f"kafka.{name}", location, error) from error
+
+
+def _load_files(context: ssl.SSLContext, files: PemFiles, password: str) -> None:
+    try:
+        context.load_cert_chain(files.certificate, files.key or None, password)
+    except OSError as error:
+        option = "kafka.ssl.certificate.location"
+        raise _unreadable(option, files.certificate, error) from error
+
+
+def _certificates(store: Store) -> str:
+    if store.pem:
+        return str(store.pem)
+    content = _content(store)
+    if store_format(store, content) is StoreFormat.PEM:
+        return pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
+    _, certificates = _pkcs12(store, content)
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+
+
+def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
+    if store.pem:
+        _load_pem(context, store, str(store.pem), key_password)
+        return
+    content = _content(store)
+    if store_format(store, content) is StoreFormat.PEM:
+        text = pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
+        _load_pem(context, store, text, key_password)
+        return
+    key, certificates = _pkcs12(store, content)
+    if key is None:
+        raise ValueError(f"Option '{store.option}' holds no private key")
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+    )
+
+    # Not even for a moment does the key lie on a disk in the clear.
+    once = secrets.token_urlsafe()
+    encryption = BestAvailableEncryption(once.encode())
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+    text += "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+    _load_pem(context, store, text, once)
+
+
+def _load_pem(context: ssl.SSLContext, store: Store, text: str, password: str) -> None:
+    # OpenSSL is given keys by the name of a file only; the directory is its owner's alone.
+    with tempfile.TemporaryDirectory(prefix="pyspark-kafka-") as directory:
+        path = Path(directory) / "key.pem"
+        path.touch(mode=0o600)
+        path.write_text(text)
+        try:
+            # Without a password OpenSSL would ask the terminal for one.
+            context.load_cert_chain(path, password=password)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"Option '{store.option}' or 'kafka.ssl.keystore.key': the private key cannot be "
+                "used; check that it belongs to the first certificate, and "
+                "'kafka.ssl.key.password'"
+            ) from error
+
+
+def _content(store: Store) -> bytes:
+    try:
+        return Path(store.location).read_bytes()
+    except OSError as error:
+        raise _unreadable(store.option, store.location, error) from error
+
+
+def _pkcs12(store: Store, content: bytes) -> tuple[Any, list[Any]]:
+    """Give the key, if there is one, and the certificates, that of the key before the others."""
+    try:
+        from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("'cryptography', which reads PKCS12 stores,", "tls") from error
+    try:
+        found = load_pkcs12(content, store.password.encode() or None)
+    except ValueError as error:
+        password = store.option.replace(".location", ".password")
+        raise ValueError(
+            f"Option '{store.option}': '{store.location}' cannot be opened as PKCS12; "
+            f"check '{password}'"
+        ) from error
+    certificates = [] if found.cert is None else [found.cert.certificate]
+    certificates += [each.certificate for each in found.additional_certs]
+    if not certificates:
+        raise ValueError(f"Option '{store.option}': '{store.location}' holds no certificate")
+    return found.key, certificates
+
+
+def _unreadable(option: str, location: str, error: OSError) -> ValueError:
+    return ValueError(f"Option '{option}': '{location}' cannot be read ({error.strerror})")

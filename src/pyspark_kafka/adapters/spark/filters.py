@@ -1,0 +1,80 @@
+"""Spark's filters, as far as they tell what need not be read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+)
+
+from ...domain.record_filter import RecordFilter, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql.datasource import Filter
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+_SPANS: Final[Mapping[type[Filter], Callable[[int], Span]]] = {
+    EqualTo: lambda value: Span(value, value + 1),
+    GreaterThan: lambda value: Span(value + 1, None),
+    GreaterThanOrEqual: lambda value: Span(value, None),
+    LessThan: lambda value: Span(None, value),
+    LessThanOrEqual: lambda value: Span(None, value + 1),
+}
+
+
+def understood(pushed: Filter) -> RecordFilter | None:
+    """Give the bounds that a filter puts on records, or ``None`` if it puts none that we know."""
+    if isinstance(pushed, In):
+        return _among(pushed.attribute, [value for value in pushed.value if value is not None])
+    if type(pushed) not in _SPANS:
+        return None
+    attribute: tuple[str, ...] = pushed.attribute  # type: ignore[attr-defined]
+    number = _number(pushed.value)  # type: ignore[attr-defined]
+    return None if number is None else _bounds(attribute, _SPANS[type(pushed)](number))
+
+
+def is_exact(pushed: Filter) -> bool:
+    """Tell whether the bounds hold all that a filter says, so that Spark need not look again."""
+    bounds = understood(pushed)
+    if bounds is None or bounds.least_timestamp is not None:
+        return False
+    return not isinstance(pushed, In) or bounds.partition_numbers is not None
+
+
+def _among(attribute: tuple[str, ...], values: list[Any]) -> RecordFilter | None:
+    numbers = [number for number in map(_number, values) if number is not None]
+    if not numbers or len(numbers) != len(values):
+        return None
+    if attribute == ("partition",):
+        return RecordFilter(partition_numbers=frozenset(numbers))
+    return _bounds(attribute, Span(min(numbers), max(numbers) + 1))
+
+
+def _bounds(attribute: tuple[str, ...], span: Span) -> RecordFilter | None:
+    match attribute:
+        case ("partition",):
+            return RecordFilter(partitions=span)
+        case ("offset",):
+            return RecordFilter(offsets=span)
+        case ("timestamp",) if span.least is not None:
+            return RecordFilter(least_timestamp=span.least)
+        case _:
+            return None
+
+
+def _number(value: object) -> int | None:
+    """Give a whole number as it is, and a time in the milliseconds that Kafka keeps."""
+    if isinstance(value, dt.datetime):
+        aware = value if value.tzinfo is not None else value.astimezone()
+        return (aware - _EPOCH) // dt.timedelta(milliseconds=1)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,53 @@
+"""Reading durations as Spark's ``JavaUtils.timeStringAsMs`` reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from .option_values import LEAST_LONG, MOST_LONG, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MICROSECONDS: Final[Mapping[str, int]] = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
+_JAVA_SPACE: Final = "".join(map(chr, range(ord(" ") + 1)))
+_HELP: Final = (
+    "Time must be specified as seconds (s), milliseconds (ms), microseconds (us), "
+    "minutes (m or min), hour (h), or day (d). E.g. 50s, 100ms, or 250us."
+)
+
+
+def milliseconds(text: str) -> int:
+    """Read ``15m``, ``5s`` or ``100ms``; a number alone counts milliseconds.
+
+    Case and the space around do not count, a space inside is refused. Parts of a millisecond are
+    cut off, and what a JVM ``long`` does not hold becomes the nearest that it does.
+
+    :raises ValueError: in the words of ``JavaUtils``, if it is no duration.
+    """
+    try:
+        microseconds = _microseconds(text)
+    except ValueError as error:
+        raise ValueError(f"{_HELP}\n{error}") from error
+    whole = abs(microseconds) // 1_000
+    return max(LEAST_LONG, min(MOST_LONG, whole if microseconds >= 0 else -whole))
+
+
+def _microseconds(text: str) -> int:
+    found = re.fullmatch("(-?[0-9]+)([a-z]+)?", text.lower().strip(_JAVA_SPACE))
+    if found is None:
+        raise ValueError(f"Failed to parse time string: {text}")
+    number = integer(found[1])
+    suffix = found[2] or "ms"
+    if suffix not in _MICROSECONDS:
+        raise ValueError(f'Invalid suffix: "{suffix}"')
+    return number * _MICROSECONDS[suffix]

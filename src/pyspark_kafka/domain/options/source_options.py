@@ -1,0 +1,55 @@
+"""The options of one query, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from ..kafka_settings import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
+
+if TYPE_CHECKING:
+    from ..offset_limits import EndingOffsets, StartingOffsets
+    from ..projection import Projection
+    from ..read_limits import ReadLimit
+    from ..subscription import Subscription
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options of one query, read and checked. Crosses to executors.
+
+    ``kafka`` holds the client's settings without their prefix; they may carry secrets and are
+    therefore left out of ``repr``.
+    """
+
+    client: str
+    subscription: Subscription
+    starting_offsets: StartingOffsets
+    ending_offsets: EndingOffsets
+    fail_on_data_loss: bool
+    projection: Projection
+    read_limit: ReadLimit
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    poll_timeout_ms: int
+    fetch_attempts: int
+    fetch_retry_interval_ms: int
+    metadata_ttl_ms: int
+    push_filters: bool
+    kafka: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The brokers that are asked first, ``host:port`` between commas."""
+        return dict(self.kafka)[BOOTSTRAP_SERVERS]
+
+    @property
+    def group_id(self) -> str | None:
+        """The group id that the user chose, if any."""
+        return dict(self.kafka).get(GROUP_ID)
+
+    @property
+    def reads_committed_only(self) -> bool:
+        """Whether records of open and aborted transactions are left out."""
+        return dict(self.kafka).get(ISOLATION_LEVEL) == READ_COMMITTED

@@ -1,0 +1,80 @@
+"""What a query's filters say of the records that it can want."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from .offset_range import OffsetRange
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The numbers ``[least, end)``; ``None`` where there is no bound."""
+
+    least: int | None = None
+    end: int | None = None
+
+    def __contains__(self, number: int) -> bool:
+        return (self.least is None or self.least <= number) and (
+            self.end is None or number < self.end
+        )
+
+    def both(self, other: Span) -> Span:
+        """Give the numbers that are in both."""
+        leasts = [one for one in (self.least, other.least) if one is not None]
+        ends = [one for one in (self.end, other.end) if one is not None]
+        return Span(max(leasts, default=None), min(ends, default=None))
+
+
+UNBOUNDED = Span()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Bounds that every wanted record keeps.
+
+    ``partition_numbers`` are the only ones that are wanted, if it is not ``None``.
+    ``least_timestamp`` is in milliseconds. There is no upper bound of time: behind the last record
+    that is old enough another one may follow, since producers set the time.
+    """
+
+    partitions: Span = UNBOUNDED
+    partition_numbers: frozenset[int] | None = None
+    offsets: Span = UNBOUNDED
+    least_timestamp: int | None = None
+
+    def admits_partition(self, number: int) -> bool:
+        """Tell whether a partition may hold a wanted record."""
+        chosen = self.partition_numbers
+        return number in self.partitions and (chosen is None or number in chosen)
+
+    @property
+    def narrows_offsets(self) -> bool:
+        """Whether it bounds offsets or time."""
+        return self.offsets != UNBOUNDED or self.least_timestamp is not None
+
+    def narrow(self, offset_range: OffsetRange) -> OffsetRange:
+        """Give the part of a bound range that may hold wanted records; it may be empty."""
+        given = Span(offset_range.from_offset, offset_range.until_offset)
+        span = self.offsets.both(given)
+        start = min(span.least or 0, offset_range.until_offset)
+        return OffsetRange(offset_range.partition, start, max(start, span.end or 0))
+
+    def both(self, other: RecordFilter) -> RecordFilter:
+        """Give the filter that holds what both hold."""
+        times = Span(self.least_timestamp).both(Span(other.least_timestamp))
+        return RecordFilter(
+            self.partitions.both(other.partitions),
+            _common(self.partition_numbers, other.partition_numbers),
+            self.offsets.both(other.offsets),
+            times.least,
+        )
+
+
+def _common(one: frozenset[int] | None, other: frozenset[int] | None) -> frozenset[int] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

@@ -1,0 +1,86 @@
+"""Running streams, and looking into what they leave in their checkpoints."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+def run_once(
+    stream: DataFrame,
+    directory: Path,
+    after_batch: Callable[[int], None] | None = None,
+) -> list[list[int]]:
+    """Run a stream of numbers to its end, and give the numbers of each batch that has any.
+
+    ``after_batch`` is called with a batch's number when it has been read.
+    """
+    batches: list[list[int]] = []
+
+    def take(batch: DataFrame, number: int) -> None:
+        rows = batch.selectExpr("cast(cast(value as string) as int) as number").collect()
+        if rows:
+            batches.append(sorted(row.number for row in rows))
+        if after_batch is not None:
+            after_batch(number)
+
+    query = (
+        stream.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(directory / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return batches
+
+
+def start(stream: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
+    """Start a stream whose rows nobody wants."""
+    return (
+        stream.writeStream.format("noop")
+        .option("checkpointLocation", str(directory / "checkpoint"))
+        .trigger(**(trigger or {"processingTime": "0 seconds"}))
+        .start()
+    )
+
+
+def batch_ends(directory: Path) -> list[dict[str, dict[str, int]]]:
+    """Give the offsets at which the batches of a checkpoint end, in order."""
+    logs = (directory / "checkpoint" / "offsets").iterdir()
+    numbers = sorted(int(log.name) for log in logs if log.name.isdigit())
+    return [
+        json.loads((directory / "checkpoint" / "offsets" / str(number)).read_text().splitlines()[2])
+        for number in numbers
+    ]
+
+
+def await_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for a condition, and fail if it does not come about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come about"
+        time.sleep(0.05)
+
+
+def await_latest(query: StreamingQuery, topic: str, total: int) -> None:
+    """Wait until a query has looked at so many offsets of a topic, whether it reads them or not."""
+
+    def seen() -> bool:
+        error = query.exception()
+        assert error is None, error
+        progress = query.lastProgress
+        if progress is None:
+            return False
+        latest = progress["sources"][0]["latestOffset"]
+        offsets = json.loads(latest) if isinstance(latest, str) else latest
+        return bool(offsets) and sum(offsets[topic].values()) == total
+
+    await_until(seen)

@@ -1,0 +1,38 @@
+"""Every test of the JVM connector's has one of ours or a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from .peer import NOT_APPLICABLE, PEER_TESTS
+from .report import FOLDER, claimed, conformance_page
+
+NAMES = {(suite, name) for suite, names in PEER_TESTS.items() for name in names}
+PAGE = FOLDER.parents[1] / "docs" / "conformance.md"
+
+
+def test_every_name_is_covered_or_has_a_reason() -> None:
+    """No test of the JVM connector's is passed over in silence."""
+    assert sorted(NAMES - claimed().keys() - NOT_APPLICABLE.keys()) == []
+
+
+def test_no_name_is_claimed_that_the_jvm_connector_does_not_have() -> None:
+    """A mark, or a reason, for a name that is misspelt stands for nothing."""
+    assert sorted((claimed().keys() | NOT_APPLICABLE.keys()) - NAMES) == []
+
+
+def test_no_reason_is_given_for_what_is_covered() -> None:
+    """A reason goes when its test comes."""
+    assert sorted(claimed().keys() & NOT_APPLICABLE.keys()) == []
+
+
+def test_no_name_stands_twice() -> None:
+    """A name in the table is a test of its own."""
+    assert len(NAMES) == sum(map(len, PEER_TESTS.values()))
+
+
+def test_the_page_is_current() -> None:
+    """What the page says is what the marks say."""
+    if not PAGE.exists():
+        pytest.skip("there is no docs/conformance.md yet")
+    assert PAGE.read_text(encoding="utf-8") == conformance_page()

@@ -1,0 +1,96 @@
+"""Filters and columns that choose what is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .queries import OURS, assert_same_rows, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+FILTERS = {
+    "partition = 2": 1,
+    "partition in (0, 3)": 2,
+    "partition > 1": 2,
+    "partition >= 1 and partition < 3": 2,
+    "partition = 7": 0,
+    "offset = 5": 4,
+    "offset >= 90 and offset <= 95": 4,
+    "offset in (3, 40)": 4,
+    "offset < 0": 0,
+    "partition = 1 and offset > 97": 1,
+    "timestamp >= timestamp'1970-01-01 00:16:40.050'": 4,
+    "timestamp > timestamp'1970-01-01 00:16:40.098'": 4,
+    "timestamp = timestamp'1970-01-01 00:16:40.020'": 4,
+    "timestamp >= timestamp'2100-01-01 00:00:00'": 0,
+    "value is null and offset < 10": 4,
+}
+"""Filters, and how many of four partitions can hold a record that passes."""
+
+
+@pytest.fixture
+def pushdown(spark: SparkSession) -> Iterator[None]:
+    """Let Spark hand filters to Python data sources."""
+    spark.conf.set(PUSHDOWN, "true")
+    yield
+    spark.conf.unset(PUSHDOWN)
+
+
+@pytest.fixture(scope="module")
+def topic(topics: Topics) -> str:
+    """Give a topic of 4 partitions with 100 records each, a millisecond apart."""
+    name = topics.create(4)
+    topics.fill(name, dict.fromkeys(range(4), 100))
+    return name
+
+
+@pytest.mark.usefixtures("pushdown")
+@pytest.mark.parametrize("condition", FILTERS)
+def test_a_filter_prunes_and_gives_the_same_rows(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, client: str, condition: str
+) -> None:
+    """What cannot pass is not planned, and what passes is what passes without push-down."""
+    pushed = read(spark, kafka, OURS, client=client, subscribe=topic, pushFilters="true")
+    plain = read(spark, kafka, OURS, client=client, subscribe=topic)
+    # Spark makes one task of its own where a source plans none.
+    assert pushed.where(condition).rdd.getNumPartitions() == max(FILTERS[condition], 1)
+    assert_same_rows(pushed.where(condition), plain.where(condition))
+
+
+def test_push_down_names_the_setting_that_it_needs(
+    spark: SparkSession, kafka: KafkaCluster, topic: str
+) -> None:
+    """With the option and without Spark's setting, the error names the setting."""
+    table = read(spark, kafka, OURS, subscribe=topic, pushFilters="true")
+    with pytest.raises(Exception, match=PUSHDOWN.replace(".", r"\.")):
+        table.where("partition = 1").count()
+
+
+def test_columns_are_left_out_by_options(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, client: str
+) -> None:
+    """An `include` option that is false takes its column out of the schema."""
+    table = read(
+        spark,
+        kafka,
+        OURS,
+        client=client,
+        subscribe=topic,
+        includeKey="false",
+        includeTimestamp="false",
+        includeTimestampType="false",
+        includeTopic="false",
+    )
+    assert table.columns == ["value", "partition", "offset"]
+    assert table.count() == 400

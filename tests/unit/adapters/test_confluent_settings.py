@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
+
+from pyspark_kafka.adapters.confluent.settings import NUMBERS, WITHOUT_EFFECT, client_config
+from pyspark_kafka.domain import java_settings
+from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+
+SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
+PASSWORD = "store-secret"  # noqa: S105
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def problems(settings: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(OptionsError) as caught:
+        client_config(SERVERS | settings)
+    return caught.value.problems
+
+
+def added(settings: dict[str, str]) -> dict[str, str]:
+    """Give what settings add to librdkafka's, or change of it."""
+    plain = client_config(SERVERS)
+    made = client_config(SERVERS | settings)
+    return {name: value for name, value in made.items() if plain.get(name) != value}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a keystore and a truststore that trusts it, as PKCS12 and as JKS."""
+    directory = tmp_path_factory.mktemp("stores")
+    for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
+        keytool(
+            directory,
+            *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
+            *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
+        )
+        exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
+        keytool(directory, *exported, "-keystore", f"key.{suffix}")
+        imported = ("-importcert", "-alias", "me", "-file", "me.pem")
+        keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
+    return directory
+
+
+def keytool(directory: Path, *arguments: str) -> None:
+    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "config"),
+    [
+        ("check.crcs", "FALSE", {"check.crcs": "false"}),
+        ("client.dns.lookup", "use_all_dns_ips", {"client.dns.lookup": "use_all_dns_ips"}),
+        ("client.id", "i", {"client.id": "i"}),
+        ("client.rack", "r", {"client.rack": "r"}),
+        ("connections.max.idle.ms", "-1", {"connections.max.idle.ms": "0"}),
+        ("connections.max.idle.ms", "0", {"connections.max.idle.ms": "1"}),
+        ("default.api.timeout.ms", "5", {}),
+        ("enable.metrics.push", "false", {"enable.metrics.push": "false"}),
+        ("fetch.max.bytes", "2000", {"fetch.max.bytes": "2000", "message.max.bytes": "2000"}),
+        (
+            "fetch.max.bytes",
+            "2147483647",
+            {"fetch.max.bytes": "2147483135", "message.max.bytes": "1000000"},
+        ),
+        ("fetch.max.wait.ms", "3", {"fetch.wait.max.ms": "3"}),
+        ("fetch.max.wait.ms", "90000", {"fetch.wait.max.ms": "59000"}),
+        ("fetch.min.bytes", "0", {"fetch.min.bytes": "1"}),
+        ("group.id", "g", {}),
+        ("isolation.level", "read_committed", {"isolation.level": "read_committed"}),
+        ("max.partition.fetch.bytes", "5", {"max.partition.fetch.bytes": "5"}),
+        ("metadata.max.age.ms", "6", {"topic.metadata.refresh.interval.ms": "6"}),
+        ("metadata.recovery.strategy", "NONE", {"metadata.recovery.strategy": "none"}),
+        (
+            "metadata.recovery.rebootstrap.trigger.ms",
+            "7",
+            {"metadata.recovery.rebootstrap.trigger.ms": "7"},
+        ),
+        ("receive.buffer.bytes", "-1", {"socket.receive.buffer.bytes": "0"}),
+        ("receive.buffer.bytes", "65536", {"socket.receive.buffer.bytes": "65536"}),
+        (
+            "reconnect.backoff.ms",
+            "7",
+            {"reconnect.backoff.ms": "7", "reconnect.backoff.max.ms": "7"},
+        ),
+        (
+            "reconnect.backoff.max.ms",
+            "8",
+            {"reconnect.backoff.ms": "8", "reconnect.backoff.max.ms": "8"},
+        ),
+        ("request.timeout.ms", "900000", {"socket.timeout.ms": "300000"}),
+        ("retry.backoff.max.ms", "0", {"retry.backoff.max.ms": "1"}),
+        ("retry.backoff.ms", "9", {"retry.backoff.ms": "9"}),
+        ("send.buffer.bytes", "131072", {"socket.send.buffer.bytes": "131072"}),
+        ("security.protocol", "SSL", {"security.protocol": "ssl"}),
+        (
+            "socket.connection.setup.timeout.ms",
+            "10",
+            {"socket.connection.setup.timeout.ms": "1000"},
+        ),
+        ("topic.metadata.refresh.interval.ms", "9", {"topic.metadata.refresh.interval.ms": "9"}),
+        ("log_level", "3", {"log_level": "3"}),
+        ("api.version.request", "false", {"api.version.request": "false"}),
+    ],
+)
+def test_translation(name: str, value: str, config: dict[str, str]) -> None:
+    """A Java client's setting becomes librdkafka's, which both of its clients accept."""
+    made = {"log_level": "0"} | client_config(SERVERS | {name: value})
+    assert config.items() <= made.items()
+    Consumer(made | {"group.id": "unused"}).close()
+    AdminClient(dict(made))
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT.keys() | {"session.timeout.ms", "acks"}))
+def test_without_effect(name: str) -> None:
+    """A setting that a read has no use for, or librdkafka no equivalent of, is left out."""
+    assert client_config(SERVERS | {name: "1"}) == client_config(SERVERS)
+
+
+@pytest.mark.parametrize("name", ["foo.bar", "error_cb", "logger", "fetch_min_bytes"])
+def test_not_known(name: str) -> None:
+    """A setting that librdkafka does not know, or takes as an object, is refused by its name."""
+    told = f"Option 'kafka.{name}' is not known to the client 'confluent'"
+    assert problems({name: "1"}) == (told,)
+
+
+def test_all_problems() -> None:
+    """What is wrong with values, names, logins and stores is told at once."""
+    told = problems(
+        {
+            "fetch.min.bytes": "x",
+            "foo.bar": "1",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "ssl.truststore.location": "/nowhere/t.p12",
+        }
+    )
+    assert [text.split("'")[1] for text in told] == [
+        "kafka.fetch.min.bytes",
+        "kafka.sasl.mechanism",
+        "kafka.foo.bar",
+        "kafka.ssl.truststore.location",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "config"),
+    [
+        (
+            {
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.jaas.config": (
+                    "org.apache.kafka.common.security.scram.ScramLoginModule required "
+                    'username="u" password="p";'
+                ),
+            },
+            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "p"},
+        ),
+        (
+            {"sasl.mechanisms": "PLAIN", "sasl.username": "u", "sasl.password": "p"},
+            {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"},
+        ),
+        (
+            {
+                "sasl.jaas.config": (
+                    f"{KERBEROS} required useKeyTab=true "
+                    'keyTab="/k" principal="me@R" serviceName="s";'
+                ),
+                "sasl.kerberos.kinit.cmd": "/usr/bin/kinit",
+            },
+            {
+                "sasl.mechanism": "GSSAPI",
+                "sasl.kerberos.service.name": "s",
+                "sasl.kerberos.keytab": "/k",
+                "sasl.kerberos.principal": "me@R",
+                "sasl.kerberos.kinit.cmd": (
+                    '/usr/bin/kinit -R -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
+                    ' || /usr/bin/kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
+                ),
+            },
+        ),
+        (
+            {"sasl.jaas.config": f"{KERBEROS} required useTicketCache=true;"},
+            {"sasl.mechanism": "GSSAPI", "sasl.kerberos.min.time.before.relogin": "0"},
+        ),
+        (
+            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
+            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
+        ),
+    ],
+)
+def test_login(settings: dict[str, str], config: dict[str, str]) -> None:
+    """A login is told in librdkafka's names."""
+    protocol = {"security.protocol": "SASL_PLAINTEXT"}
+    assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
+
+
+def ssl(stores: Path, suffix: str = "p12") -> dict[str, str]:
+    return {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(stores / f"trust.{suffix}"),
+        "ssl.truststore.password": PASSWORD,
+        "ssl.keystore.location": str(stores / f"key.{suffix}"),
+        "ssl.keystore.password": PASSWORD,
+    }
+
+
+def test_stores(stores: Path) -> None:
+    """A PKCS12 keystore is librdkafka's to read; a truststore's certificates come as PEM."""
+    made = client_config(SERVERS | ssl(stores))
+    assert made["ssl.keystore.location"] == str(stores / "key.p12")
+    assert made["ssl.keystore.password"] == PASSWORD
+    assert made["ssl.ca.pem"].startswith("-----BEGIN CERTIFICATE-----\n")
+    assert made["ssl.endpoint.identification.algorithm"] == "https"
+    AdminClient(dict(made))
+
+
+def test_pem(stores: Path) -> None:
+    """A key and certificates in PEM are told apart, in whatever order they are."""
+    certificate = (stores / "me.pem").read_text().replace("\r", "")
+    both = stores / "both.pem"
+    store = ("-in", str(stores / "key.p12"), "-passin", f"pass:{PASSWORD}", "-nodes")
+    subprocess.run(
+        ["openssl", "pkcs12", *store, "-out", str(both)], check=True, capture_output=True
+    )
+    settings = {"ssl.keystore.location": str(both), "ssl.keystore.type": "PEM"}
+    settings |= {"ssl.truststore.certificates": certificate.replace("\n", " ")}
+    made = client_config(SERVERS | {"security.protocol": "SSL"} | settings)
+    assert made["ssl.key.pem"].startswith("-----BEGIN PRIVATE KEY-----")
+    assert "PRIVATE KEY" not in made["ssl.certificate.pem"]
+    assert made["ssl.ca.pem"].splitlines()[0] == "-----BEGIN CERTIFICATE-----"
+    AdminClient(dict(made))
+
+
+@pytest.mark.parametrize(
+    ("settings", "config"),
+    [
+        (
+            {"ssl.endpoint.identification.algorithm": ""},
+            {"ssl.endpoint.identification.algorithm": "none"},
+        ),
+        (
+            {"ssl.cipher.suites": "TLS_RSA_WITH_AES_128_CBC_SHA,TLS_AES_128_GCM_SHA256"},
+            {"ssl.cipher.suites": "AES128-SHA"},
+        ),
+        ({"ssl.ca.location": "/ca.pem"}, {"ssl.ca.location": "/ca.pem"}),
+        ({"ssl.enabled.protocols": "TLSv1.2"}, {}),
+    ],
+)
+def test_tls(settings: dict[str, str], config: dict[str, str]) -> None:
+    """What is said of TLS is told in librdkafka's names, whose own pass."""
+    basis = {"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "https"}
+    assert added({"security.protocol": "SSL"} | settings) == basis | config
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"ssl.enabled.protocols": "TLSv1.3"}, "offers TLSv1.2 whatever it is told"),
+        ({"ssl.truststore.password": "hunter2"}, "check 'kafka.ssl.truststore.password'"),
+        ({"ssl.keystore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
+    ],
+)
+def test_unusable(stores: Path, settings: dict[str, str], text: str) -> None:
+    """What librdkafka cannot do, and a store that cannot be opened, is refused by its option."""
+    [told] = problems(ssl(stores) | settings)
+    assert text in told
+    assert "hunter2" not in told
+
+
+def test_no_key(stores: Path) -> None:
+    """A keystore in PEM that has no key is refused."""
+    settings = {"ssl.keystore.location": str(stores / "me.pem")}
+    [told] = problems(ssl(stores) | settings)
+    assert told.endswith("holds no key")
+
+
+def test_jks(stores: Path) -> None:
+    """A JKS store is refused with the command that converts it."""
+    [told] = problems(ssl(stores, "jks"))
+    assert "keytool -importkeystore" in told
+
+
+def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library that reads PKCS12, the extra that brings it is named."""
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):
+        client_config(SERVERS | ssl(stores))
+
+
+def test_every_number() -> None:
+    """Every number that Java's consumer takes is translated, or left out for a reason."""
+    assert java_settings._LEAST.keys() <= NUMBERS.keys() | WITHOUT_EFFECT.keys()

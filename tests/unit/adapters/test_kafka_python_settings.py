@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer
+
+from pyspark_kafka.adapters.kafka_python.settings import (
+    NUMBERS,
+    WITHOUT_EFFECT,
+    admin_config,
+    client_config,
+)
+from pyspark_kafka.domain import java_settings
+from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+
+SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
+PASSWORD = "store-secret"  # noqa: S105
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def translated(**settings: str) -> dict[str, Any]:
+    return client_config(SERVERS | {name.replace("__", "."): v for name, v in settings.items()})
+
+
+def problems(settings: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(OptionsError) as caught:
+        client_config(SERVERS | settings)
+    return caught.value.problems
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a PKCS12 keystore, a truststore that trusts it, and both as JKS."""
+    directory = tmp_path_factory.mktemp("stores")
+    for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
+        keytool(
+            directory,
+            *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
+            *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
+        )
+        exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
+        keytool(directory, *exported, "-keystore", f"key.{suffix}")
+        imported = ("-importcert", "-alias", "me", "-file", "me.pem")
+        keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
+    return directory
+
+
+def keytool(directory: Path, *arguments: str) -> None:
+    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "config"),
+    [
+        ("check.crcs", "false", {"check_crcs": False}),
+        ("client.dns.lookup", "use_all_dns_ips", {"client_dns_lookup": "use_all_dns_ips"}),
+        ("client.id", "7", {"client_id": "7"}),
+        ("client.rack", "1", {"client_rack": "1"}),
+        ("connections.max.idle.ms", "-1", {"connections_max_idle_ms": 2**31 - 1}),
+        ("connections.max.idle.ms", "600000", {"connections_max_idle_ms": 600_000}),
+        ("default.api.timeout.ms", "5", {"bootstrap_timeout_ms": 5}),
+        ("fetch.max.bytes", "2", {"fetch_max_bytes": 2}),
+        ("fetch.max.wait.ms", "3", {"fetch_max_wait_ms": 3}),
+        ("fetch.max.wait.ms", "90000", {"fetch_max_wait_ms": 29_999}),
+        ("fetch.min.bytes", "4", {"fetch_min_bytes": 4}),
+        ("group.id", "g", {"group_id": "g"}),
+        ("isolation.level", "read_committed", {"isolation_level": "read_committed"}),
+        ("max.partition.fetch.bytes", "5", {"max_partition_fetch_bytes": 5}),
+        ("metadata.max.age.ms", "6", {"metadata_max_age_ms": 6}),
+        ("reconnect.backoff.ms", "7", {"reconnect_backoff_ms": 7, "reconnect_backoff_max_ms": 7}),
+        ("reconnect.backoff.max.ms", "8", {"reconnect_backoff_max_ms": 8}),
+        (
+            "request.timeout.ms",
+            "900000",
+            {"request_timeout_ms": 900_000, "connections_max_idle_ms": 900_001},
+        ),
+        ("request.timeout.ms", "200", {"request_timeout_ms": 200, "fetch_max_wait_ms": 199}),
+        ("retry.backoff.ms", "9", {"retry_backoff_ms": 9}),
+        (
+            "receive.buffer.bytes",
+            "65536",
+            {
+                "socket_options": [
+                    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+                    (socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536),
+                ]
+            },
+        ),
+        (
+            "send.buffer.bytes",
+            "131072",
+            {
+                "socket_options": [
+                    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+                    (socket.SOL_SOCKET, socket.SO_SNDBUF, 131_072),
+                ]
+            },
+        ),
+        ("security.protocol", "plaintext", {"security_protocol": "PLAINTEXT"}),
+        (
+            "max_in_flight_requests_per_connection",
+            "3",
+            {"max_in_flight_requests_per_connection": 3},
+        ),
+        (
+            "enable.incremental.fetch.sessions",
+            "false",
+            {"enable_incremental_fetch_sessions": False},
+        ),
+    ],
+)
+def test_translation(name: str, value: str, config: dict[str, Any]) -> None:
+    """A Java client's setting becomes kafka-python's, which both of its clients accept."""
+    made = client_config(SERVERS | {name: value})
+    assert config.items() <= made.items()
+    assert made.keys() <= KafkaConsumer.DEFAULT_CONFIG.keys()
+    assert admin_config(made).keys() <= KafkaAdminClient.DEFAULT_CONFIG.keys()
+
+
+def test_left_to_the_system() -> None:
+    """A buffer of -1 bytes is the system's to choose."""
+    assert "socket_options" not in translated(receive__buffer__bytes="-1")
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+def test_without_effect(name: str) -> None:
+    """A setting that kafka-python has no equivalent of is taken and left out, for a reason."""
+    assert client_config(SERVERS | {name: _plausible(name)}) == client_config(SERVERS)
+    assert WITHOUT_EFFECT[name]
+
+
+def _plausible(name: str) -> str:
+    return {"metadata.recovery.strategy": "none", "enable.metrics.push": "true"}.get(name, "1")
+
+
+@pytest.mark.parametrize("name", ["foo.bar", "ssl.context", "statistics.interval.ms", "selector"])
+def test_not_known(name: str) -> None:
+    """A setting that kafka-python does not know, or takes as an object, is refused by its name."""
+    assert problems({name: "1"}) == (
+        f"Option 'kafka.{name}' is not known to the client 'kafka-python'",
+    )
+
+
+def test_all_problems() -> None:
+    """What is wrong with values, names, logins and stores is told at once."""
+    told = problems(
+        {
+            "fetch.min.bytes": "x",
+            "foo.bar": "1",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "OAUTHBEARER",
+            "ssl.truststore.location": "/nowhere/t.p12",
+        }
+    )
+    assert [text.split("'")[1] for text in told] == [
+        "kafka.fetch.min.bytes",
+        "kafka.foo.bar",
+        "kafka.sasl.mechanism",
+        "kafka.ssl.truststore.location",
+    ]
+
+
+def test_version() -> None:
+    """A broker's version is told as librdkafka is told it."""
+    version = {"api.version.request": "false", "broker.version.fallback": "2.1.0"}
+    assert client_config(SERVERS | version)["api_version"] == (2, 1)
+    assert "api_version" not in client_config(SERVERS | {"broker.version.fallback": "2.1.0"})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sasl.jaas.config": f'{PLAIN} required username="u" password="p";'},
+        {"sasl.username": "u", "sasl.password": "p"},
+        {"sasl_plain_username": "u", "sasl_plain_password": "p"},
+    ],
+)
+def test_password(settings: dict[str, str]) -> None:
+    """A user's name and password are taken from any of the three ways to give them."""
+    protocol = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    config = client_config(SERVERS | protocol | settings)
+    assert config["sasl_mechanism"] == "PLAIN"
+    assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ("u", "p")
+    assert repr(config["sasl_plain_password"]) == "[hidden]"
+
+
+def test_aws() -> None:
+    """kafka-python's own mechanism for AWS needs no more than its name."""
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+    assert client_config(SERVERS | settings)["sasl_mechanism"] == "AWS_MSK_IAM"
+
+
+def kerberos(options: str) -> dict[str, str]:
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "GSSAPI",
+        "sasl.jaas.config": f"{KERBEROS} required {options};",
+    }
+
+
+def test_ticket_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kerberos goes by the ticket cache, for the service that is named."""
+    monkeypatch.setattr("pyspark_kafka.adapters.kafka_python.settings.find_spec", lambda _: True)
+    config = client_config(SERVERS | kerberos('useTicketCache=true serviceName="k"'))
+    assert config["sasl_mechanism"] == "GSSAPI"
+    assert config["sasl_kerberos_service_name"] == "k"
+
+
+def test_kerberos_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key table, which kafka-python does not read, is refused, and so is a missing package."""
+    monkeypatch.setattr("pyspark_kafka.adapters.kafka_python.settings.find_spec", lambda _: None)
+    [keytab] = problems(kerberos('useKeyTab=true keyTab="/k" principal="me"'))
+    assert "reads no keytab; run kinit" in keytab
+    [package] = problems(kerberos("useTicketCache=true"))
+    assert package.endswith("pip install gssapi")
+
+
+def trust(stores: Path, suffix: str = "p12") -> dict[str, str]:
+    return {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(stores / f"trust.{suffix}"),
+        "ssl.truststore.password": PASSWORD,
+    }
+
+
+def test_truststore(stores: Path) -> None:
+    """A PKCS12 truststore holds what is trusted, and nothing else is."""
+    context = client_config(SERVERS | trust(stores))["ssl_context"]
+    assert context.cert_store_stats()["x509"] == 1
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_pem_truststore(stores: Path) -> None:
+    """A truststore may be PEM: a file, librdkafka's file, or a text."""
+    text = (stores / "me.pem").read_text()
+    for settings in (
+        {"ssl.truststore.location": str(stores / "me.pem"), "ssl.truststore.type": "PEM"},
+        {"ssl.ca.location": str(stores / "me.pem")},
+        {"ssl_cafile": str(stores / "me.pem")},
+        {"ssl.truststore.certificates": text.replace("\n", " ")},
+    ):
+        context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)["ssl_context"]
+        assert context.cert_store_stats()["x509"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "minimum", "maximum", "checks"),
+    [
+        ({}, "TLSv1_2", "TLSv1_3", True),
+        ({"ssl.enabled.protocols": "TLSv1.3"}, "TLSv1_3", "TLSv1_3", True),
+        ({"ssl.enabled.protocols": "TLSv1.2,TLSv1"}, "TLSv1_2", "TLSv1_2", True),
+        ({"ssl.endpoint.identification.algorithm": ""}, "TLSv1_2", "TLSv1_3", False),
+        ({"ssl_check_hostname": "false"}, "TLSv1_2", "TLSv1_3", False),
+    ],
+)
+def test_context(settings: dict[str, str], minimum: str, maximum: str, checks: bool) -> None:
+    """Versions and the check of the host's name are those of the settings."""
+    context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)["ssl_context"]
+    assert (context.minimum_version.name, context.maximum_version.name) == (minimum, maximum)
+    assert context.check_hostname is checks
+
+
+def test_suites() -> None:
+    """Only the suites of TLS 1.2 that are named are offered, besides those of TLS 1.3."""
+    suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"
+    settings = {"security.protocol": "SSL", "ssl.cipher.suites": suites}
+    context = client_config(SERVERS | settings)["ssl_context"]
+    names = {each["name"] for each in context.get_ciphers()}
+    assert {name for name in names if not name.startswith("TLS_")} == {
+        "ECDHE-RSA-AES128-GCM-SHA256"
+    }
+
+
+def test_unknown_suites() -> None:
+    """A list of suites that OpenSSL does not have is refused."""
+    [text] = problems({"security.protocol": "SSL", "ssl.cipher.suites": "nonsense"})
+    assert text.startswith("Option 'kafka.ssl.cipher.suites' names no suite")
+
+
+def test_keystore(stores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PKCS12 keystore's key is used, lies in a file only encrypted, and leaves none behind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen: list[str] = []
+
+    load = ssl.SSLContext.load_cert_chain
+
+    def load_cert_chain(context: ssl.SSLContext, certfile: Path, password: str) -> None:
+        seen.append(certfile.read_text())
+        assert certfile.stat().st_mode & 0o777 == 0o600
+        load(context, certfile, password=password)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", load_cert_chain)
+    client_config(SERVERS | trust(stores) | key(stores, "p12"))
+    [text] = seen
+    assert text.startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert list(tmp_path.iterdir()) == []
+
+
+def key(stores: Path, suffix: str) -> dict[str, str]:
+    return {
+        "ssl.keystore.location": str(stores / f"key.{suffix}"),
+        "ssl.keystore.password": PASSWORD,
+    }
+
+
+def test_jks(stores: Path, tmp_path: Path) -> None:
+    """JKS stores are refused with the command that converts them, which works."""
+    told = problems(trust(stores, "jks") | key(stores, "jks"))
+    assert "keytool -importkeystore" in told[0]
+    command = told[0].partition("instead: ")[2].split()
+    command[command.index("-destkeystore") + 1] = str(tmp_path / "trust.p12")
+    secrets = ["-srcstorepass", PASSWORD, "-deststorepass", PASSWORD]
+    subprocess.run([*command, *secrets], check=True, capture_output=True)
+    settings = trust(stores) | {"ssl.truststore.location": str(tmp_path / "trust.p12")}
+    assert "ssl_context" in client_config(SERVERS | settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"ssl.truststore.password": "hunter2"}, "check 'kafka.ssl.truststore.password'"),
+        ({"ssl.truststore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
+    ],
+)
+def test_unusable_store(stores: Path, settings: dict[str, str], text: str) -> None:
+    """A store that cannot be opened is refused by its option, and its password is not told."""
+    [told] = problems(trust(stores) | settings)
+    assert text in told
+    assert "hunter2" not in told
+
+
+def test_key_of_another(stores: Path) -> None:
+    """A keystore without a key is refused."""
+    settings = {"ssl.keystore.location": str(stores / "trust.p12")}
+    [told] = problems(trust(stores) | key(stores, "p12") | settings)
+    assert told == "Option 'kafka.ssl.keystore.location' holds no private key"
+
+
+def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library that reads PKCS12, the extra that brings it is named."""
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization.pkcs12", None)
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[tls\]"):
+        client_config(SERVERS | trust(stores))
+
+
+def test_every_number() -> None:
+    """Every number that Java's consumer takes is translated, or left out for a reason."""
+    known = NUMBERS.keys() | WITHOUT_EFFECT.keys() | {"receive.buffer.bytes", "send.buffer.bytes"}
+    assert java_settings._LEAST.keys() <= known

@@ -1,0 +1,164 @@
+"""Spark's filters, as far as they tell what need not be read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from pyspark_kafka.adapters.spark.filters import is_exact, understood
+from pyspark_kafka.domain.record_filter import RecordFilter, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql.datasource import Filter
+
+PARTITION = ("partition",)
+OFFSET = ("offset",)
+TIMESTAMP = ("timestamp",)
+
+COMPARISONS = pytest.mark.parametrize(
+    ("kind", "span"),
+    [
+        (EqualTo, Span(5, 6)),
+        (GreaterThan, Span(6)),
+        (GreaterThanOrEqual, Span(5)),
+        (LessThan, Span(None, 5)),
+        (LessThanOrEqual, Span(None, 6)),
+    ],
+)
+
+
+@COMPARISONS
+def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
+    """A comparison of the partition bounds partitions, and Spark need not look again."""
+    pushed = kind(PARTITION, 5)
+    assert understood(pushed) == RecordFilter(partitions=span)
+    assert is_exact(pushed)
+
+
+@COMPARISONS
+def test_offsets(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
+    """A comparison of the offset bounds offsets, and Spark need not look again."""
+    pushed = kind(OFFSET, 5)
+    assert understood(pushed) == RecordFilter(offsets=span)
+    assert is_exact(pushed)
+
+
+BERLIN_SUMMER = dt.timezone(dt.timedelta(hours=2))
+SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "least"),
+    [
+        (GreaterThanOrEqual(TIMESTAMP, SECOND), 1_000),
+        (GreaterThan(TIMESTAMP, SECOND), 1_001),
+        (EqualTo(TIMESTAMP, SECOND), 1_000),
+        (In(TIMESTAMP, (SECOND, SECOND - dt.timedelta(milliseconds=7))), 993),
+        (In(TIMESTAMP, (None, SECOND)), 1_000),
+        # No record lies within a millisecond.
+        (GreaterThanOrEqual(TIMESTAMP, SECOND + dt.timedelta(microseconds=999)), 1_000),
+        (GreaterThan(TIMESTAMP, SECOND + dt.timedelta(microseconds=999)), 1_001),
+        (
+            GreaterThanOrEqual(TIMESTAMP, dt.datetime(1970, 1, 1, 2, 0, 1, tzinfo=BERLIN_SUMMER)),
+            1_000,
+        ),
+        (
+            GreaterThanOrEqual(TIMESTAMP, dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)),
+            1_700_000_000_000,
+        ),
+    ],
+)
+def test_times(pushed: Filter, least: int) -> None:
+    """What is not older than a time bounds time from below, and Spark looks again."""
+    assert understood(pushed) == RecordFilter(least_timestamp=least)
+    assert not is_exact(pushed)
+
+
+def test_a_time_without_a_zone_is_local() -> None:
+    """A time that tells no zone is one of the machine's zone."""
+    local = SECOND.astimezone().replace(tzinfo=None)
+    assert understood(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(least_timestamp=1_000)
+
+
+@pytest.mark.parametrize("kind", [LessThan, LessThanOrEqual])
+def test_there_is_no_upper_bound_of_time(
+    kind: Callable[[tuple[str, ...], dt.datetime], Filter],
+) -> None:
+    """A record that is old enough may follow one that is not."""
+    pushed = kind(TIMESTAMP, SECOND)
+    assert understood(pushed) is None
+    assert not is_exact(pushed)
+
+
+@pytest.mark.parametrize(
+    ("pushed", "bounds", "exact"),
+    [
+        (
+            In(PARTITION, (7, 1, 7)),
+            RecordFilter(partition_numbers=frozenset({1, 7})),
+            True,
+        ),
+        (In(PARTITION, (None, 1)), RecordFilter(partition_numbers=frozenset({1})), True),
+        (In(OFFSET, (9, 3, 5)), RecordFilter(offsets=Span(3, 10)), False),
+        (In(OFFSET, (None, 3)), RecordFilter(offsets=Span(3, 4)), False),
+        (In(OFFSET, (3,)), RecordFilter(offsets=Span(3, 4)), False),
+    ],
+)
+def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> None:
+    """Of several partitions each is known, of several offsets only the first and the last."""
+    assert understood(pushed) == bounds
+    assert is_exact(pushed) is exact
+
+
+@pytest.mark.parametrize(
+    "pushed",
+    [
+        EqualTo(PARTITION, None),
+        EqualTo(OFFSET, 1.5),
+        GreaterThan(OFFSET, "5"),
+        In(PARTITION, ()),
+        In(PARTITION, (None,)),
+        In(("topic",), ("t",)),
+        In(("timestampType",), (0, 1)),
+        EqualTo(("topic",), "t"),
+        EqualTo(("key",), b"k"),
+        EqualTo(("timestampType",), 1),
+        GreaterThanOrEqual(("timestampType",), 1),
+        EqualTo(("value", "partition"), 1),
+        EqualNullSafe(PARTITION, 1),
+        IsNull(OFFSET),
+        IsNotNull(OFFSET),
+        Not(EqualTo(PARTITION, 1)),
+        Not(In(PARTITION, (1,))),
+        StringStartsWith(("topic",), "t"),
+    ],
+    ids=repr,
+)
+def test_what_is_left_to_spark(pushed: Filter) -> None:
+    """Filters on other columns, on nulls and of other kinds bound nothing."""
+    assert understood(pushed) is None
+    assert not is_exact(pushed)
+
+
+def test_a_value_of_another_kind_leaves_the_filter_to_spark() -> None:
+    """One of several values that is not understood may still be wanted."""
+    pushed = In(("partition",), (1, 2.0))
+    assert understood(pushed) is None
+    assert not is_exact(pushed)

@@ -1,0 +1,52 @@
+"""Read limits between Spark and the use cases."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.streaming import datasource as spark
+
+from pyspark_kafka.adapters.spark.read_limits import from_spark, to_spark
+from pyspark_kafka.domain.read_limits import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
+
+ALL = ReadAllAvailable()
+AT_LEAST = ReadMinRows(15, 5_000)
+AT_MOST = ReadMaxRows(20)
+BYTES = ReadMaxBytes(99)
+
+LIMITS = pytest.mark.parametrize(
+    ("limit", "theirs"),
+    [
+        (ALL, spark.ReadAllAvailable()),
+        (AT_LEAST, spark.ReadMinRows(15)),
+        (AT_MOST, spark.ReadMaxRows(20)),
+        (BYTES, spark.ReadMaxBytes(99)),
+        (CompositeReadLimit((AT_LEAST, AT_MOST)), spark.ReadMinRows(15)),
+        (CompositeReadLimit((AT_MOST, BYTES)), spark.ReadMaxRows(20)),
+        (CompositeReadLimit((AT_LEAST, AT_MOST, BYTES)), spark.ReadMinRows(15)),
+    ],
+)
+
+
+@LIMITS
+def test_to_spark(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
+    """Spark is given one of its own limits, which is none of all only for a query without any."""
+    assert to_spark(limit) == theirs
+
+
+@LIMITS
+def test_round(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
+    """What Spark hands back stands for all limits that the options ask for."""
+    assert from_spark(theirs, limit) == limit
+
+
+@pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
+def test_once(asked_for: ReadLimit) -> None:
+    """Trigger.Once, which asks for all, takes no notice of the options."""
+    assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL

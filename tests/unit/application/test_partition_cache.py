@@ -1,0 +1,72 @@
+"""Remembering which partitions there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.application.partition_cache import PartitionCache
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .conftest import tp
+
+
+class Asked:
+    """Answers with one partition more each time."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> frozenset[TopicPartition]:
+        self.times += 1
+        return frozenset(tp(number) for number in range(self.times))
+
+
+def test_an_answer_is_kept_for_its_time() -> None:
+    """Until the time is over the first answer is given, and from then on a new one."""
+    clock, asked = MemoryClock(5_000), Asked()
+    cache = PartitionCache(100, clock)
+    assert cache.get(asked) == {tp(0)}
+    clock.sleep_ms(99)
+    assert cache.get(asked) == {tp(0)}
+    clock.sleep_ms(1)
+    assert cache.get(asked) == {tp(0), tp(1)}
+    clock.sleep_ms(99)
+    assert cache.get(asked) == {tp(0), tp(1)}
+    assert asked.times == 2
+
+
+def test_a_negative_time_keeps_nothing() -> None:
+    """Without a time to live every question is asked."""
+    asked = Asked()
+    cache = PartitionCache(-1, MemoryClock())
+    assert [len(cache.get(asked)) for _ in range(3)] == [1, 2, 3]
+
+
+def test_an_answer_can_be_forgotten() -> None:
+    """What is in doubt is asked for again before its time is over."""
+    asked = Asked()
+    cache = PartitionCache(100, MemoryClock())
+    cache.get(asked)
+    cache.forget()
+    assert cache.get(asked) == {tp(0), tp(1)}
+
+
+def test_no_partition_is_an_answer_that_is_kept() -> None:
+    """A pattern that finds nothing is not asked for again at once."""
+    answers = [frozenset[TopicPartition](), frozenset({tp(0)})]
+    cache = PartitionCache(100, MemoryClock())
+    assert cache.get(lambda: answers.pop(0)) == frozenset()
+    assert cache.get(lambda: answers.pop(0)) == frozenset()
+
+
+def test_a_failure_is_not_kept() -> None:
+    """A question that fails is asked again."""
+
+    def fail() -> frozenset[TopicPartition]:
+        raise OSError("no")
+
+    cache = PartitionCache(100, MemoryClock())
+    with pytest.raises(OSError, match="no"):
+        cache.get(fail)
+    assert cache.get(Asked()) == {tp(0)}

@@ -1,0 +1,53 @@
+"""What the tests of options begin with, and the texts that several of them expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.offset_limits import Specific
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+SERVERS: Final = {"kafka.bootstrap.servers": "b:9092"}
+BASE: Final = {"subscribe": "t", **SERVERS}
+BOTH = pytest.mark.parametrize("query", Query)
+
+TAIL = "subscribe, subscribepattern, assign. See the docs for more details."
+NO_STRATEGY = f"One of the following options must be specified for Kafka source: {TAIL}"
+MANY_STRATEGIES = f"Only one of the following options can be specified for Kafka source: {TAIL}"
+OFFSETS_EXAMPLE = 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got '
+ASSIGN_EXAMPLE = 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got '
+TIMESTAMPS_EXAMPLE = (
+    'Expected e.g. {"topicA": {"0": 123456789, "1": 123456789},\n'
+    '"topicB": {"0": 123456789, "1": 123456789}}, got '
+)
+NO_SERVERS = "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
+AUTO_COMMIT = "Kafka option 'enable.auto.commit' is not supported"
+INTERCEPTORS = "Kafka option 'interceptor.classes' is not supported"
+ENDING_IN_STREAM = "ending offset not valid in streaming queries"
+ENDING_TIME_IN_STREAM = "ending timestamp not valid in streaming queries"
+STARTING_LATEST = "starting offset can't be latest for batch queries on Kafka"
+ENDING_EARLIEST = "ending offset can't be earliest for batch queries on Kafka"
+MIN_ABOVE_MAX = "The value of minOffsetPerTrigger(20) is higher than the maxOffsetsPerTrigger(15)."
+NO_COLUMN = "the options leave no column to read"
+
+
+def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
+    """Offsets of partitions and of whole topics."""
+    return Specific(PartitionOffsets(offsets), tuple(sorted(topics.items())))
+
+
+def problems(raw: Mapping[str, str], query: Query) -> tuple[str, ...]:
+    """What is wrong with options that cannot be used."""
+    with pytest.raises(OptionsError) as caught:
+        parse_source_options(raw, query)
+    return caught.value.problems

@@ -1,0 +1,744 @@
+"""From the texts of all options of a query to its values, or to all that is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.offset_limits import (
+    ByTimestamp,
+    Earliest,
+    GlobalTimestamp,
+    Latest,
+    NoMatch,
+    OffsetLimit,
+)
+from pyspark_kafka.domain.options import (
+    Query,
+    SourceOptions,
+    ignored_options,
+    parse_projection,
+    parse_source_options,
+)
+from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
+from pyspark_kafka.domain.read_limits import (
+    CompositeReadLimit,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+)
+from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+
+from .given import (
+    ASSIGN_EXAMPLE,
+    AUTO_COMMIT,
+    BASE,
+    BOTH,
+    ENDING_EARLIEST,
+    ENDING_IN_STREAM,
+    ENDING_TIME_IN_STREAM,
+    INTERCEPTORS,
+    MANY_STRATEGIES,
+    MIN_ABOVE_MAX,
+    NO_COLUMN,
+    NO_SERVERS,
+    NO_STRATEGY,
+    OFFSETS_EXAMPLE,
+    SERVERS,
+    STARTING_LATEST,
+    T0,
+    T1,
+    TIMESTAMPS_EXAMPLE,
+    problems,
+    specific,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def test_defaults_of_a_stream() -> None:
+    """A stream reads new records only, fails on data loss and has Spark's times and attempts."""
+    assert parse_source_options(BASE, Query.STREAM) == SourceOptions(
+        client="kafka-python",
+        subscription=Subscribe(("t",)),
+        starting_offsets=Latest(),
+        ending_offsets=Latest(),
+        fail_on_data_loss=True,
+        projection=WITHOUT_HEADERS,
+        read_limit=ReadAllAvailable(),
+        min_partitions=None,
+        max_records_per_partition=None,
+        poll_timeout_ms=120_000,
+        fetch_attempts=3,
+        fetch_retry_interval_ms=1_000,
+        metadata_ttl_ms=-1,
+        push_filters=False,
+        kafka=(("bootstrap.servers", "b:9092"),),
+    )
+
+
+def test_defaults_of_a_batch() -> None:
+    """A batch query reads all that there is."""
+    options = parse_source_options(BASE, Query.BATCH)
+    assert (options.starting_offsets, options.ending_offsets) == (Earliest(), Latest())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "attribute", "value"),
+    [
+        ("client", " confluent ", "client", "confluent"),
+        ("startingOffsets", "earLiEst", "starting_offsets", Earliest()),
+        ("startingOffsets", '{"t":{"0":23}}', "starting_offsets", specific({T0: 23})),
+        ("startingOffsets", ' {"t":{"0":-2}} ', "starting_offsets", specific({T0: -2})),
+        ("failOnDataLoss", "FALSE", "fail_on_data_loss", False),
+        ("includeHeaders", "true", "projection", ALL_COLUMNS),
+        ("minPartitions", "4", "min_partitions", 4),
+        ("maxRecordsPerPartition", "9223372036854775807", "max_records_per_partition", 2**63 - 1),
+        ("kafkaConsumer.pollTimeoutMs", "512", "poll_timeout_ms", 512),
+        ("fetchOffset.numRetries", "1", "fetch_attempts", 1),
+        ("fetchOffset.retryIntervalMs", "0", "fetch_retry_interval_ms", 0),
+        ("partition.metadata.cache.ttl.ms", "30000", "metadata_ttl_ms", 30_000),
+        ("pushFilters", "true", "push_filters", True),
+        ("groupIdPrefix", "mine", "group_id", None),
+        ("kafka.group.id", "g", "group_id", "g"),
+        ("kafka.bootstrap.servers", " x:1,y:2 ", "bootstrap_servers", "x:1,y:2"),
+        ("kafka.isolation.level", "read_committed", "reads_committed_only", True),
+        ("kafka.isolation.level", "read_uncommitted", "reads_committed_only", False),
+    ],
+)
+def test_value(query: Query, name: str, text: str, attribute: str, value: object) -> None:
+    """An option that is given takes the place of its default, in both kinds of query."""
+    raw = BASE | {name: text}
+    assert getattr(parse_source_options(raw, query), attribute) == value
+
+
+def test_unset_settings() -> None:
+    """Without settings of the user's there is no group id, and uncommitted records are read."""
+    options = parse_source_options(BASE, Query.STREAM)
+    assert options.group_id is None
+    assert not options.reads_committed_only
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("latest", Latest()),
+        ('{"t":{"0":-1}}', specific({T0: -1})),
+    ],
+)
+def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
+    """A stream, unlike a batch query, may start at the end."""
+    options = parse_source_options(BASE | {"startingOffsets": text}, Query.STREAM)
+    assert options.starting_offsets == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("LATEST", Latest()),
+        ('{"t":{"0":23}}', specific({T0: 23})),
+        ('{"t":{"0":-1}}', specific({T0: -1})),
+    ],
+)
+def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
+    """A batch query ends at the latest offsets or at those that are named."""
+    options = parse_source_options(BASE | {"endingOffsets": text}, Query.BATCH)
+    assert options.ending_offsets == limit
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "subscription"),
+    [
+        ("subscribe", " b, a ,,b", Subscribe(("b", "a"))),
+        ("subscribePattern", " a.* ", SubscribePattern("a.*")),
+        ("assign", ' {"t":[0]} ', Assign(frozenset({T0}))),
+    ],
+)
+def test_subscription(query: Query, name: str, text: str, subscription: Subscription) -> None:
+    """Topics, a pattern or partitions are what is read."""
+    assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("strategies", "problem"),
+    [
+        ({}, NO_STRATEGY),
+        ({"subscribe": "t", "assign": '{"t":[0]}'}, MANY_STRATEGIES),
+        ({"subscribe": "", "subscribePattern": ""}, MANY_STRATEGIES),
+        (
+            {"assign": "t"},
+            "No topicpartitions to assign as specified value for option 'assign' is 't'",
+        ),
+        (
+            {"assign": ""},
+            "No topicpartitions to assign as specified value for option 'assign' is ''",
+        ),
+        ({"assign": "{t"}, f"{ASSIGN_EXAMPLE}{{t"),
+        ({"assign": '{"t":1}'}, f'{ASSIGN_EXAMPLE}{{"t":1}}'),
+        (
+            {"subscribe": ""},
+            "No topics to subscribe to as specified value for option 'subscribe' is ''",
+        ),
+        (
+            {"subscribe": ", ,"},
+            "No topics to subscribe to as specified value for option 'subscribe' is ', ,'",
+        ),
+        (
+            {"subscribePattern": ""},
+            "Pattern to subscribe is empty as specified value for option 'subscribePattern' is ''",
+        ),
+        (
+            {"subscribePattern": "("},
+            "not a regular expression: '(': missing ), unterminated subpattern at position 0",
+        ),
+    ],
+)
+def test_bad_subscription(query: Query, strategies: dict[str, str], problem: str) -> None:
+    """Exactly one strategy is given, with a value, or the JVM connector's words are heard."""
+    assert problems(SERVERS | strategies, query) == (problem,)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("includeKey", "1", 'For input string: "1"'),
+        (
+            "startingOffsets",
+            '{"t":"latest","t":{"0":1}}',
+            (
+                "Topic 't' has both a topic-level offset and offsets of partitions, "
+                'got {"t":"latest","t":{"0":1}}'
+            ),
+        ),
+        ("kafka.enable.auto.commit", "false", AUTO_COMMIT),
+        ("kafka.interceptor.classes", "x", INTERCEPTORS),
+        ("kafka.bootstrap.servers", " ", NO_SERVERS),
+        (
+            "startingOfsets",
+            "x",
+            "Option 'startingofsets' is not known. Did you mean 'startingOffsets'?",
+        ),
+        (
+            "Subscribe_Pattern",
+            "x",
+            "Option 'subscribe_pattern' is not known. Did you mean 'subscribePattern'?",
+        ),
+        ("zzz", "x", "Option 'zzz' is not known."),
+    ],
+)
+def test_bad_value(query: Query, name: str, text: str, problem: str) -> None:
+    """A value that cannot be used is told in the JVM connector's words, an unknown name in ours."""
+    assert problems(BASE | {name: text}, query) == (problem,)
+
+
+@pytest.mark.parametrize("text", ["earliest", "latest", "abc", '{"t":{"0":-2}}'])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("endingOffsets", ENDING_IN_STREAM),
+        ("endingOffsetsByTimestamp", ENDING_TIME_IN_STREAM),
+    ],
+)
+def test_stream_has_no_end(name: str, text: str, problem: str) -> None:
+    """A stream refuses any ending offsets, whatever they are."""
+    assert problems(BASE | {name: text}, Query.STREAM) == (problem,)
+
+
+def test_a_stream_takes_no_notice_of_an_ending_time() -> None:
+    """A stream lets an ending time pass, right or wrong, as the JVM connector's does."""
+    options = parse_source_options(BASE | {"endingTimestamp": "x"}, Query.STREAM)
+    assert options.ending_offsets == Latest()
+
+
+BY_TIME: Final = '{"t":{"1":6,"0":5}}'
+STARTS: Final = {
+    "startingTimestamp": "7",
+    "startingOffsetsByTimestamp": BY_TIME,
+    "startingOffsets": '{"t":{"0":1}}',
+}
+STARTING: Final = {
+    "startingTimestamp": GlobalTimestamp(7, NoMatch.ERROR),
+    "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), NoMatch.ERROR),
+    "startingOffsets": specific({T0: 1}),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_precedence_of_starts(query: Query, first: int) -> None:
+    """One time for all stands above times by partition, and these above offsets."""
+    names = list(STARTS)[first:]
+    raw = BASE | {name: STARTS[name] for name in reversed(names)}
+    assert parse_source_options(raw, query).starting_offsets == STARTING[names[0]]
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_precedence_of_ends(first: int) -> None:
+    """Ends have the precedence of starts; where no record is of a time, all is read."""
+    names = list(STARTS)[first:]
+    raw = BASE | {name.replace("starting", "ending"): STARTS[name] for name in reversed(names)}
+    raw["startingOffsetsByTimestampStrategy"] = "error"
+    expected = {
+        "startingTimestamp": GlobalTimestamp(7, NoMatch.LATEST),
+        "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), NoMatch.LATEST),
+        "startingOffsets": specific({T0: 1}),
+    }
+    assert parse_source_options(raw, Query.BATCH).ending_offsets == expected[names[0]]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("start", "limit"),
+    [
+        ({"startingTimestamp": "0"}, GlobalTimestamp(0, NoMatch.LATEST)),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":5}}'}, ByTimestamp(((T0, 5),), NoMatch.LATEST)),
+        ({"startingOffsets": "earliest"}, Earliest()),
+    ],
+)
+def test_strategy(query: Query, start: dict[str, str], limit: OffsetLimit) -> None:
+    """The strategy goes with a time to begin at, and means nothing for offsets."""
+    raw = BASE | start | {"startingOffsetsByTimestampStrategy": "LATEST"}
+    assert parse_source_options(raw, query).starting_offsets == limit
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ('{"t":"earliest"}', specific({}, t=-2)),
+        ('{"u":"EARLIEST","t":{"0":23,"1":-2}}', specific({T0: 23, T1: -2}, u=-2)),
+        ("{}", specific({})),
+    ],
+)
+def test_offsets_of_topics(query: Query, text: str, limit: OffsetLimit) -> None:
+    """Whole topics have an offset beside partitions that have one of their own."""
+    raw = BASE | {"startingOffsets": text}
+    assert parse_source_options(raw, query).starting_offsets == limit
+
+
+MIN = ReadMinRows(15, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"maxTriggerDelay": "5s"}, ReadAllAvailable()),
+        ({"maxOffsetsPerTrigger": "20"}, ReadMaxRows(20)),
+        ({"maxBytesPerTrigger": "99"}, ReadMaxBytes(99)),
+        ({"minOffsetsPerTrigger": "15"}, ReadMinRows(15, 900_000)),
+        ({"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s"}, MIN),
+        (
+            {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s", "maxOffsetsPerTrigger": "15"},
+            CompositeReadLimit((MIN, ReadMaxRows(15))),
+        ),
+        (
+            {
+                "maxBytesPerTrigger": "99",
+                "maxOffsetsPerTrigger": "20",
+                "minOffsetsPerTrigger": "15",
+                "maxTriggerDelay": "5s",
+            },
+            CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99))),
+        ),
+    ],
+)
+def test_read_limit(limits: dict[str, str], expected: ReadLimit) -> None:
+    """Each limit that is given holds; the delay means nothing without a least number."""
+    assert parse_source_options(BASE | limits, Query.STREAM).read_limit == expected
+
+
+@BOTH
+def test_least_above_most(query: Query) -> None:
+    """No batch can have at least more offsets than it has at most."""
+    raw = BASE | {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}
+    assert problems(raw, query) == (MIN_ABOVE_MAX,)
+
+
+GENERAL_PROBLEMS: Final = [
+    NO_STRATEGY,
+    "minPartitions must be positive",
+    "maxrecordsperpartition must be positive",
+    AUTO_COMMIT,
+    INTERCEPTORS,
+    NO_SERVERS,
+    MIN_ABOVE_MAX,
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            Query.BATCH,
+            [STARTING_LATEST, ENDING_EARLIEST, *GENERAL_PROBLEMS],
+        ),
+        (Query.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
+    ],
+)
+def test_order_of_problems(query: Query, expected: list[str]) -> None:
+    """Problems are told in the JVM connector's order, unknown options after them by their names."""
+    unknown = ["qqq", "uuu", "vvv", "www", "xxx", "yyy", "zzz"]
+    raw = {
+        **dict.fromkeys(reversed(unknown), "x"),
+        "minOffsetsPerTrigger": "20",
+        "maxOffsetsPerTrigger": "15",
+        "maxRecordsPerPartition": "0",
+        "minPartitions": "-1",
+        "kafka.interceptor.classes": "x",
+        "kafka.enable.auto.commit": "x",
+        "endingOffsets": "earliest",
+        "startingOffsets": "latest",
+    }
+    told = [f"Option '{name}' is not known." for name in unknown]
+    assert problems(raw, query) == (*expected, *told)
+
+
+@BOTH
+def test_all_bad_values_are_told_together(query: Query) -> None:
+    """One run tells every option that has to be corrected."""
+    raw = {
+        "subscribe": "",
+        "startingOffsets": "s",
+        "failOnDataLoss": "f",
+        "includeHeaders": "h",
+        "kafkaConsumer.pollTimeoutMs": "p",
+        "fetchOffset.numRetries": "n",
+        "fetchOffset.retryIntervalMs": "i",
+        "minPartitions": "m",
+        "maxRecordsPerPartition": "r",
+        "partition.metadata.cache.ttl.ms": "c",
+        "pushFilters": "u",
+        "kafka.isolation.level": "l",
+        "kafka.default.api.timeout.ms": "t",
+        "zzz": "z",
+    }
+    found = problems(raw, query)
+    assert sorted(found) == sorted(
+        [
+            "No topics to subscribe to as specified value for option 'subscribe' is ''",
+            f"{OFFSETS_EXAMPLE}s",
+            'For input string: "f"',
+            'For input string: "h"',
+            'For input string: "p"',
+            'For input string: "n"',
+            'For input string: "i"',
+            'For input string: "m"',
+            'For input string: "r"',
+            'For input string: "c"',
+            'For input string: "u"',
+            (
+                "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
+                "got 'l'"
+            ),
+            (
+                "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
+                "got 't'"
+            ),
+            NO_SERVERS,
+            "Option 'zzz' is not known.",
+        ]
+    )
+    assert found[-1] == "Option 'zzz' is not known."
+
+
+ALL_GIVEN: Final = {
+    "client": "confluent",
+    "subscribePattern": "T.*",
+    "startingTimestamp": "1",
+    "startingOffsetsByTimestamp": '{"T":{"0":1}}',
+    "startingOffsets": '{"T":{"0":1}}',
+    "startingOffsetsByTimestampStrategy": "LATEST",
+    "failOnDataLoss": "false",
+    "minPartitions": "2",
+    "maxRecordsPerPartition": "3",
+    "kafkaConsumer.pollTimeoutMs": "5",
+    "fetchOffset.numRetries": "6",
+    "fetchOffset.retryIntervalMs": "7",
+    "groupIdPrefix": "P",
+    "includeKey": "false",
+    "includeValue": "true",
+    "includeTopic": "false",
+    "includePartition": "false",
+    "includeOffset": "true",
+    "includeTimestamp": "false",
+    "includeTimestampType": "false",
+    "includeHeaders": "true",
+    "kafka.bootstrap.servers": "B:9092",
+    "kafka.Group.Id": "G",
+}
+OF_A_BATCH: Final = {
+    "endingTimestamp": "8",
+    "endingOffsetsByTimestamp": '{"T":{"0":1}}',
+    "endingOffsets": '{"T":{"0":1}}',
+    "pushFilters": "true",
+}
+OF_A_STREAM: Final = {
+    "minOffsetsPerTrigger": "15",
+    "maxOffsetsPerTrigger": "20",
+    "maxTriggerDelay": "5s",
+    "maxBytesPerTrigger": "99",
+    "partition.metadata.cache.ttl.ms": "4",
+}
+
+
+def all_read(
+    ending: OffsetLimit, limit: ReadLimit, ttl_ms: int, *, push_filters: bool
+) -> SourceOptions:
+    """Give what all options together are read as."""
+    assert not isinstance(ending, Earliest)
+    return SourceOptions(
+        client="confluent",
+        subscription=SubscribePattern("T.*"),
+        starting_offsets=GlobalTimestamp(1, NoMatch.LATEST),
+        ending_offsets=ending,
+        fail_on_data_loss=False,
+        projection=Projection(("value", "offset", "headers")),
+        read_limit=limit,
+        min_partitions=2,
+        max_records_per_partition=3,
+        poll_timeout_ms=5,
+        fetch_attempts=6,
+        fetch_retry_interval_ms=7,
+        metadata_ttl_ms=ttl_ms,
+        push_filters=push_filters,
+        kafka=(("bootstrap.servers", "B:9092"), ("group.id", "G")),
+    )
+
+
+def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[str], str]]]:
+    spellings = st.sampled_from([str.lower, str.upper, str.title, str.swapcase])
+    return st.fixed_dictionaries(dict.fromkeys(names, spellings))
+
+
+@given(spelled(ALL_GIVEN | OF_A_BATCH))
+def test_names_of_a_batch_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """Names mean the same in any case, and values keep theirs."""
+    raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
+    assert parse_source_options(raw, Query.BATCH) == all_read(
+        GlobalTimestamp(8, NoMatch.LATEST), ReadAllAvailable(), -1, push_filters=True
+    )
+
+
+@given(spelled(ALL_GIVEN | OF_A_STREAM))
+def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """The names of a stream's options mean the same in any case, too."""
+    raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
+    limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
+    assert parse_source_options(raw, Query.STREAM) == all_read(
+        Latest(), limit, 4, push_filters=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (
+            Query.BATCH,
+            [
+                "maxOffsetsPerTrigger",
+                "minOffsetsPerTrigger",
+                "maxTriggerDelay",
+                "maxBytesPerTrigger",
+            ],
+        ),
+        (
+            Query.STREAM,
+            ["endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", "pushFilters"],
+        ),
+    ],
+)
+def test_ignored_options(query: Query, names: list[str]) -> None:
+    """What a kind of query does not look at is named as the table spells it, in its order."""
+    given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
+    assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
+    assert ignored_options(ALL_GIVEN, query) == []
+
+
+def test_options_survive_a_pickle() -> None:
+    """Options reach the executors whole, the client's settings included."""
+    options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, Query.STREAM)
+    twin = pickle.loads(pickle.dumps(options))  # noqa: S301
+    assert twin == options
+    assert ("sasl.password", "hush") in twin.kafka
+
+
+SECRETS = pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.password",
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.key.password",
+        "kafka.ssl.truststore.password",
+        "kafka.anything",
+    ],
+)
+
+
+@BOTH
+@SECRETS
+def test_secret_is_not_represented(query: Query, name: str) -> None:
+    """The representation of options shows what is read and none of the client's settings."""
+    options = parse_source_options(BASE | {name: "hush-hush"}, query)
+    for text in (repr(options), str(options), f"{options}"):
+        assert "Subscribe(topics=('t',))" in text
+        assert "hush-hush" not in text
+
+
+@BOTH
+@SECRETS
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"subscribe": ""},
+        {"assign": "{}"},
+        {"startingOffsets": "x", "failOnDataLoss": "x"},
+        {"kafka.auto.offset.reset": "x", "kafka.bootstrap.servers": ""},
+        {"kafka.isolation.level": "x", "kafka.default.api.timeout.ms": "x"},
+        {"sasl.password": "hush-hush", "password": "hush-hush"},
+    ],
+    ids="+".join,
+)
+def test_secret_is_not_told(query: Query, name: str, wrong: dict[str, str]) -> None:
+    """No message tells a client's setting or the value of an option that nobody knows."""
+    with pytest.raises(OptionsError) as caught:
+        parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
+    assert "hush-hush" not in str(caught.value)
+    assert "hush-hush" not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "projection"),
+    [
+        ({}, WITHOUT_HEADERS),
+        ({"includeHeaders": "true"}, ALL_COLUMNS),
+        ({"INCLUDEHEADERS": "TRUE"}, ALL_COLUMNS),
+        ({"includeheaders": "false"}, WITHOUT_HEADERS),
+        ({"includeHeaders": "true", "failOnDataLoss": "x"}, ALL_COLUMNS),
+        (
+            {"includeKey": "false", "includeTimestampType": "FALSE"},
+            Projection(("value", "topic", "partition", "offset", "timestamp")),
+        ),
+        (
+            {**{f"include{c}": "false" for c in COLUMNS}, "includeHeaders": "true"},
+            Projection(("headers",)),
+        ),
+    ],
+)
+def test_projection(raw: dict[str, str], projection: Projection) -> None:
+    """The columns are known before anything else of the options is looked at."""
+    assert parse_projection(raw) == projection
+    known = {name: text for name, text in raw.items() if name != "failOnDataLoss"}
+    assert parse_source_options(BASE | known, Query.BATCH).projection == projection
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"includeHeaders": "x", "failOnDataLoss": "x"}, ('For input string: "x"',)),
+        (
+            {"includeKey": "k", "includeHeaders": "h"},
+            ('For input string: "k"', 'For input string: "h"'),
+        ),
+        ({f"include{column}": "false" for column in COLUMNS}, (NO_COLUMN,)),
+        ({f"include{column}": "false" for column in COLUMNS[:-1]}, (NO_COLUMN,)),
+    ],
+)
+def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> None:
+    """A column is wanted or not, and at least one of them is."""
+    with pytest.raises(OptionsError) as caught:
+        parse_projection(raw)
+    assert caught.value.problems == expected
+
+
+@BOTH
+def test_no_column_is_left(query: Query) -> None:
+    """A query that reads no column is refused."""
+    raw = BASE | {f"include{column}": "false" for column in COLUMNS}
+    assert problems(raw, query) == (NO_COLUMN,)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("subscribe", " , ", "No topics to subscribe to as specified value for option 'subscribe'"),
+        ("subscribePattern", "  ", "Pattern to subscribe is empty as specified value for option"),
+        ("assign", " x", "No topicpartitions to assign as specified value for option 'assign'"),
+    ],
+)
+def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str) -> None:
+    """An empty or malformed strategy is quoted with the space around it."""
+    [message] = problems({name: text, **SERVERS}, Query.BATCH)
+    assert message.startswith(problem)
+    assert message.endswith(f"is '{text}'")
+
+
+def test_offsets_are_quoted_without_the_space_around_them() -> None:
+    """Spark trims offsets before it reads them."""
+    [message] = problems({**BASE, "startingOffsets": " abc "}, Query.BATCH)
+    assert message == f"{OFFSETS_EXAMPLE}abc"
+
+
+@pytest.mark.parametrize(
+    ("raw", "query", "expected"),
+    [
+        (
+            {"startingOffsets": "latest", "endingOffsets": "bad"},
+            Query.BATCH,
+            [STARTING_LATEST, f"{OFFSETS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
+        ),
+        (
+            {"startingOffsets": "bad", "endingOffsets": "latest"},
+            Query.STREAM,
+            [ENDING_IN_STREAM, NO_STRATEGY, NO_SERVERS, f"{OFFSETS_EXAMPLE}bad"],
+        ),
+        ({"failOnDataLoss": "x"}, Query.BATCH, [NO_STRATEGY, NO_SERVERS, 'For input string: "x"']),
+        (
+            {"startingOffsetsByTimestamp": "bad", "startingOffsetsByTimestampStrategy": "foo"},
+            Query.BATCH,
+            ["No value found for 'FOO'", f"{TIMESTAMPS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
+        ),
+    ],
+)
+def test_problems_stand_in_the_jvm_connector_s_order(
+    raw: Mapping[str, str], query: Query, expected: list[str]
+) -> None:
+    """The first problem is the one that the JVM connector would have named."""
+    assert list(problems(raw, query)) == expected
+
+
+def test_a_number_beyond_any_bound_is_one_problem() -> None:
+    """More digits than Python reads are refused like any other wrong number."""
+    raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
+    assert len(problems(raw, Query.BATCH)) == 1
+
+
+def test_a_time_for_all_partitions_is_trimmed() -> None:
+    """Spark trims the option before it reads it."""
+    raw = {**BASE, "startingTimestamp": " 5 "}
+    assert parse_source_options(raw, Query.BATCH).starting_offsets == GlobalTimestamp(
+        5, NoMatch.ERROR
+    )
+
+
+def test_ends_are_held_against_one_another_last() -> None:
+    """The JVM connector compares both ends after everything else was checked."""
+    raw = {
+        **SERVERS,
+        "startingOffsets": '{"t":{"0":5}}',
+        "endingOffsets": '{"t":{"0":1}}',
+    }
+    first, last = problems(raw, Query.BATCH)
+    assert first.startswith("One of the following options must be specified")
+    assert last.startswith("The specified start offset 5 is greater than the end offset 1")

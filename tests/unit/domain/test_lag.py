@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.lag import offsets_behind_latest
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .strategies import LARGEST_OFFSET
+
+T = [TopicPartition("t", number) for number in range(2_000)]
+Offsets = dict[TopicPartition, int]
+
+
+@pytest.mark.parametrize(
+    ("latest", "consumed", "least", "greatest", "mean"),
+    [
+        ({T[0]: 3, T[1]: 6}, {T[0]: 1, T[1]: 2}, "2", "4", "3.0"),
+        ({T[0]: 3, T[1]: 6}, {T[0]: 3, T[1]: 6}, "0", "0", "0.0"),
+        ({T[0]: 3, T[1]: 6}, {T[0]: 1}, "2", "6", "4.0"),
+        ({T[0]: 3, T[1]: 6}, {}, "3", "6", "4.5"),
+        ({T[0]: 3}, {T[0]: 1, T[1]: 2}, "2", "2", "2.0"),
+        ({T[0]: 1, T[1]: 0, T[2]: 0}, {}, "0", "1", "0.3333333333333333"),
+        ({T[0]: 1}, {T[0]: 5}, "-4", "-4", "-4.0"),
+    ],
+)
+def test_lag(latest: Offsets, consumed: Offsets, least: str, greatest: str, mean: str) -> None:
+    """The lag is counted over the partitions that Kafka has, from 0 where nothing was consumed."""
+    assert offsets_behind_latest(PartitionOffsets(latest), PartitionOffsets(consumed)) == {
+        "minOffsetsBehindLatest": least,
+        "maxOffsetsBehindLatest": greatest,
+        "avgOffsetsBehindLatest": mean,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lag", "partitions", "text"),
+    [
+        (9_999_999, 1, "9999999.0"),
+        (10_000_000, 1, "1.0E7"),
+        (12_345_678, 1, "1.2345678E7"),
+        (20_000_001, 2, "1.00000005E7"),
+        (LARGEST_OFFSET, 1, "9.223372036854776E18"),
+        (1, 1_000, "0.001"),
+        (1, 2_000, "5.0E-4"),
+        (3, 1_600, "0.001875"),
+    ],
+)
+def test_mean(lag: int, partitions: int, text: str) -> None:
+    """The mean is written as Java writes a double."""
+    latest = PartitionOffsets({**dict.fromkeys(T[:partitions], 0), T[0]: lag})
+    assert offsets_behind_latest(latest, PartitionOffsets())["avgOffsetsBehindLatest"] == text
+
+
+def test_negative_mean() -> None:
+    """A mean below zero keeps its sign in either notation."""
+    metrics = offsets_behind_latest(PartitionOffsets({T[0]: 0}), PartitionOffsets({T[0]: 10**8}))
+    assert metrics["avgOffsetsBehindLatest"] == "-1.0E8"
+
+
+@given(
+    st.dictionaries(st.sampled_from(T[:5]), st.integers(0, LARGEST_OFFSET), min_size=1),
+    st.dictionaries(st.sampled_from(T[:5]), st.integers(0, LARGEST_OFFSET)),
+)
+def test_mean_is_exact(latest: Offsets, consumed: Offsets) -> None:
+    """The mean reads back as the very number that it was."""
+    lags = [offset - consumed.get(partition, 0) for partition, offset in latest.items()]
+    metrics = offsets_behind_latest(PartitionOffsets(latest), PartitionOffsets(consumed))
+    assert float(metrics["avgOffsetsBehindLatest"]) == float(sum(lags)) / len(lags)
+
+
+@pytest.mark.parametrize(
+    ("latest", "consumed"),
+    [
+        (None, None),
+        (None, PartitionOffsets({T[0]: 1})),
+        (PartitionOffsets({T[0]: 1}), None),
+        (PartitionOffsets(), PartitionOffsets({T[0]: 1})),
+    ],
+)
+def test_nothing_to_tell(
+    latest: PartitionOffsets | None, consumed: PartitionOffsets | None
+) -> None:
+    """There are no metrics before both sides are known, or without a partition."""
+    assert offsets_behind_latest(latest, consumed) == {}
