@@ -458,6 +458,10 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
             "deserialization of initial offset written by future version": _INITIAL_OFFSET_LOG,
             "allow group.id prefix": _GROUP,
             "allow group.id override": _GROUP,
+            "ensure stream-stream self-join generates only one offset in log and correct metrics": (
+                "Spark makes a stream for each use of a Python source, so that both sides of a "
+                "self-join stand in its log, with equal offsets."
+            ),
         },
     ),
     **_some("KafkaMicroBatchV2SourceSuite", {"V2 Source is used by default": _TOGGLE}),

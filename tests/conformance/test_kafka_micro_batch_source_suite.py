@@ -422,3 +422,67 @@ def _await_batches(directory: Path, count: int) -> None:
 
 def _ends(directory: Path) -> list[dict[str, dict[str, int]]]:
     return batch_ends(directory) if (directory / "checkpoint" / "offsets").exists() else []
+
+
+def test_stream_stream_self_join(
+    open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
+) -> None:
+    """A stream that is joined with itself reads the same on both sides: each row finds its own."""
+    topic = sizes(topics, (3, 1))
+    values = open_stream(subscribe=topic).selectExpr("cast(value as string) as number")
+    query = (
+        values.alias("a")
+        .join(values.alias("b"), "number")
+        .writeStream.format("memory")
+        .queryName(f"joined_{topic}")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert values.sparkSession.table(query.name).count() == 4
+    sources = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[2:]
+    assert [json.loads(source) for source in sources] == [{topic: {"0": 3, "1": 1}}] * 2
+
+
+@peer("KafkaSourceSuiteBase", "Kafka column types")
+def test_kafka_column_types(
+    open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
+) -> None:
+    """The columns have the JVM connector's types, and 0 stands for a time that a producer set."""
+    topic = topics.create()
+    topics.fill(topic, {0: 1})
+    ours, theirs = (open_stream(source, subscribe=topic) for source in (OURS, PEER))
+    assert ours.schema == theirs.schema
+    [row] = run_available_now(ours, tmp_path).collect()
+    assert (row["timestampType"], row["partition"], row["offset"], row["topic"]) == (0, 0, 0, topic)
+
+
+@peer("KafkaSourceSuiteBase", "cannot stop Kafka stream")
+def test_cannot_stop_kafka_stream(
+    open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
+) -> None:
+    """A running query stops when it is told to, again and again."""
+    topic = sizes(topics, (5,))
+    for run in range(2):
+        query = start(open_stream(subscribe=topic), tmp_path / str(run))
+        query.processAllAvailable()
+        query.stop()
+        assert not query.isActive
+        assert query.exception() is None
+
+
+@peer(
+    "KafkaMicroBatchV2SourceSuite",
+    "default config of includeHeader doesn't break existing query from Spark 2.4",
+)
+def test_headers_are_left_out_by_default(
+    open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
+) -> None:
+    """A query that does not ask for headers goes on from its checkpoint with the same columns."""
+    topic = sizes(topics, (3,))
+    stream = open_stream(subscribe=topic)
+    assert "headers" not in stream.columns
+    assert run_once(stream, tmp_path) == [[0, 1, 2]]
+    topics.numbers(topic, 0, range(3, 5))
+    assert run_once(stream, tmp_path) == [[3, 4]]

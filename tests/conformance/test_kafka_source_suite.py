@@ -10,6 +10,7 @@ import pytest
 
 from pyspark_kafka.domain.errors import NoOffsetForTimestampError, OptionsError
 from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.contract.worlds import KafkaWorld, Record
 
@@ -385,3 +386,26 @@ def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
             read += running.run_batch()
     assert read
     assert len(read) == len(set(read))
+
+
+@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - corner cases")
+@peer(
+    "KafkaMicroBatchV2SourceSuite",
+    "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null",
+)
+def test_custom_metrics_corner_cases(world: KafkaWorld) -> None:
+    """The lag is 2, 4 and 3.0 for 3 and 6 of which 1 and 2 are consumed, and else nothing."""
+    topic = world.topic(2)
+    write(world, topic, 0, *range(3))
+    write(world, topic, 1, *range(6))
+    consumed = PartitionOffsets({TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 2})
+    with engine(world, subscribe=topic, startingOffsets="earliest") as running:
+        stream = running.container.micro_batch_stream()
+        assert stream.metrics(consumed) == {}
+        stream.latest_offset(consumed, stream.default_read_limit)
+        assert stream.metrics(None) == {}
+        assert stream.metrics(consumed) == {
+            "minOffsetsBehindLatest": "2",
+            "maxOffsetsBehindLatest": "4",
+            "avgOffsetsBehindLatest": "3.0",
+        }

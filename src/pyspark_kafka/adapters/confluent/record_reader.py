@@ -115,9 +115,12 @@ class _ConsumerPartition(PolledPartition):
             offset_range.from_offset,
         )
         self._next_offset = offset_range.from_offset
+        self._is_out_of_range = False
         consumer.assign([self._partition])
 
     def poll(self, most: int) -> Polled | None:
+        if self._is_out_of_range:
+            return None
         messages = self._consumer.consume(most, CONSUME_S)
         records = []
         for message in messages:
@@ -129,11 +132,12 @@ class _ConsumerPartition(PolledPartition):
                 # The end of a replica that lags comes before offsets that were read already.
                 self._next_offset = max(self._next_offset, message.offset())
             elif error.code() in OUT_OF_RANGE:
-                if records:
-                    break
-                return None
+                # librdkafka says so once, and then nothing any more.
+                self._is_out_of_range = True
             else:
                 raise self._connection.error(f"a fetch from {self._name}", error)
+        if self._is_out_of_range and not records:
+            return None
         return Polled(records, self._next_offset)
 
     def leave(self) -> None:

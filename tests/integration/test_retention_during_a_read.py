@@ -1,0 +1,83 @@
+"""Records that a real broker deletes while they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.domain.errors import DataLossError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..contract.worlds import KafkaWorld, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+RECORDS = 30_000
+DELETED = 29_000
+
+# Little is fetched ahead, so that what is deleted was not in the client's hands before.
+LITTLE_AHEAD = {
+    "confluent": {
+        "kafka.fetch.message.max.bytes": "100000",
+        "kafka.queued.max.messages.kbytes": "200",
+        "kafka.queued.min.messages": "1",
+    },
+    "kafka-python": {"kafka.max.partition.fetch.bytes": "100000"},
+}
+
+
+@pytest.fixture
+def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
+    """Give a way to write to the run's broker."""
+    made = KafkaWorld(client, fresh_name, kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reading(world: KafkaWorld) -> Callable[[str], Iterator[pa.RecordBatch]]:
+    """Give a way to read a range of which most is deleted after its first batch."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, [Record(b"x" * 1_000)] * RECORDS)
+
+    def read(fail_on_data_loss: str) -> Iterator[pa.RecordBatch]:
+        container = world.container(failOnDataLoss=fail_on_data_loss, **LITTLE_AHEAD[world.client])
+        batches = container.range_read().read(
+            OffsetRange(partition, 0, RECORDS), Projection(("offset", "value"))
+        )
+        yield next(batches)
+        world.delete_records(partition, DELETED)
+        yield from batches
+
+    return read
+
+
+def test_a_query_that_may_lose_data_goes_on_behind_what_was_deleted(
+    reading: Callable[[str], Iterator[pa.RecordBatch]],
+) -> None:
+    """No record comes twice, and every one that is left comes."""
+    offsets = [row["offset"] for batch in reading("false") for row in batch.to_pylist()]
+    assert offsets == sorted(set(offsets))
+    assert offsets[0] == 0
+    assert offsets[-(RECORDS - DELETED) :] == list(range(DELETED, RECORDS))
+    assert len(offsets) < RECORDS
+
+
+def test_a_query_that_may_not_lose_data_fails(
+    reading: Callable[[str], Iterator[pa.RecordBatch]],
+) -> None:
+    """What was read is handed out, and then the error names what could not be read."""
+    batches = reading("true")
+    first = next(batches)
+    assert first["offset"][0].as_py() == 0
+    with pytest.raises(DataLossError, match="Could not read records in offset") as caught:
+        list(batches)
+    assert f", {RECORDS}) for topic partition" in str(caught.value)
