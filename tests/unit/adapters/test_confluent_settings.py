@@ -9,8 +9,8 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from pyspark_kafka.adapters.confluent.settings import NUMBERS, WITHOUT_EFFECT, client_config
-from pyspark_kafka.domain import java_settings
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.java_settings import tables
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 PASSWORD = "store-secret"  # noqa: S105
@@ -296,4 +296,4 @@ def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_number() -> None:
     """Every number that Java's consumer takes is translated, or left out for a reason."""
-    assert java_settings._LEAST.keys() <= NUMBERS.keys() | WITHOUT_EFFECT.keys()
+    assert tables.LEAST.keys() <= NUMBERS.keys() | WITHOUT_EFFECT.keys()

@@ -17,8 +17,8 @@ from pyspark_kafka.adapters.kafka_python.settings import (
     admin_config,
     client_config,
 )
-from pyspark_kafka.domain import java_settings
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.java_settings import tables
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PASSWORD = "store-secret"  # noqa: S105
@@ -358,4 +358,4 @@ def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_number() -> None:
     """Every number that Java's consumer takes is translated, or left out for a reason."""
     known = NUMBERS.keys() | WITHOUT_EFFECT.keys() | {"receive.buffer.bytes", "send.buffer.bytes"}
-    assert java_settings._LEAST.keys() <= known
+    assert tables.LEAST.keys() <= known

@@ -12,9 +12,11 @@ from pyspark_kafka.domain.java_settings import (
     Store,
     StoreFormat,
     Tls,
+    not_known,
     pem,
     read_java_settings,
     store_format,
+    whole_number,
 )
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -390,3 +392,47 @@ def test_unknown_store() -> None:
 def test_pem(text: str) -> None:
     """PEM may stand in one line, as in a file of properties."""
     assert pem("x", text) == CERTIFICATE
+
+
+def test_a_line_that_breaks_off_in_an_escape_is_refused() -> None:
+    """What cannot be read is told by its place, since it may be a password."""
+    line = f'{PLAIN} required username="a" password="s3cret\\'
+    read = read_java_settings(
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": line}
+    )
+    [problem] = read.problems
+    assert "cannot be read from character" in problem
+    assert "s3cret" not in problem
+
+
+def test_two_names_of_a_kerberos_service_are_refused() -> None:
+    """The JAAS line and the setting have to name the same service."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "GSSAPI",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.jaas.config": f'{KERBEROS} required serviceName="other";',
+        }
+    )
+    [problem] = read.problems
+    assert "serviceName 'other' is not the 'kafka' of" in problem
+
+
+def test_the_headers_of_an_old_key_keep_their_lines() -> None:
+    """An encrypted key of the old kind has headers, which are no base64."""
+    body = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nREVG"
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+    assert pem("ssl.keystore.key", text) == text
+
+
+def test_an_unknown_setting_is_named_with_the_client() -> None:
+    """Both clients refuse a setting in the same words."""
+    expected = "Option 'kafka.x.y' is not known to the client 'confluent'"
+    assert not_known("x.y", "confluent") == expected
+
+
+@pytest.mark.parametrize(("value", "brought"), [("0", 1), ("5", 5), ("10", 9)])
+def test_a_number_is_brought_into_a_client_s_bounds(value: str, brought: int) -> None:
+    """What Java takes and a client does not becomes the nearest that it does."""
+    assert whole_number(value, 1, 9) == brought

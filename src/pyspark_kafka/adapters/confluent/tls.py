@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
-from ...domain.errors import MissingDependencyError
-from ...domain.java_settings import TLS_1_2, Store, StoreFormat, Tls, pem, store_format
+from ...domain.java_settings import TLS_1_2, Store, StoreFormat, Tls, store_format
+from ..key_stores.store_files import certificates, store_content, store_pem
 
 _KEY: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----.*?-----END \1-----\n", re.DOTALL)
 
@@ -30,7 +29,7 @@ def tls_config(tls: Tls) -> dict[str, str]:
     if tls.key_password:
         config["ssl.key.password"] = str(tls.key_password)
     if tls.truststore:
-        config["ssl.ca.pem"] = _certificates(tls.truststore)
+        config["ssl.ca.pem"] = certificates(tls.truststore)
     if tls.keystore:
         config |= _key(tls.keystore)
     return config
@@ -39,53 +38,14 @@ def tls_config(tls: Tls) -> dict[str, str]:
 def _key(store: Store) -> dict[str, str]:
     text = str(store.pem)
     if not text:
-        content = _content(store)
+        content = store_content(store)
         if store_format(store, content) is StoreFormat.PKCS12:
             return {
                 "ssl.keystore.location": store.location,
                 "ssl.keystore.password": str(store.password),
             }
-        text = _pem(store, content)
+        text = store_pem(store, content)
     key = _KEY.search(text)
     if key is None:
         raise ValueError(f"Option '{store.option}' or 'kafka.ssl.keystore.key' holds no key")
     return {"ssl.key.pem": key[0], "ssl.certificate.pem": text.replace(key[0], "")}
-
-
-def _certificates(store: Store) -> str:
-    if store.pem:
-        return str(store.pem)
-    content = _content(store)
-    if store_format(store, content) is StoreFormat.PEM:
-        return _pem(store, content)
-    try:
-        from cryptography.hazmat.primitives.serialization import Encoding
-        from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("'cryptography', which reads PKCS12 stores,", "tls") from error
-    try:
-        found = load_pkcs12(content, store.password.encode() or None)
-    except ValueError as error:
-        password = store.option.replace(".location", ".password")
-        raise ValueError(
-            f"Option '{store.option}': '{store.location}' cannot be opened as PKCS12; "
-            f"check '{password}'"
-        ) from error
-    certificates = [] if found.cert is None else [found.cert.certificate]
-    certificates += [each.certificate for each in found.additional_certs]
-    if not certificates:
-        raise ValueError(f"Option '{store.option}': '{store.location}' holds no certificate")
-    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
-
-
-def _pem(store: Store, content: bytes) -> str:
-    return pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
-
-
-def _content(store: Store) -> bytes:
-    try:
-        return Path(store.location).read_bytes()
-    except OSError as error:
-        raise ValueError(
-            f"Option '{store.option}': '{store.location}' cannot be read ({error.strerror})"
-        ) from error

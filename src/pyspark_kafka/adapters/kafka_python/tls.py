@@ -7,10 +7,10 @@ import ssl
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, final
 
-from ...domain.errors import MissingDependencyError
-from ...domain.java_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, pem, store_format
+from ...domain.java_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, store_format
+from ..key_stores.store_files import certificates, open_pkcs12, store_content, store_pem, unreadable
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 
@@ -61,7 +61,7 @@ def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFi
         # As in Java, whatever is in a truststore is trusted, and not only what signed itself.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
-            context.load_verify_locations(cadata=_certificates(store))
+            context.load_verify_locations(cadata=certificates(store))
         except ssl.SSLError as error:
             raise ValueError(f"Option '{store.option}' holds no certificate to trust") from error
     elif not files.authorities:
@@ -75,7 +75,7 @@ def _load(context: ssl.SSLContext, name: str, location: str) -> None:
         else:
             context.load_verify_locations(cafile=location)
     except OSError as error:
-        raise _unreadable(f"kafka.{name}", location, error) from error
+        raise unreadable(f"kafka.{name}", location, error) from error
 
 
 def _load_files(context: ssl.SSLContext, files: PemFiles, password: str) -> None:
@@ -83,31 +83,19 @@ def _load_files(context: ssl.SSLContext, files: PemFiles, password: str) -> None
         context.load_cert_chain(files.certificate, files.key or None, password)
     except OSError as error:
         option = "kafka.ssl.certificate.location"
-        raise _unreadable(option, files.certificate, error) from error
-
-
-def _certificates(store: Store) -> str:
-    if store.pem:
-        return str(store.pem)
-    content = _content(store)
-    if store_format(store, content) is StoreFormat.PEM:
-        return pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
-    _, certificates = _pkcs12(store, content)
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
+        raise unreadable(option, files.certificate, error) from error
 
 
 def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
     if store.pem:
         _load_pem(context, store, str(store.pem), key_password)
         return
-    content = _content(store)
+    content = store_content(store)
     if store_format(store, content) is StoreFormat.PEM:
-        text = pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
+        text = store_pem(store, content)
         _load_pem(context, store, text, key_password)
         return
-    key, certificates = _pkcs12(store, content)
+    key, certificates = open_pkcs12(store, content)
     if key is None:
         raise ValueError(f"Option '{store.option}' holds no private key")
     from cryptography.hazmat.primitives.serialization import (
@@ -139,35 +127,3 @@ def _load_pem(context: ssl.SSLContext, store: Store, text: str, password: str) -
                 "used; check that it belongs to the first certificate, and "
                 "'kafka.ssl.key.password'"
             ) from error
-
-
-def _content(store: Store) -> bytes:
-    try:
-        return Path(store.location).read_bytes()
-    except OSError as error:
-        raise _unreadable(store.option, store.location, error) from error
-
-
-def _pkcs12(store: Store, content: bytes) -> tuple[Any, list[Any]]:
-    """Give the key, if there is one, and the certificates, that of the key before the others."""
-    try:
-        from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("'cryptography', which reads PKCS12 stores,", "tls") from error
-    try:
-        found = load_pkcs12(content, store.password.encode() or None)
-    except ValueError as error:
-        password = store.option.replace(".location", ".password")
-        raise ValueError(
-            f"Option '{store.option}': '{store.location}' cannot be opened as PKCS12; "
-            f"check '{password}'"
-        ) from error
-    certificates = [] if found.cert is None else [found.cert.certificate]
-    certificates += [each.certificate for each in found.additional_certs]
-    if not certificates:
-        raise ValueError(f"Option '{store.option}': '{store.location}' holds no certificate")
-    return found.key, certificates
-
-
-def _unreadable(option: str, location: str, error: OSError) -> ValueError:
-    return ValueError(f"Option '{option}': '{location}' cannot be read ({error.strerror})")

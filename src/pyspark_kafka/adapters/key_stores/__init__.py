@@ -1,0 +1,1 @@
+"""The files in which Java keeps keys and certificates, for the clients that are not Java's."""

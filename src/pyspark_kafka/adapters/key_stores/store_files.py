@@ -1,0 +1,77 @@
+"""Reading a truststore or a keystore, whichever of both clients is to have it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...domain.errors import MissingDependencyError
+from ...domain.java_settings import Store, StoreFormat, pem, store_format
+
+
+def store_content(store: Store) -> bytes:
+    """Read a store's file.
+
+    :raises ValueError: if it cannot be read, naming its option.
+    """
+    try:
+        return Path(store.location).read_bytes()
+    except OSError as error:
+        raise unreadable(store.option, store.location, error) from error
+
+
+def store_pem(store: Store, content: bytes) -> str:
+    """Give the content of a PEM store in canonical lines."""
+    return pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
+
+
+def certificates(store: Store) -> str:
+    """Give all certificates of a truststore as PEM.
+
+    :raises ValueError: if it cannot be read or opened, naming its option.
+    :raises MissingDependencyError: if it is PKCS12, which the extra ``tls`` reads.
+    """
+    if store.pem:
+        return str(store.pem)
+    content = store_content(store)
+    if store_format(store, content) is StoreFormat.PEM:
+        return store_pem(store, content)
+    encoding = _serialization().Encoding.PEM
+    _, found = open_pkcs12(store, content)
+    return "".join(each.public_bytes(encoding).decode() for each in found)
+
+
+def open_pkcs12(store: Store, content: bytes) -> tuple[Any, list[Any]]:
+    """Give the key, if there is one, and the certificates, that of the key before the others.
+
+    :raises ValueError: if the password does not open it or nothing is in it, naming the option.
+    :raises MissingDependencyError: without the extra ``tls``.
+    """
+    try:
+        found = _serialization().pkcs12.load_pkcs12(content, store.password.encode() or None)
+    except ValueError as error:
+        password = store.option.replace(".location", ".password")
+        raise ValueError(
+            f"Option '{store.option}': '{store.location}' cannot be opened as PKCS12; "
+            f"check '{password}'"
+        ) from error
+    certificate = [] if found.cert is None else [found.cert.certificate]
+    all_of_them = certificate + [each.certificate for each in found.additional_certs]
+    if not all_of_them:
+        raise ValueError(f"Option '{store.option}': '{store.location}' holds no certificate")
+    return found.key, all_of_them
+
+
+def _serialization() -> Any:
+    name = "cryptography.hazmat.primitives.serialization"
+    try:
+        import_module(f"{name}.pkcs12")
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError("'cryptography', which reads PKCS12 stores,", "tls") from error
+
+
+def unreadable(option: str, location: str, error: OSError) -> ValueError:
+    """Say that a file cannot be read, and why."""
+    return ValueError(f"Option '{option}': '{location}' cannot be read ({error.strerror})")

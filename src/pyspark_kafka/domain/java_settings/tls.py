@@ -1,0 +1,148 @@
+"""TLS: whom to trust, and how to encrypt."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from .choices import choice
+from .stores import pem
+from .values import LEGACY, MODERN, TLS_1_2, TLS_1_3, Secret, Store, Tls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
+
+
+def read_tls(settings: Mapping[str, str]) -> Tls:
+    """Read what a client needs to encrypt.
+
+    :raises ValueError: if it cannot be used; no message holds a password or a key.
+    """
+    versions = _versions(settings)
+    versions, ciphers = _ciphers(settings.get("ssl.cipher.suites", ""), versions)
+    algorithm = settings.get("ssl.endpoint.identification.algorithm", "https")
+    # An empty one is Java's way to say none, and 'none' librdkafka's.
+    hostname = choice("ssl.endpoint.identification.algorithm", algorithm or "none", _HOSTNAME)
+    return Tls(
+        _truststore(settings),
+        _keystore(settings),
+        Secret(settings.get("ssl.key.password", "")),
+        hostname == "https",
+        versions,
+        ciphers,
+    )
+
+
+_HOSTNAME: Final = ("https", "none")
+
+
+def _truststore(settings: Mapping[str, str]) -> Store | None:
+    _store_type("truststore", settings)
+    location = settings.get("ssl.truststore.location", "")
+    certificates = settings.get("ssl.truststore.certificates", "")
+    if location and certificates:
+        raise ValueError(
+            "Options 'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' "
+            "exclude one another"
+        )
+    if not location and not certificates:
+        return None
+    return Store(
+        "truststore",
+        location,
+        Secret(settings.get("ssl.truststore.password", "")),
+        Secret(pem("ssl.truststore.certificates", certificates) if certificates else ""),
+    )
+
+
+def _keystore(settings: Mapping[str, str]) -> Store | None:
+    _store_type("keystore", settings)
+    location = settings.get("ssl.keystore.location", "")
+    key = settings.get("ssl.keystore.key", "")
+    chain = settings.get("ssl.keystore.certificate.chain", "")
+    if location and (key or chain):
+        raise ValueError(
+            "Options 'kafka.ssl.keystore.location' and 'kafka.ssl.keystore.key' exclude one another"
+        )
+    if bool(key) != bool(chain):
+        raise ValueError(
+            "Options 'kafka.ssl.keystore.key' and 'kafka.ssl.keystore.certificate.chain' "
+            "need one another"
+        )
+    if not location and not key:
+        return None
+    inline = ""
+    if key:
+        inline = pem("ssl.keystore.key", key)
+        inline += pem("ssl.keystore.certificate.chain", chain)
+    password = Secret(settings.get("ssl.keystore.password", ""))
+    return Store("keystore", location, password, Secret(inline))
+
+
+def _store_type(kind: str, settings: Mapping[str, str]) -> None:
+    # Java keeps to it; here the content tells, as for Java's own JKS, which may be PKCS12.
+    choice(f"ssl.{kind}.type", settings.get(f"ssl.{kind}.type") or "JKS", _STORE_TYPES)
+
+
+def _versions(settings: Mapping[str, str]) -> frozenset[str]:
+    named = _names(settings.get("ssl.enabled.protocols", ""))
+    unknown = sorted(named - MODERN - LEGACY)
+    versions = named & MODERN
+    if unknown or (named and not versions):
+        raise ValueError(
+            "Option 'kafka.ssl.enabled.protocols' must name TLSv1.2, TLSv1.3 or both, "
+            f"got '{settings['ssl.enabled.protocols']}'"
+        )
+    return versions or MODERN
+
+
+_SUITE: Final = re.compile(
+    r"TLS_(?P<exchange>(?:ECDHE_ECDSA|ECDHE_RSA|DHE_RSA|RSA))_WITH_"
+    r"(?:AES_(?P<bits>128|256)_(?P<mode>CBC|GCM)_(?P<hash>SHA|SHA256|SHA384)"
+    r"|(?P<chacha>CHACHA20_POLY1305)_SHA256)"
+)
+_SUITES_1_3: Final = frozenset(
+    {
+        "TLS_AES_128_GCM_SHA256",
+        "TLS_AES_256_GCM_SHA384",
+        "TLS_CHACHA20_POLY1305_SHA256",
+    }
+)
+_SIGNAL: Final = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
+
+
+def _ciphers(text: str, versions: frozenset[str]) -> tuple[frozenset[str], str]:
+    """Give the versions that remain, and the suites of TLS 1.2 as OpenSSL names them."""
+    if not any(name.startswith(("TLS_", "SSL_")) for name in _names(text)):
+        # None, or a list in OpenSSL's own words.
+        return versions, text
+    names = [name.strip() for name in text.split(",") if name.strip() not in ("", _SIGNAL)]
+    newer = [name for name in names if name in _SUITES_1_3]
+    older = [_openssl_suite(name) for name in names if name not in _SUITES_1_3]
+    remaining = versions & {TLS_1_3 if newer else "", TLS_1_2 if older else ""}
+    if not remaining:
+        raise ValueError(
+            "Option 'kafka.ssl.cipher.suites' has no suite for the versions in "
+            "'kafka.ssl.enabled.protocols'"
+        )
+    return remaining, ":".join(older)
+
+
+def _openssl_suite(name: str) -> str:
+    found = _SUITE.fullmatch(name)
+    if found is None:
+        raise ValueError(
+            f"Option 'kafka.ssl.cipher.suites': the suite '{name}' is not supported; take those "
+            "that Java enables by default, or leave the option out"
+        )
+    exchange = "" if found["exchange"] == "RSA" else found["exchange"].replace("_", "-") + "-"
+    if found["chacha"]:
+        return f"{exchange}CHACHA20-POLY1305"
+    mode = "" if found["mode"] == "CBC" else "-GCM"
+    return f"{exchange}AES{found['bits']}{mode}-{found['hash']}"
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
