@@ -1,0 +1,1 @@
+"""Programs that print ratios against the JVM connector, measured in one run."""
