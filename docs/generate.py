@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.domain.java_settings import REFUSED, WITHOUT_EFFECT
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS
 from pyspark_kafka.domain.options import TABLE, Option, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DOCS: Final = Path(__file__).parent
 
@@ -22,7 +26,7 @@ Names do not distinguish upper from lower case. An option that is not listed is 
 |---|---|---|---|---|
 """
 
-TAIL: Final = f"""
+SETTINGS: Final = f"""
 ## The client's own settings
 
 `kafka.*` goes to the client without its prefix, in Kafka's spelling; `kafka.bootstrap.servers` is
@@ -30,12 +34,41 @@ needed. A setting that the client does not know is refused by name, and so are t
 change what the source promises: `auto.offset.reset`, `enable.auto.commit`, `interceptor.classes`,
 `key.deserializer` and `value.deserializer`. `kafka.{API_TIMEOUT_MS}` (milliseconds, default
 {DEFAULT_API_TIMEOUT_MS}) bounds every call to a cluster.
+
+The names are those of Kafka's Java client; where a client spells one otherwise it is translated,
+TLS stores and JAAS lines included. librdkafka's and kafka-python's own names work as well.
+"""
+
+WITHOUT_EFFECT_HEAD: Final = """
+### Accepted without effect
+
+| setting | because |
+|---|---|
+"""
+
+REFUSED_HEAD: Final = """
+### Refused
+
+| setting | because, and what to do instead |
+|---|---|
 """
 
 
 def options_page() -> str:
     """Give the reference page of the options."""
-    return HEAD + "".join(_row(option) for option in TABLE) + TAIL
+    return (
+        HEAD
+        + "".join(_row(option) for option in TABLE)
+        + SETTINGS
+        + WITHOUT_EFFECT_HEAD
+        + _settings(WITHOUT_EFFECT)
+        + REFUSED_HEAD
+        + _settings(REFUSED)
+    )
+
+
+def _settings(reasons: Mapping[str, str]) -> str:
+    return "".join(f"| `kafka.{name}` | {reason} |\n" for name, reason in sorted(reasons.items()))
 
 
 def _row(option: Option[object]) -> str:
