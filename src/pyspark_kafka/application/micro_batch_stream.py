@@ -42,6 +42,7 @@ class KafkaMicroBatchStream:
         self._admission = admission
         self._options = options
         self._events = events
+        self._initial: PartitionOffsets | None = None
         self._latest: PartitionOffsets | None = None
         self._stops_at_first_latest = False
         self._all_for_available_now: PartitionOffsets | None = None
@@ -55,13 +56,18 @@ class KafkaMicroBatchStream:
         return self._options.read_limit
 
     def initial_offset(self) -> PartitionOffsets:
-        """Give the offsets at which a query without a checkpoint begins (``startingOffsets``)."""
-        limit = self._options.starting_offsets
-        offsets = self._offset_reader.resolve_open(
-            self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
-        )
-        self._events.initial_offsets(offsets)
-        return offsets
+        """Give the offsets at which a query without a checkpoint begins (``startingOffsets``).
+
+        An engine asks until its first batch is committed (Spark's ``MicroBatchExecution`` does so
+        more than once), and gets the same answer: later ends of the log would skip records.
+        """
+        if self._initial is None:
+            limit = self._options.starting_offsets
+            self._initial = self._offset_reader.resolve_open(
+                self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
+            )
+            self._events.initial_offsets(self._initial)
+        return self._initial
 
     def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         """Give the offsets at which the next batch ends; ``start`` itself if there is none.

@@ -58,6 +58,15 @@ def test_a_stream_can_begin_at_the_start(kit: Kit) -> None:
     assert made.initial_offset() == {tp(0): 2, tp(1): 0}
 
 
+def test_a_stream_begins_where_it_said_first(kit: Kit) -> None:
+    """An engine that asks again before its first commit is told the same, whatever came since."""
+    made = stream(kit)
+    first = made.initial_offset()
+    kit.produce(3)
+    assert made.initial_offset() == first
+    assert len(kit.events.named("initial_offsets")) == 1
+
+
 def test_a_batch_ends_at_the_latest_offsets(kit: Kit) -> None:
     """The latest offsets are the batch's end, and what is reported as the latest."""
     made = stream(kit)
