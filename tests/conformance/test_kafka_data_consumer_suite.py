@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.arrow.column_buffers import MOST_ROWS
 from pyspark_kafka.container import Container
 from pyspark_kafka.container_pool import ContainerPool
 from pyspark_kafka.domain.errors import DataLossError, OffsetOutOfRangeError
@@ -173,15 +174,15 @@ def test_spark_25151_the_same_offset_with_data_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
     """A task that begins where another stands in the middle of a read has every record too."""
-    everything = [*range(12_000)]
+    everything = [*range(2 * MOST_ROWS)]
     world.produce(partition, [Record(b"%d" % number) for number in everything[1_000:]])
     with pool.lease(options(world)) as one:
-        batches = open_read(one, partition, 0, 12_000)
+        batches = open_read(one, partition, 0, len(everything))
         first = numbers([next(batches)])
-        assert len(first) < 12_000
+        assert len(first) < len(everything)
         with pool.lease(options(world)) as two:
             assert two.record_reader() is not one.record_reader()
-            assert read(two, partition, 0, 12_000) == everything
+            assert read(two, partition, 0, len(everything)) == everything
         assert first + numbers(batches) == everything
 
 

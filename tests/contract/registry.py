@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .worlds import KafkaWorld, MemoryWorld, World
+from .worlds import ConsumeWorld, KafkaWorld, MemoryWorld, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,18 @@ def kafka_world(
     return KafkaWorld(client, fresh_name, kafka())
 
 
+def consume_world(
+    _client: str, fresh_name: Callable[[], str], kafka: Callable[[], KafkaCluster]
+) -> World:
+    """Take the run's real Kafka, and a reader that does not find librdkafka's C API."""
+    return ConsumeWorld("confluent", fresh_name, kafka())
+
+
 WORLDS: dict[str, Callable[[str, Callable[[], str], Callable[[], KafkaCluster]], World]] = {
     "confluent": kafka_world,
     "kafka-python": kafka_world,
     "memory": memory_world,
 }
+
+READER_WORLDS = {**WORLDS, "confluent without the C API": consume_world}
+"""The clients, and the other ways in which they read."""

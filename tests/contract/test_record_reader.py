@@ -16,9 +16,12 @@ from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.record_schema import record_schema
 
+from .registry import READER_WORLDS
 from .worlds import Record, World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pyspark_kafka.ports.record_reader import RecordReader
 
 COMMITTED = {"kafka__isolation__level": "read_committed"}
@@ -45,6 +48,15 @@ def rows(
 
 def offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
     return [row["offset"] for row in rows(made, offset_range, VALUES)]
+
+
+@pytest.fixture(params=sorted(READER_WORLDS))
+def world(request: pytest.FixtureRequest, fresh_name: Callable[[], str]) -> Iterator[World]:
+    """Give a cluster and the client that is held to the contract."""
+    client: str = request.param
+    made = READER_WORLDS[client](client, fresh_name, lambda: request.getfixturevalue("kafka"))
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from confluent_kafka import Producer
+from dependency_injector import providers
 
+from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError
+from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.container import Container, container_for
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark_kafka.brokers import KafkaCluster
@@ -235,6 +239,29 @@ class KafkaWorld(World):
 
     def _container(self, options: SourceOptions) -> Container:
         return container_for(options)
+
+
+class ConsumeWorld(KafkaWorld):
+    """The same, read by the client that confluent-kafka falls back on."""
+
+    def __init__(self, client: str, fresh_name: Callable[[], str], cluster: KafkaCluster) -> None:
+        super().__init__(client, fresh_name, cluster)
+        self._readers: list[ConfluentRecordReader] = []
+
+    def close(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        super().close()
+
+    def _container(self, options: SourceOptions) -> Container:
+        container = super()._container(options)
+        self._readers.append(ConfluentRecordReader(options, library=_no_library))
+        container.record_reader.override(providers.Object(self._readers[-1]))
+        return container
+
+
+def _no_library() -> ctypes.CDLL:
+    raise LibraryUnusableError("what a test took away")
 
 
 def _produce(producer: Producer, partition: TopicPartition, records: Sequence[Record]) -> None:

@@ -16,6 +16,7 @@
     ├── OffsetOutOfRangeError      a read begins outside of what the broker holds
     ├── MissingOffsetsError        records of a range are gone from the broker
     ├── FetchTimeoutError          a broker has records and does not hand them out
+    ├── CorruptBatchError          bytes of the log are not what Kafka writes
     ├── MalformedTimestampError    a record's timestamp does not fit Spark's type
     ├── DataLossError              what the query was to read is not there any more
     └── UnsupportedFeatureError    an adapter cannot do what was asked of it
@@ -309,6 +310,25 @@ class FetchTimeoutError(PysparkKafkaError, TimeoutError):
             f"Cannot fetch record for offset {offset} in {milliseconds} milliseconds. "
             f"The partition is {partition}; a slow or overloaded broker may need a higher "
             "'kafkaConsumer.pollTimeoutMs'."
+        )
+
+
+class CorruptBatchError(PysparkKafkaError):
+    """Bytes of the log are not what Kafka writes: rows cannot be made of them.
+
+    ``offset`` is the first one of the batch that they belong to.
+    """
+
+    condition = "KAFKA_CORRUPT_BATCH"
+    fault = Fault.CLUSTER
+
+    def __init__(self, partition: TopicPartition, offset: int, reason: str) -> None:
+        self.partition = partition
+        self.offset = offset
+        super().__init__(
+            f"The record batch at offset {offset} of {partition} is corrupt: {reason}. "
+            "Let the cluster's operator check that replica's log (kafka-dump-log); to read on "
+            "behind it, start at a later offset."
         )
 
 

@@ -37,8 +37,9 @@ class RecordReader(ABC):
         :raises FetchTimeoutError: if the broker holds the next offset and nothing comes.
         :raises MalformedTimestampError: if ``timestamp`` is projected and does not fit.
         :raises BrokerUnreachableError: if no broker answers.
-        :raises KafkaRequestError: if a broker answers with an error that no retry mends, a
-            corrupt batch among them.
+        :raises CorruptBatchError: if bytes of the log are not what Kafka writes. What stands
+            before them has been handed out.
+        :raises KafkaRequestError: if a broker answers with an error that no retry mends.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ import pytest
 from pyspark_kafka.domain import errors
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
+    CorruptBatchError,
     DataLossError,
     Fault,
     FetchTimeoutError,
@@ -207,6 +208,16 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "[KAFKA_FETCH_TIMEOUT] Cannot fetch record for offset 5 in 512 milliseconds. "
             "The partition is t-0; a slow or overloaded broker may need a higher "
             "'kafkaConsumer.pollTimeoutMs'."
+        ),
+    ),
+    (
+        CorruptBatchError(T0, 5, "its checksum does not match"),
+        Exception,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_CORRUPT_BATCH] The record batch at offset 5 of t-0 is corrupt: its checksum "
+            "does not match. Let the cluster's operator check that replica's log "
+            "(kafka-dump-log); to read on behind it, start at a later offset."
         ),
     ),
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -23,13 +23,22 @@ log = logging.getLogger("pyspark_kafka.librdkafka")
 # Without a handler of its own, librdkafka's lines would all reach standard error.
 log.addHandler(logging.NullHandler())
 
+ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001  # librdkafka's own
+
 UNREACHABLE: Final = frozenset(
     {
-        KafkaError._TRANSPORT,  # noqa: SLF001  # librdkafka's own codes begin with an underscore
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError._RESOLVE,  # noqa: SLF001
     }
+)
+
+
+PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001
+
+OUT_OF_RANGE: Final = frozenset(
+    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
 )
 
 
@@ -47,18 +56,28 @@ class Connection:
     def make(
         self,
         client: Callable[..., T],
-        forced: Mapping[str, object],
-        tuned: Mapping[str, object] = MappingProxyType({}),
+        forced: Mapping[str, str],
+        tuned: Mapping[str, str] = MappingProxyType({}),
     ) -> T:
         """Make a client; ``forced`` settings stand above the user's, ``tuned`` ones below.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        config = {**tuned, **self._config, **forced, "error_cb": self._remember}
+        config = {**self.config(forced, tuned), "error_cb": self.remember}
         try:
             return client(config, logger=log)
         except KafkaException as error:
-            raise OptionsError([f"The client 'confluent': {_described(error)}"]) from error
+            raise self.refused(error.args[0].str()) from error
+
+    def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
+        """Give a client's settings: above the user's the forced ones, below them the tuned."""
+        return {**tuned, **self._config, **forced}
+
+    def refused(self, reason: str) -> OptionsError:
+        """Give this library's error for a setting that librdkafka does not know or accept."""
+        # 'No such configuration property: "foo"' names the setting without the option's prefix.
+        reason = reason.replace('property: "', f'property: "{PREFIX}')
+        return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
 
     def error(self, request: str, error: KafkaError) -> Exception:
         """Give this library's error for one of librdkafka's."""
@@ -68,11 +87,7 @@ class Connection:
             )
         return KafkaRequestError(request, error.str())
 
-    def _remember(self, error: Any) -> None:
-        self._last_error = error.str()
-
-
-def _described(error: KafkaException) -> str:
-    # 'No such configuration property: "foo"' names the setting without the option's prefix.
-    text: str = error.args[0].str()
-    return text.replace('property: "', f'property: "{PREFIX}')
+    def remember(self, error: KafkaError) -> None:
+        """Keep why a connection failed; that all did is no reason."""
+        if error.code() != ALL_BROKERS_DOWN or not self._last_error:
+            self._last_error = error.str()

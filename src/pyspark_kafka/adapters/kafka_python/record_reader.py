@@ -1,18 +1,21 @@
-"""Records by kafka-python's consumer."""
+"""Records by fetch requests of our own, over connections that kafka-python makes."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as ClientPartition
-from kafka import errors as kafka_errors
 
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
-from ..arrow.polling import Polled, PolledPartition, read_by_polling
-from .connecting import connect
+from ..arrow.range_loop import read_range
+from ..arrow.record_decoder import DecoderMemory, RecordDecoder
 from .failures import Cluster
+from .fetch_client import FetchClient
+from .fetch_wire import FetchSettings
+from .led_partition import LedPartition
+from .offset_fetcher import KafkaPythonOffsetFetcher
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -24,13 +27,19 @@ if TYPE_CHECKING:
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
 
-POLL_MS: Final = 1_000
-"""The longest wait of one poll; it ends with the first records."""
+PARTITION_BYTES: Final = 2 * 1024 * 1024
+"""What a fetch asks for at the most where the user does not say: as much as stays in a
+processor's cache until it is decoded, and enough that requests do not count."""
+
+MOST_WAIT_MS: Final = 1_000
+"""The longest that a broker is to wait for records before it says that there are none."""
+
+_PARTITION_BYTES: Final = "max_partition_fetch_bytes"
 
 
 @final
 class KafkaPythonRecordReader(RecordReader):
-    """Polls one partition at a time, with one ``KafkaConsumer`` that is connected at first use."""
+    """Fetches from one partition at a time; connections are made at first use, and stay."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Translate the options; nothing is connected yet.
@@ -38,58 +47,42 @@ class KafkaPythonRecordReader(RecordReader):
         :raises OptionsError: if a setting is not known to kafka-python.
         """
         settings = dict(options.kafka)
-        self._config = {
+        config = {
+            **KafkaConsumer.DEFAULT_CONFIG,
+            _PARTITION_BYTES: PARTITION_BYTES,
             **client_config(settings),
-            "auto_offset_reset": "none",
-            "enable_auto_commit": False,
-            "allow_auto_create_topics": False,
-            # A consumer in a group would wait for the group's coordinator before each poll.
-            "group_id": None,
         }
+        self._options = options
         self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
-        self._poll_timeout_ms = options.poll_timeout_ms
-        self._connected: Any = None
+        self._client = FetchClient(config, self._cluster, _fetch_settings(config, options))
+        self._memory = DecoderMemory()
+        self._check_crcs: bool = config["check_crcs"]
+        self._retry_s: float = config["retry_backoff_ms"] / 1_000
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        with self._cluster.mapped_errors("a request for the brokers' versions"):
-            if self._connected is None:
-                self._connected = connect(KafkaConsumer, self._config)
-        partition = _ConsumerPartition(self._connected, self._cluster, offset_range)
-        return read_by_polling(partition, offset_range, projection, self._poll_timeout_ms)
+        partition = LedPartition(
+            self._client,
+            self._cluster,
+            offset_range,
+            RecordDecoder(
+                offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
+            ),
+            retry_s=self._retry_s,
+            offset_fetcher=partial(KafkaPythonOffsetFetcher, self._options),
+        )
+        return read_range(partition, offset_range, self._options.poll_timeout_ms)
 
     def close(self) -> None:
-        if self._connected is not None:
-            self._connected.close(autocommit=False)
-            self._connected = None
+        self._client.close()
 
 
-@final
-class _ConsumerPartition(PolledPartition):
-    """A ``KafkaConsumer`` that is assigned one partition."""
-
-    def __init__(self, consumer: Any, cluster: Cluster, offset_range: OffsetRange) -> None:
-        self._consumer = consumer
-        self._cluster = cluster
-        self._partition = ClientPartition(
-            offset_range.partition.topic, offset_range.partition.partition
-        )
-        consumer.assign([self._partition])
-        consumer.seek(self._partition, offset_range.from_offset)
-
-    def poll(self, most: int) -> Polled | None:
-        with self._cluster.mapped_errors(f"a fetch from {self._partition}"):
-            try:
-                records = self._consumer.poll(timeout_ms=POLL_MS, max_records=most)
-            except kafka_errors.OffsetOutOfRangeError:
-                return None
-        return Polled(records.get(self._partition, ()), self._consumer.position(self._partition))
-
-    def leave(self) -> None:
-        self._consumer.unsubscribe()
-
-    def ends(self) -> tuple[int, int]:
-        partition, timeout_ms = self._partition, self._cluster.timeout_ms
-        with self._cluster.mapped_errors(f"a request for the offsets of {partition}"):
-            earliest = self._consumer.beginning_offsets([partition], timeout_ms=timeout_ms)
-            latest = self._consumer.end_offsets([partition], timeout_ms=timeout_ms)
-        return earliest[partition], latest[partition]
+def _fetch_settings(config: dict[str, Any], options: SourceOptions) -> FetchSettings:
+    return FetchSettings(
+        client_id=config["client_id"],
+        rack=config["client_rack"],
+        isolation_level=int(options.reads_committed_only),
+        min_bytes=config["fetch_min_bytes"],
+        max_bytes=config["fetch_max_bytes"],
+        partition_bytes=config[_PARTITION_BYTES],
+        max_wait_ms=min(config["fetch_max_wait_ms"], MOST_WAIT_MS),
+    )

@@ -1,0 +1,153 @@
+"""Kafka's codecs as streams, so that no more of a batch is decompressed than there is room for."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+import lz4.frame
+import snappy
+import zstandard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
+
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = 16
+_SNAPPY_MOST_RATIO: Final = 32
+"""Three bytes of snappy are 64 bytes of output at the most."""
+
+FAILURES: Final = (
+    zlib.error,
+    zstandard.ZstdError,
+    snappy.UncompressError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+)
+"""What the codecs' libraries raise for bytes that they did not write."""
+
+
+class Stream(Protocol):
+    """Bytes that come out of a codec bit by bit."""
+
+    def readinto(self, into: memoryview, /) -> int | None:
+        """Fill what fits, and give how much that is: 0 at the end."""
+
+
+def open_stream(codec: int, compressed: memoryview, magic: int) -> Stream:
+    """Begin to decompress the records of a batch of format ``magic``.
+
+    :raises ValueError: if Kafka has no such codec.
+    """
+    if codec == LZ4 and magic == 0:
+        compressed = _with_header_checksum(compressed)
+    if codec not in _CODECS:
+        raise ValueError(f"its codec {codec} is not known")
+    return _CODECS[codec](compressed)
+
+
+def _gzip(compressed: memoryview) -> Stream:
+    return gzip.GzipFile(fileobj=io.BytesIO(compressed))
+
+
+def _lz4(compressed: memoryview) -> Stream:
+    frames: Stream = lz4.frame.LZ4FrameFile(io.BytesIO(compressed))
+    return frames
+
+
+def _with_header_checksum(frame: memoryview) -> memoryview:
+    """Put the checksum right that stands in the frame's header.
+
+    Producers of format 0 took it of the wrong bytes (KAFKA-3160). It is one byte, and the
+    library that reads frames knows which one it would accept.
+    """
+    mended = bytearray(frame)
+    place = 14 if len(frame) > 4 and frame[4] & 0x08 else 6
+    for checksum in range(256 if place < len(frame) else 0):
+        mended[place] = checksum
+        try:
+            lz4.frame.get_frame_info(mended)
+        except RuntimeError:
+            continue
+        break
+    return memoryview(mended)
+
+
+def _zstd(compressed: memoryview) -> Stream:
+    reader: Stream = zstandard.ZstdDecompressor().stream_reader(compressed, read_across_frames=True)
+    return reader
+
+
+@final
+class _Blocks(io.RawIOBase):
+    """Blocks that each are decompressed at once."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        super().__init__()
+        self._blocks = blocks
+        self._block = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview, /) -> int:  # type: ignore[override]  # of any buffer
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._block = memoryview(block)
+        size = min(len(into), len(self._block))
+        into[:size] = self._block[:size]
+        self._block = self._block[size:]
+        return size
+
+
+def _snappy(compressed: memoryview) -> Stream:
+    if bytes(compressed[: len(_XERIAL)]) == _XERIAL:
+        return _Blocks(_xerial_blocks(compressed[_XERIAL_HEADER:]))
+    return _Blocks(iter([_snappy_block(compressed)]))
+
+
+def _xerial_blocks(framed: memoryview) -> Iterator[bytes]:
+    """Take snappy-java's frame apart: blocks of up to 32 kB, each behind its length."""
+    while framed:
+        (size,) = struct.unpack_from(">i", framed)
+        if not 0 <= size <= len(framed) - 4:
+            raise ValueError("a block reaches beyond its end")
+        yield _snappy_block(framed[4 : 4 + size])
+        framed = framed[4 + size :]
+
+
+def _snappy_block(block: memoryview) -> bytes:
+    if _declared_size(block) > _SNAPPY_MOST_RATIO * len(block):
+        raise ValueError("a block announces more than it can hold")
+    decompressed: bytes = snappy.uncompress(bytes(block))
+    return decompressed
+
+
+def _declared_size(block: memoryview) -> int:
+    size = 0
+    for place, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << (7 * place)
+        if byte < 0x80:
+            return size
+    raise ValueError("a block has no size")
+
+
+_CODECS: Final[dict[int, Callable[[memoryview], Stream]]] = {
+    GZIP: _gzip,
+    SNAPPY: _snappy,
+    LZ4: _lz4,
+    ZSTD: _zstd,
+}

@@ -1,0 +1,46 @@
+"""Why a kernel came back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DONE: Final = 0
+"""The sections are read to their end, or the range is."""
+
+ROWS_FULL: Final = 1
+KEYS_FULL: Final = 2
+VALUES_FULL: Final = 3
+HEADERS_FULL: Final = 4
+HEADER_KEYS_FULL: Final = 5
+HEADER_VALUES_FULL: Final = 6
+"""A column has no room for the next record."""
+
+MORE: Final = 7
+"""The next record reaches beyond an open section."""
+
+BAD_TIMESTAMP: Final = 8
+"""A record's timestamp does not fit Spark's microseconds."""
+
+TRUNCATED: Final = 9
+BAD_VARINT: Final = 10
+BAD_LENGTH: Final = 11
+BAD_OFFSET: Final = 12
+TRAILING: Final = 13
+BAD_CHECKSUM: Final = 14
+BAD_SIZE: Final = 15
+BAD_MAGIC: Final = 16
+
+REASONS: Final = {
+    TRUNCATED: "a record reaches beyond its end",
+    BAD_VARINT: "a number has more bytes than its type",
+    BAD_LENGTH: "a length does not fit its record",
+    BAD_OFFSET: "the offsets of its records do not ascend",
+    TRAILING: "there are bytes behind its last record",
+    BAD_CHECKSUM: "its checksum does not match",
+    BAD_SIZE: "its size is that of no batch",
+    BAD_MAGIC: "its format is not known",
+}
+"""What is wrong with a batch, for the message of an error."""
+
+MOST_MILLISECONDS: Final = (2**63 - 1) // 1_000
+"""The last millisecond that fits Spark's microseconds."""

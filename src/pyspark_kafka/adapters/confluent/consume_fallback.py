@@ -1,0 +1,158 @@
+"""Reading by ``Consumer.consume``, where librdkafka's C API cannot be called.
+
+It makes a Python object of every record, and reads at a fifth of the rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+
+from ..arrow.range_loop import Fetched, FetchedPartition
+from ..arrow.record_columns import RecordColumns
+from .connection import OUT_OF_RANGE, PARTITION_EOF
+from .deleted_offsets import before_deleted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ...domain.offset_range import OffsetRange
+    from ...domain.projection import Projection
+    from .connection import Connection
+
+GROUP: Final = {
+    # Required by the consumer, and never used: partitions are assigned and nothing is committed.
+    "group.id": "pyspark-kafka",
+}
+
+RECORDS_A_CONSUME: Final = 10_000
+"""As many rows as a batch has: Spark takes some thousands at once faster than a few."""
+
+CONSUME_S: Final = 0.1
+"""The wait of one `consume`, which takes all of it when fewer messages come than it may take."""
+
+
+@final
+class ConsumeFallback:
+    """A ``Consumer``, for one partition at a time."""
+
+    def __init__(
+        self, connection: Connection, forced: Mapping[str, str], tuned: Mapping[str, str]
+    ) -> None:
+        """Make the consumer.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        self._connection = connection
+        self._consumer = connection.make(Consumer, {**forced, **GROUP}, tuned)
+
+    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
+        return _AssignedPartition(self._consumer, self._connection, offset_range, projection)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A message, as the columns are taken from it."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Any
+    timestamp: int
+    timestamp_type: int
+
+    @classmethod
+    def of(cls, message: Any) -> _Record:
+        kind, timestamp = message.timestamp()
+        return cls(
+            message.offset(),
+            message.key(),
+            message.value(),
+            message.headers(),
+            timestamp,
+            # TIMESTAMP_NOT_AVAILABLE is 0 here and -1 in Kafka.
+            kind - 1,
+        )
+
+
+@final
+class _AssignedPartition(FetchedPartition):
+    """A ``Consumer`` that is assigned one partition."""
+
+    def __init__(
+        self,
+        consumer: Any,
+        connection: Connection,
+        offset_range: OffsetRange,
+        projection: Projection,
+    ) -> None:
+        self._consumer = consumer
+        self._connection = connection
+        self._partition = offset_range.partition
+        self._until_offset = offset_range.until_offset
+        self._projection = projection
+        self._is_assigned = False
+        self._is_out_of_range = False
+
+    def fetch(self, position: int) -> Fetched | None:
+        if not self._is_assigned:
+            self._consumer.assign([self._theirs(position)])
+            self._is_assigned = True
+        if self._is_out_of_range:
+            return None
+        most = min(RECORDS_A_CONSUME, self._until_offset - position)
+        records = []
+        next_offset = position
+        for message in self._consumer.consume(most, CONSUME_S):
+            error = message.error()
+            if error is None:
+                records.append(_Record.of(message))
+                next_offset = message.offset() + 1
+            elif error.code() == PARTITION_EOF:
+                # The end of a replica that lags comes before offsets that were read already.
+                next_offset = max(next_offset, message.offset())
+            elif error.code() in OUT_OF_RANGE:
+                # librdkafka says so once, and then nothing any more.
+                self._is_out_of_range = True
+            else:
+                raise self._connection.error(f"a fetch from {self._partition}", error)
+        if self._is_out_of_range and not records:
+            return None
+        return Fetched(self._batches(position, records), next_offset)
+
+    def leave(self) -> None:
+        if self._is_assigned:
+            self._is_assigned = False
+            self._consumer.unassign()
+
+    def ends(self) -> tuple[int, int]:
+        try:
+            earliest, latest = self._consumer.get_watermark_offsets(
+                self._theirs(), timeout=self._connection.timeout_s
+            )
+        except KafkaException as error:
+            raise self._connection.error(
+                f"a request for the offsets of {self._partition}", error.args[0]
+            ) from error
+        return earliest, latest
+
+    def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
+        wanted = [record for record in records if record.offset < self._until_offset]
+        kept, error = before_deleted(self._partition, position, wanted, self.ends)
+        if kept:
+            columns = RecordColumns.of(wanted[:kept])
+            yield columns.to_record_batch(self._partition, self._projection)
+        if error is not None:
+            raise error
+
+    def _theirs(self, offset: int = 0) -> ClientPartition:
+        return ClientPartition(self._partition.topic, self._partition.partition, offset)

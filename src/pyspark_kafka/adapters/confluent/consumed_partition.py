@@ -1,0 +1,184 @@
+"""A partition that librdkafka's simple consumer fetches, gathered by machine code."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ..arrow import cursor as at
+from ..arrow import status
+from ..arrow.buffer_pool import BufferPool
+from ..arrow.column_buffers import BatchBuilder, ColumnBuffers
+from ..arrow.columns_wanted import wanted_by
+from ..arrow.range_loop import Fetched, FetchedPartition
+from .connection import OUT_OF_RANGE, PARTITION_EOF
+from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
+from .simple_consumer import SimpleConsumer
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Mapping
+
+    from confluent_kafka import KafkaError
+
+    from ...domain.offset_range import OffsetRange
+    from ...domain.projection import Projection
+    from .connection import Connection
+
+POLL_S: Final = 0.1
+"""How long nothing comes until what is there is handed out."""
+
+FETCH_S: Final = 0.5
+"""How long a batch that is not full waits for more at the most."""
+
+
+_FULL: Final = range(status.ROWS_FULL, status.HEADER_VALUES_FULL + 1)
+
+
+@final
+class ConsumedPartitions:
+    """A simple consumer, for one partition at a time."""
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        connection: Connection,
+        forced: Mapping[str, str],
+        tuned: Mapping[str, str],
+    ) -> None:
+        """Make the consumer.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        self._connection = connection
+        self._consumer = SimpleConsumer(library, connection, connection.config(forced, tuned))
+        self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
+
+    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
+        builder = BatchBuilder(offset_range.partition, projection, self._memory)
+        return ConsumedPartition(
+            self._consumer, self._connection, offset_range, wanted_of(projection), builder
+        )
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def wanted_of(projection: Projection) -> int:
+    """Give the columns that the kernel has to write, as bits."""
+    return wanted_by(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+
+
+@final
+class ConsumedPartition(FetchedPartition):
+    """Fetches one range; memory is bounded by what librdkafka queues, and a few batches."""
+
+    def __init__(
+        self,
+        consumer: SimpleConsumer,
+        connection: Connection,
+        offset_range: OffsetRange,
+        wanted: int,
+        builder: BatchBuilder,
+    ) -> None:
+        """Take what is wanted as ``wanted_of`` gives it, and the builder for its columns."""
+        self._consumer = consumer
+        self._connection = connection
+        self._partition = offset_range.partition
+        self._until_offset = offset_range.until_offset
+        self._wanted = wanted
+        self._builder = builder
+        self._count = 0
+
+    def fetch(self, position: int) -> Fetched | None:
+        if not self._consumer.serves(self):
+            self._start(position)
+        deadline = time.monotonic() + FETCH_S
+        while True:
+            result = self._gather()
+            if result == status.DONE and not self._is_at_end and self._poll(deadline):
+                continue
+            if result == EVENT and self._passes_end():
+                continue
+            if result == status.DONE or self._builder.rows > 0:
+                # What is wrong with the next message is said at the next fetch.
+                return self._fetched()
+            if result not in _FULL:
+                self._heed(result)
+                return None
+            self._builder.buffers.grow(result, self._builder.cursor)
+
+    def leave(self) -> None:
+        self._consumer.stop(self)
+
+    def ends(self) -> tuple[int, int]:
+        return self._consumer.ends(self._partition)
+
+    @property
+    def _next_offset(self) -> int:
+        return int(self._builder.cursor[at.OFFSET]) + 1
+
+    @property
+    def _is_at_end(self) -> bool:
+        return self._next_offset >= self._until_offset
+
+    @property
+    def _next(self) -> tuple[KafkaError, int]:
+        """The next message's error and offset."""
+        return self._consumer.event(int(self._builder.cursor[at.RECORD]))
+
+    def _start(self, position: int) -> None:
+        self._consumer.start(self, self._partition, position)
+        self._count = 0
+        self._builder.cursor[at.RECORD] = 0
+        self._builder.cursor[at.OFFSET] = position - 1
+
+    def _poll(self, deadline: float) -> bool:
+        """Take the next messages out of the queue; false if none come in time."""
+        if time.monotonic() > deadline:
+            return False
+        self._count = self._consumer.poll(POLL_S)
+        self._builder.cursor[at.RECORD] = 0
+        return self._count > 0
+
+    def _gather(self) -> int:
+        result: int = gather(
+            self._consumer.messages[: self._count],
+            self._builder.cursor,
+            self._until_offset,
+            self._wanted,
+            self._builder.buffers.arrays,
+            self._consumer.calls,
+        )
+        return result
+
+    def _fetched(self) -> Fetched:
+        batches = (self._builder.finish(),) if self._builder.rows > 0 else ()
+        return Fetched(batches, self._next_offset)
+
+    def _passes_end(self) -> bool:
+        """Take the next message if it tells the partition's end."""
+        place = int(self._builder.cursor[at.RECORD])
+        error, offset = self._next
+        if error.code() != PARTITION_EOF:
+            return False
+        # The end of a replica that lags comes before offsets that were read already.
+        self._builder.cursor[at.OFFSET] = max(self._builder.cursor[at.OFFSET], offset - 1)
+        self._builder.cursor[at.RECORD] += 1
+        self._consumer.drop(place)
+        return True
+
+    def _heed(self, result: int) -> None:
+        """Give up what fails; come back if the broker does not hold the next offset."""
+        cursor = self._builder.cursor
+        if result == status.BAD_TIMESTAMP:
+            raise MalformedTimestampError(self._partition, self._next[1], int(cursor[at.TIMESTAMP]))
+        if result == BAD_HEADERS:
+            reason = "a record's headers cannot be read"
+            raise CorruptBatchError(self._partition, self._next[1], reason)
+        error, _ = self._next
+        if error.code() not in OUT_OF_RANGE:
+            raise self._connection.error(f"a fetch from {self._partition}", error)
+        # librdkafka says so once, and fetches no more: the next fetch begins anew.
+        self.leave()

@@ -1,0 +1,146 @@
+"""librdkafka's C API: the library that confluent-kafka brings, and what of it is called."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint64,
+    c_void_p,
+)
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import confluent_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OLDEST: Final = (2, 15, 1)
+"""The release of the oldest confluent-kafka that is supported; no older one was ever tried."""
+
+CONSUMER: Final = 1
+"""``RD_KAFKA_CONSUMER``."""
+
+EVENT_LOG: Final = 0x4
+EVENT_ERROR: Final = 0x8
+"""``RD_KAFKA_EVENT_LOG`` and ``RD_KAFKA_EVENT_ERROR``."""
+
+
+class Message(ctypes.Structure):
+    """``rd_kafka_message_t``."""
+
+    _fields_ = (
+        ("err", c_int),
+        ("rkt", c_void_p),
+        ("partition", c_int32),
+        ("payload", c_void_p),
+        ("len", c_size_t),
+        ("key", c_void_p),
+        ("key_len", c_size_t),
+        ("offset", c_int64),
+        ("private", c_void_p),
+    )
+
+
+_SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "rd_kafka_version": (c_int, ()),
+    "rd_kafka_version_str": (c_char_p, ()),
+    "rd_kafka_conf_new": (c_void_p, ()),
+    "rd_kafka_conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
+    "rd_kafka_conf_set_events": (None, (c_void_p, c_int)),
+    "rd_kafka_conf_enable_sasl_queue": (None, (c_void_p, c_int)),
+    "rd_kafka_conf_destroy": (None, (c_void_p,)),
+    "rd_kafka_new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
+    "rd_kafka_name": (c_char_p, (c_void_p,)),
+    "rd_kafka_destroy": (None, (c_void_p,)),
+    "rd_kafka_last_error": (c_int, ()),
+    "rd_kafka_error_destroy": (None, (c_void_p,)),
+    "rd_kafka_sasl_background_callbacks_enable": (c_void_p, (c_void_p,)),
+    "rd_kafka_set_log_queue": (c_int, (c_void_p, c_void_p)),
+    "rd_kafka_topic_new": (c_void_p, (c_void_p, c_char_p, c_void_p)),
+    "rd_kafka_topic_destroy": (None, (c_void_p,)),
+    "rd_kafka_queue_new": (c_void_p, (c_void_p,)),
+    "rd_kafka_queue_get_main": (c_void_p, (c_void_p,)),
+    "rd_kafka_queue_destroy": (None, (c_void_p,)),
+    "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_event_type": (c_int, (c_void_p,)),
+    "rd_kafka_event_error": (c_int, (c_void_p,)),
+    "rd_kafka_event_error_string": (c_char_p, (c_void_p,)),
+    "rd_kafka_event_log": (
+        c_int,
+        (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int)),
+    ),
+    "rd_kafka_event_destroy": (None, (c_void_p,)),
+    "rd_kafka_consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),
+    "rd_kafka_consume_batch_queue": (c_ssize_t, (c_void_p, c_int, c_void_p, c_size_t)),
+    "rd_kafka_consume_stop": (c_int, (c_void_p, c_int32)),
+    "rd_kafka_query_watermark_offsets": (
+        c_int,
+        (c_void_p, c_char_p, c_int32, POINTER(c_int64), POINTER(c_int64), c_int),
+    ),
+    "rd_kafka_message_errstr": (c_char_p, (c_uint64,)),
+    "rd_kafka_message_destroy": (None, (c_uint64,)),
+    "rd_kafka_message_timestamp": (c_int64, (c_uint64, c_void_p)),
+    "rd_kafka_message_headers": (c_int, (c_uint64, c_void_p)),
+    "rd_kafka_header_get_all": (c_int, (c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+}
+
+
+class LibraryUnusableError(Exception):
+    """The C API cannot be called; says what is missing."""
+
+
+@lru_cache(maxsize=1)
+def load() -> ctypes.CDLL:
+    """Load the library, with its functions declared.
+
+    :raises LibraryUnusableError: if it is not found, is too old or lacks a function.
+    """
+    if ctypes.sizeof(c_void_p) != ctypes.sizeof(c_uint64) or sys.byteorder != "little":
+        raise LibraryUnusableError("a 64-bit little-endian machine")
+    library = _found()
+    missing = [name for name in _SIGNATURES if not hasattr(library, name)]
+    if missing:
+        raise LibraryUnusableError(f"librdkafka's {', '.join(missing)}")
+    for name, (result, parameters) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, parameters
+    version: int = library.rd_kafka_version()
+    if (version >> 24, version >> 16 & 0xFF, version >> 8 & 0xFF) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        found = library.rd_kafka_version_str().decode()
+        raise LibraryUnusableError(f"librdkafka {oldest} or later, and not {found}")
+    return library
+
+
+def address_of(function: Any) -> int:
+    """Give where a function of the library begins."""
+    return ctypes.cast(function, c_void_p).value or 0
+
+
+def _found() -> ctypes.CDLL:
+    for name in _names():
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise LibraryUnusableError("librdkafka's library")
+
+
+def _names() -> Iterator[str]:
+    package = Path(confluent_kafka.__file__).parent
+    # Where the tools put it that make wheels: auditwheel and delvewheel beside the package,
+    # delocate within.
+    for directory in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
+        yield from map(str, sorted(directory.glob("*rdkafka[-.]*")))
+    # What a build from source is linked to.
+    yield from ("librdkafka.so.1", "librdkafka.1.dylib")

@@ -1,0 +1,179 @@
+"""Fetch requests and responses, as far as a read of one partition needs them.
+
+kafka-python's own ``FetchResponse`` copies what was fetched several times on its way. Here the
+records stay where they were received.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest
+
+from ..arrow.aborted_transactions import AbortedTransaction
+
+if TYPE_CHECKING:
+    from ...domain.topic_partition import TopicPartition
+
+LEAST_VERSION: Final = 4
+"""The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
+
+MOST_VERSION: Final = 11
+"""The last version without compact fields; later ones bring nothing that a range read uses."""
+
+NO_REPLICA: Final = -1
+
+_NO_SESSION: Final = {"session_id": 0, "session_epoch": -1}
+"""One partition a request: there is nothing that a fetch session (KIP-227) would save."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """What every request of a reader says."""
+
+    client_id: str
+    rack: str
+    isolation_level: int
+    min_bytes: int
+    max_bytes: int
+    partition_bytes: int
+    max_wait_ms: int
+
+    def request(
+        self, partition: TopicPartition, offset: int, *, version: int, correlation_id: int
+    ) -> bytes:
+        """Give the bytes of a request for what stands at an offset."""
+        topic = FetchRequest.FetchTopic
+        wanted = topic.FetchPartition(
+            partition=partition.partition,
+            # Which leader is asked, and how old what it says may be, is told by its errors.
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=self.partition_bytes,
+        )
+        request = FetchRequest(
+            max_wait_ms=self.max_wait_ms,
+            min_bytes=self.min_bytes,
+            max_bytes=self.max_bytes,
+            isolation_level=self.isolation_level,
+            topics=[topic(topic=partition.topic, partitions=[wanted])],
+            forgotten_topics_data=[],
+            rack_id=self.rack,
+            max_version=MOST_VERSION,
+            **_NO_SESSION,
+        )
+        request.API_VERSION = version
+        request.with_header(correlation_id=correlation_id, client_id=self.client_id)
+        encoded: bytes = request.encode(version=version, framed=True, header=True)
+        return encoded
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """What a broker answered for the one partition that it was asked for."""
+
+    error: type[kafka_errors.KafkaError]
+    throttle_s: float
+    preferred_replica: int
+    aborted: tuple[AbortedTransaction, ...]
+    records: memoryview
+
+    @classmethod
+    def of(cls, frame: memoryview, version: int, correlation_id: int) -> FetchResponse:
+        """Read a response's frame, without its length; the records are a part of it.
+
+        :raises KafkaProtocolError: if it is no response to that request.
+        """
+        try:
+            return _response(_Fields(frame), version, correlation_id)
+        except (struct.error, ValueError) as error:
+            raise kafka_errors.KafkaProtocolError(
+                f"a fetch's answer breaks off: {error}"
+            ) from error
+
+
+def _response(fields: _Fields, version: int, correlation_id: int) -> FetchResponse:
+    answered = fields.int32()
+    if answered != correlation_id:
+        raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+    throttle_s = fields.int32() / 1_000
+    error_code = 0
+    if version >= 7:
+        error_code = fields.int16()
+        fields.skip(4)  # the session
+    if fields.int32() != 1:
+        # A top-level error comes without the partition.
+        return FetchResponse(
+            kafka_errors.for_code(error_code or -1), throttle_s, NO_REPLICA, (), fields.rest(0)
+        )
+    fields.skip(fields.int16())  # the topic's name
+    fields.skip(8)  # the number of partitions, which is one, and that one's number
+    partition_error = fields.int16()
+    # High watermark, last stable offset, and from version 5 on where the log begins.
+    fields.skip(24 if version >= 5 else 16)
+    aborted = tuple(_aborted(fields) for _ in range(max(fields.int32(), 0)))
+    replica = fields.int32() if version >= 11 else NO_REPLICA
+    size = max(fields.int32(), 0)
+    return FetchResponse(
+        kafka_errors.for_code(error_code or partition_error),
+        throttle_s,
+        replica,
+        aborted,
+        fields.rest(size),
+    )
+
+
+def _aborted(fields: _Fields) -> AbortedTransaction:
+    producer_id = fields.int64()
+    return AbortedTransaction(fields.int64(), producer_id)
+
+
+@final
+class _Fields:
+    """The fields of a frame, one after the other."""
+
+    def __init__(self, frame: memoryview) -> None:
+        self._frame = frame
+        self._position = 0
+
+    def int16(self) -> int:
+        return self._number(">h", 2)
+
+    def int32(self) -> int:
+        return self._number(">i", 4)
+
+    def int64(self) -> int:
+        return self._number(">q", 8)
+
+    def skip(self, size: int) -> None:
+        if size < 0:
+            raise ValueError("a negative size")
+        self._position += size
+
+    def rest(self, size: int) -> memoryview:
+        if self._position + size > len(self._frame):
+            raise ValueError(f"{size} bytes are announced")
+        return self._frame[self._position : self._position + size]
+
+    def _number(self, form: str, size: int) -> int:
+        number: int = struct.unpack_from(form, self._frame, self._position)[0]
+        self._position += size
+        return number
+
+
+def fetch_version(broker: Any) -> int:
+    """Choose the version to talk to a broker, of which kafka-python knows what it speaks.
+
+    :raises IncompatibleBrokerVersion: if it speaks none of those that are known here.
+    """
+    version: int = broker.api_version(
+        FetchRequest, min_version=LEAST_VERSION, max_version=MOST_VERSION
+    )
+    return version

@@ -1,0 +1,114 @@
+"""One partition, fetched from its leader, or from a nearer replica where that says so."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, final
+
+from kafka import errors as kafka_errors
+
+from ...domain.errors import CorruptBatchError, KafkaRequestError, UnknownTopicError
+from ..arrow.range_loop import Fetched, FetchedPartition
+from ..arrow.record_decoder import RecordDecoder, Stretch
+from .fetch_client import RETRIED, FetchClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...domain.offset_range import OffsetRange
+    from ...ports.offset_fetcher import OffsetFetcher
+    from .failures import Cluster
+    from .fetch_wire import FetchResponse
+
+_PASSING: Final = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.UnknownError)
+"""Errors that pass, as the Java client's ``FetchCollector`` takes them, and kafka-python does not
+say so: a broker that was just made the leader knows nothing of the topic yet."""
+
+
+@final
+class LedPartition(FetchedPartition):
+    """Follows the leader through elections, restarts and lost connections."""
+
+    def __init__(
+        self,
+        client: FetchClient,
+        cluster: Cluster,
+        offset_range: OffsetRange,
+        decoder: RecordDecoder,
+        *,
+        retry_s: float,
+        offset_fetcher: Callable[[], OffsetFetcher],
+    ) -> None:
+        """Take a client that nobody else uses meanwhile, and a way to ask where the log ends."""
+        self._client = client
+        self._cluster = cluster
+        self._range = offset_range
+        self._partition = offset_range.partition
+        self._decoder = decoder
+        self._retry_s = retry_s
+        self._offset_fetcher = offset_fetcher
+        self._failing_since = math.inf
+
+    def fetch(self, position: int) -> Fetched | None:
+        begun = time.monotonic()
+        with self._cluster.mapped_errors(f"a fetch from {self._partition}"):
+            try:
+                response = self._client.fetch(self._partition, position)
+            except RETRIED as error:
+                # The caller's pauses between fetches are no failures.
+                self._failing_since = min(self._failing_since, begun)
+                return self._try_again(position, error)
+        self._failing_since = math.inf
+        if response is None:
+            return self._try_again(position)
+        if response.error is kafka_errors.NoError:
+            return self._fetched(response, position)
+        if response.error is not kafka_errors.OffsetOutOfRangeError:
+            return self._failed(response.error, position)
+        # What a replica misses its leader may have (KIP-392).
+        return Fetched((), position) if self._client.leave_replica(self._partition) else None
+
+    def leave(self) -> None:
+        self._client.drop_answers()
+
+    def ends(self) -> tuple[int, int]:
+        with closing(self._offset_fetcher()) as fetcher:
+            earliest = fetcher.earliest([self._partition])
+            latest = fetcher.latest([self._partition])
+        if not (earliest and latest):
+            raise UnknownTopicError(
+                [self._partition.topic], "subscribe", self._cluster.bootstrap_servers
+            )
+        return earliest[self._partition], latest[self._partition]
+
+    def _fetched(self, response: FetchResponse, position: int) -> Fetched:
+        if not response.records:
+            return Fetched((), position)
+        stretch = Stretch.of(response.records, response.aborted)
+        next_offset = stretch.next_offset
+        if next_offset is None:
+            # A broker sends the first batch whole, whatever its size (KIP-74).
+            reason = stretch.problem or "it is cut off"
+            raise CorruptBatchError(self._partition, position, reason)
+        next_offset = max(position, next_offset)
+        if position < next_offset < self._range.until_offset:
+            self._client.send_ahead(self._partition, next_offset)
+        batches = self._decoder.decode(stretch, position, self._range.until_offset)
+        return Fetched(batches, next_offset)
+
+    def _failed(self, error: type[kafka_errors.KafkaError], position: int) -> Fetched:
+        if error is kafka_errors.CorruptRecordError:
+            raise CorruptBatchError(self._partition, position, "its broker cannot read it")
+        if not (error.retriable or error.invalid_metadata or error in _PASSING):
+            raise KafkaRequestError(f"a fetch from {self._partition}", error.__name__)
+        return self._try_again(position)
+
+    def _try_again(self, position: int, error: Exception | None = None) -> Fetched:
+        """Bring nothing, and ask anew who the leader is; unless no broker answers for too long."""
+        if error and time.monotonic() - self._failing_since > self._cluster.timeout_ms / 1_000:
+            raise kafka_errors.KafkaConnectionError(str(error)) from error
+        self._client.forget(self._partition)
+        time.sleep(self._retry_s)
+        return Fetched((), position)

@@ -1,0 +1,233 @@
+"""What librdkafka's simple consumer leaves to its caller."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
+from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..contract.worlds import KafkaWorld, Record
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+RECORDS = 40_000
+OFFSETS = Projection(("offset",))
+ANY = TopicPartition("t", 0)
+SECRET = "not-to-be-seen"  # noqa: S105
+
+
+@pytest.fixture(autouse=True)
+def _library() -> None:
+    try:
+        load()
+    except LibraryUnusableError as error:
+        pytest.skip(f"missing here: {error}")
+
+
+@pytest.fixture
+def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+    """Give a way to write to the run's broker."""
+    made = KafkaWorld("confluent", fresh_name, kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def partition(world: KafkaWorld) -> TopicPartition:
+    """Give a partition of more records than a batch has."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, [Record(b"v%d" % number) for number in range(RECORDS)])
+    return partition
+
+
+def reader_of(world: KafkaWorld, **options: str) -> ConfluentRecordReader:
+    made: ConfluentRecordReader = world.container(**options).record_reader()
+    return made
+
+
+def unreachable(
+    options: dict[str, str] | None = None, library: Callable[[], ctypes.CDLL] = load
+) -> ConfluentRecordReader:
+    [port] = free_ports(1)
+    given = {
+        "kafka.bootstrap.servers": f"127.0.0.1:{port}",
+        "client": "confluent",
+        "subscribe": "t",
+        "kafka.default.api.timeout.ms": "1000",
+        "kafkaConsumer.pollTimeoutMs": "100",
+        **(options or {}),
+    }
+    return ConfluentRecordReader(parse_source_options(given, Query.BATCH), library)
+
+
+def threads() -> int:
+    tasks = Path("/proc/self/task")
+    if not tasks.exists():
+        pytest.skip("threads cannot be counted here")
+    return len(list(tasks.iterdir()))
+
+
+def offsets(batches: Iterable[pa.RecordBatch]) -> list[int]:
+    return [row["offset"] for batch in batches for row in batch.to_pylist()]
+
+
+def test_two_iterators_take_turns(world: KafkaWorld, partition: TopicPartition) -> None:
+    """Neither gets records of the other, and both get all of theirs."""
+    reader = reader_of(world)
+    ranges = OffsetRange(partition, 0, RECORDS), OffsetRange(partition, 10, RECORDS - 10)
+    iterators = [reader.read(each, OFFSETS) for each in ranges]
+    read: list[list[int]] = [[], []]
+    while any(read[i][-1:] != [ranges[i].until_offset - 1] for i in (0, 1)):
+        for i in (0, 1):
+            batch = next(iterators[i], None)
+            read[i] += offsets([] if batch is None else [batch])
+    assert read == [list(range(each.from_offset, each.until_offset)) for each in ranges]
+
+
+def test_an_iterator_does_not_outlive_its_reader(
+    world: KafkaWorld, partition: TopicPartition
+) -> None:
+    """It says so, and the closing does not wait for the messages that it has taken."""
+    reader = reader_of(world)
+    iterator = reader.read(OffsetRange(partition, 0, RECORDS), OFFSETS)
+    next(iterator)
+    reader.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        next(iterator)
+
+
+def test_a_reader_that_is_dropped_gives_back_its_threads(
+    world: KafkaWorld, partition: TopicPartition
+) -> None:
+    """Neither a reader nor an iterator has to be closed by hand."""
+    before = threads()
+    reader = ConfluentRecordReader(world.options())
+    iterator = reader.read(OffsetRange(partition, 0, RECORDS), OFFSETS)
+    next(iterator)
+    assert threads() > before
+    del reader, iterator
+    assert threads() <= before
+
+
+def test_a_reader_reads_on_in_a_child_and_in_its_parent(
+    world: KafkaWorld, partition: TopicPartition
+) -> None:
+    """A fork makes a new handle, and leaves the parent's alone."""
+    reader = reader_of(world)
+    wanted = OffsetRange(partition, 0, RECORDS)
+    iterator = reader.read(wanted, OFFSETS)
+    next(iterator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, and we know it
+        child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            reader.read(wanted, OFFSETS)
+            same = offsets(reader.read(wanted, OFFSETS)) == list(range(RECORDS))
+            reader.close()
+            del iterator
+        except BaseException:  # noqa: BLE001  # the parent's tests are not run here
+            os._exit(2)
+        os._exit(0 if same else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert offsets(iterator)[-1] == RECORDS - 1
+
+
+def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
+    """Columns grow to what one record needs."""
+    partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
+    sizes = [10, 900_000, 900_000, 900_000, 10]
+    world.produce(partition, [Record(bytes(size), bytes(7)) for size in sizes])
+    batches = list(reader_of(world).read(OffsetRange(partition, 0, len(sizes)), ALL_COLUMNS))
+    assert [len(row["value"]) for batch in batches for row in batch.to_pylist()] == sizes
+
+
+def test_a_brokers_own_timestamps_are_told_from_producers(world: KafkaWorld) -> None:
+    """The type is 1 where the broker says when a record came."""
+    partition = TopicPartition(world.topic(message__timestamp__type="LogAppendTime"), 0)
+    world.produce(partition, [Record(b"v", timestamp=1)])
+    [batch] = reader_of(world).read(OffsetRange(partition, 0, 1), ALL_COLUMNS)
+    [row] = batch.to_pylist()
+    assert row["timestampType"] == 1
+    assert row["timestamp"].year > 2020
+
+
+def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    """The last error of a connection is in the message, and nothing on standard error."""
+    reader = unreachable()
+    with pytest.raises(BrokerUnreachableError, match="Connection refused"):
+        list(reader.read(OffsetRange(ANY, 0, 1), OFFSETS))
+    reader.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_lines_of_librdkafka_reach_the_logger(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is asked for of them, and passwords never."""
+    reader = unreachable(
+        {
+            "kafka.debug": "all",
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.username": "me",
+            "kafka.sasl.password": SECRET,
+        }
+    )
+    with (
+        caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
+        pytest.raises(BrokerUnreachableError),
+    ):
+        list(reader.read(OffsetRange(ANY, 0, 1), OFFSETS))
+    reader.close()
+    levels = {record.levelno for record in caplog.records}
+    assert logging.DEBUG in levels
+    assert "CONNECT [rdkafka#consumer-" in caplog.text
+    assert SECRET not in caplog.text
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"kafka.debug": "nothing"},
+        {"kafka.fetch.error.backoff.ms": "soon"},
+        {"kafka.fetch.wait.max.ms": "-1"},
+        {"kafka.security.protocol": "sasl_plaintext", "kafka.sasl.mechanism": "X"},
+    ],
+    ids=lambda setting: next(reversed(setting)),
+)
+def test_a_setting_that_is_refused_is_an_error_of_options(setting: dict[str, str]) -> None:
+    """It is the one that confluent-kafka gives for it."""
+    said = []
+    for library in (load, _no_library):
+        with pytest.raises(OptionsError, match="The client 'confluent'") as caught:
+            unreachable(setting, library).read(OffsetRange(ANY, 0, 1), OFFSETS)
+        said.append(str(caught.value).replace("Failed to create consumer: ", ""))
+    assert said[0] == said[1]
+
+
+def _no_library() -> ctypes.CDLL:
+    raise LibraryUnusableError("what a test took away")

@@ -1,0 +1,254 @@
+"""Messages that no broker would have sent, and functions that count how they are called."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from ctypes import CFUNCTYPE, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pyspark_kafka.adapters.arrow import column_buffers, status
+from pyspark_kafka.adapters.arrow import cursor as at
+from pyspark_kafka.adapters.arrow.column_buffers import BatchBuilder
+from pyspark_kafka.adapters.arrow.columns_wanted import wanted_by
+from pyspark_kafka.adapters.confluent.gather_kernel import (
+    BAD_HEADERS,
+    EVENT,
+    TIMESTAMP_TYPE,
+    Calls,
+    destroy,
+    gather,
+)
+from pyspark_kafka.adapters.confluent.librdkafka import Message
+from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NOENT = -156
+BAD_MESSAGE = -199
+MOST = 2**62
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a message holds."""
+
+    offset: int
+    value: bytes | None = b"v"
+    key: bytes | None = None
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+    timestamp: tuple[int, int] = (1_700_000_000_000, 1)
+    error: int = 0
+    headers_error: int = 0
+
+
+class FakeLibrary:
+    """The functions that the kernel calls, over messages in this process's memory."""
+
+    def __init__(self, sent: Sequence[Sent]) -> None:
+        self.destroyed: Counter[int] = Counter()
+        self._kept: list[Any] = []
+        self._messages = [self._message(each) for each in sent]
+        self.addresses = np.array([ctypes.addressof(m) for m in self._messages], np.uint64)
+        self._by_address: dict[int, Sent] = dict(zip(self.addresses.tolist(), sent, strict=True))
+        self.rd_kafka_message_destroy = CFUNCTYPE(None, c_uint64)(self._destroy)
+        self.rd_kafka_message_timestamp = CFUNCTYPE(c_int64, c_uint64, c_void_p)(self._timestamp)
+        self.rd_kafka_message_headers = CFUNCTYPE(c_int, c_uint64, c_void_p)(self._headers)
+        self.rd_kafka_header_get_all = CFUNCTYPE(
+            c_int, c_uint64, c_size_t, c_void_p, c_void_p, c_void_p
+        )(self._header)
+
+    def _message(self, sent: Sent) -> Message:
+        return Message(
+            err=sent.error,
+            payload=self._address(sent.value),
+            len=len(sent.value or b""),
+            key=self._address(sent.key),
+            key_len=len(sent.key or b""),
+            offset=sent.offset,
+        )
+
+    def _address(self, content: bytes | None) -> int | None:
+        if content is None:
+            return None
+        self._kept.append(ctypes.create_string_buffer(content))
+        return ctypes.addressof(self._kept[-1])
+
+    def _destroy(self, address: int) -> None:
+        self.destroyed[self._by_address[address].offset] += 1
+
+    def _timestamp(self, address: int, kind: int) -> int:
+        sent = self._by_address[address]
+        milliseconds, number = sent.timestamp
+        c_int.from_address(kind).value = number
+        return milliseconds
+
+    def _headers(self, address: int, found: int) -> int:
+        sent = self._by_address[address]
+        c_uint64.from_address(found).value = address
+        return sent.headers_error if sent.headers or sent.headers_error else NOENT
+
+    def _header(self, found: int, index: int, name: int, value: int, size: int) -> int:
+        headers = self._by_address[found].headers
+        if index >= len(headers):
+            return NOENT
+        key, content = headers[index]
+        c_uint64.from_address(name).value = self._address(key) or 0
+        c_uint64.from_address(value).value = self._address(content) or 0
+        c_uint64.from_address(size).value = len(content or b"")
+        return 0
+
+
+class Gathering:
+    """The kernel over some messages."""
+
+    def __init__(self, sent: Sequence[Sent], projection: Projection = ALL_COLUMNS) -> None:
+        self.library = FakeLibrary(sent)
+        self.calls = Calls(self.library)  # type: ignore[arg-type]
+        self.wanted = wanted_by(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+        self.builder = BatchBuilder(TopicPartition("t", 0), projection)
+        self.builder.cursor[at.OFFSET] = -1
+
+    def run(self, until_offset: int = MOST) -> int:
+        result: int = gather(
+            self.library.addresses,
+            self.builder.cursor,
+            until_offset,
+            self.wanted,
+            self.builder.buffers.arrays,
+            self.calls.addresses,
+        )
+        return result
+
+    def drop(self) -> None:
+        destroy(self.library.addresses, self.calls.addresses)
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.builder.finish().to_pylist()
+        return rows
+
+
+def test_every_part_of_a_message_is_written() -> None:
+    """Keys, values, headers, offsets and timestamps become a row."""
+    headers = ((b"a", b"1"), (b"", None), (b"a", b""))
+    gathering = Gathering([Sent(7, b"value", b"key", headers, (1_000, 2))])
+    assert gathering.run() == status.DONE
+    [row] = gathering.rows()
+    assert row.pop("timestamp").timestamp() == 1
+    assert row == {
+        "key": b"key",
+        "value": b"value",
+        "topic": "t",
+        "partition": 0,
+        "offset": 7,
+        "timestampType": 1,
+        "headers": [
+            {"key": "a", "value": b"1"},
+            {"key": "", "value": None},
+            {"key": "a", "value": b""},
+        ],
+    }
+
+
+def test_a_message_without_a_timestamp_has_kafkas_type_for_that() -> None:
+    """The type is -1, and the timestamp is a millisecond before the epoch."""
+    gathering = Gathering([Sent(0, timestamp=(-1, 0))], Projection(("timestampType", "timestamp")))
+    assert gathering.run() == status.DONE
+    [row] = gathering.rows()
+    assert (row["timestampType"], row["timestamp"].timestamp()) == (-1, -0.001)
+
+
+def test_every_message_is_destroyed_once() -> None:
+    """Written ones are destroyed at once, the others when they are dropped, and none twice."""
+    gathering = Gathering([Sent(0), Sent(1), Sent(2), Sent(3, error=-191), Sent(4)])
+    assert gathering.run(until_offset=2) == status.DONE
+    assert gathering.library.destroyed == {0: 1, 1: 1}
+    gathering.drop()
+    gathering.drop()
+    assert gathering.library.destroyed == {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
+
+
+def test_what_lies_outside_of_the_range_is_not_written() -> None:
+    """Offsets that were passed already are dropped, and those of the end and behind it left."""
+    gathering = Gathering([Sent(4), Sent(5), Sent(5), Sent(6), Sent(9)])
+    gathering.builder.cursor[at.OFFSET] = 4
+    assert gathering.run(until_offset=7) == status.DONE
+    assert gathering.builder.cursor[at.OFFSET] == 9
+    assert [row["offset"] for row in gathering.rows()] == [5, 6]
+
+
+def test_a_message_that_is_none_is_left_for_the_caller() -> None:
+    """What stands before it is written, and it is not destroyed."""
+    gathering = Gathering([Sent(0), Sent(1, error=-191), Sent(2)])
+    assert gathering.run() == EVENT
+    assert gathering.builder.cursor[at.RECORD] == 1
+    assert [row["offset"] for row in gathering.rows()] == [0]
+    assert gathering.library.destroyed == {0: 1}
+
+
+@pytest.mark.parametrize("beyond", [2**63 // 1_000 + 1, -(2**63 // 1_000) - 1])
+def test_a_timestamp_that_does_not_fit_is_told(beyond: int) -> None:
+    """The rows before it are there, and it is no problem to whoever does not ask for it."""
+    sent = [Sent(0), Sent(1, timestamp=(beyond, 1)), Sent(2)]
+    gathering = Gathering(sent)
+    assert gathering.run() == status.BAD_TIMESTAMP
+    assert gathering.builder.cursor[at.TIMESTAMP] == beyond
+    assert [row["offset"] for row in gathering.rows()] == [0]
+    without = Gathering(sent, Projection(("offset", "timestampType")))
+    assert without.run() == status.DONE
+    assert [row["offset"] for row in without.rows()] == [0, 1, 2]
+
+
+def test_headers_that_cannot_be_read_are_told() -> None:
+    """They are an error, and not null."""
+    gathering = Gathering([Sent(0), Sent(1, headers_error=BAD_MESSAGE)])
+    assert gathering.run() == BAD_HEADERS
+    assert gathering.builder.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "full"),
+    [
+        (Sent(1, key=bytes(3 * column_buffers.USUAL_BYTES)), status.KEYS_FULL),
+        (Sent(1, value=bytes(3 * column_buffers.USUAL_BYTES)), status.VALUES_FULL),
+        (Sent(1, headers=((b"h", b"1"),) * 70_000), status.HEADERS_FULL),
+        (
+            Sent(1, headers=((b"h" * 3 * column_buffers.USUAL_BYTES, b""),)),
+            status.HEADER_KEYS_FULL,
+        ),
+        (
+            Sent(1, headers=((b"h", bytes(3 * column_buffers.USUAL_BYTES)),)),
+            status.HEADER_VALUES_FULL,
+        ),
+    ],
+    ids=["key", "value", "headers", "header key", "header value"],
+)
+def test_a_large_message_waits_for_room(sent: Sent, full: int) -> None:
+    """A full column ends the batch, and grows where one message alone is too large."""
+    gathering = Gathering([Sent(0), sent, Sent(2)])
+    assert gathering.run() == full
+    assert [row["offset"] for row in gathering.rows()] == [0]
+    while (result := gathering.run()) != status.DONE:
+        assert result == full
+        gathering.builder.buffers.grow(full, gathering.builder.cursor)
+    large, small = gathering.rows()
+    assert (large["key"], large["value"]) == (sent.key, sent.value)
+    assert len(large["headers"] or ()) == len(sent.headers)
+    assert small["offset"] == 2
+    assert gathering.library.destroyed == {0: 1, 1: 1, 2: 1}
+
+
+def test_rows_that_are_full_end_the_batch() -> None:
+    """The messages behind them stay for the next one."""
+    count = column_buffers.MOST_ROWS + 2
+    gathering = Gathering([Sent(number) for number in range(count)], Projection(("offset",)))
+    assert gathering.run() == status.ROWS_FULL
+    assert len(gathering.rows()) == column_buffers.MOST_ROWS
+    assert gathering.run() == status.DONE
+    assert [row["offset"] for row in gathering.rows()] == [count - 2, count - 1]
