@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import pyspark_kafka
 from pyspark_kafka.brokers import KafkaCluster, connector_jars
 
 from .spark.topics import Topics
@@ -60,7 +61,7 @@ def spark() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
+    session = pyspark_kafka.session(
         SparkSession.builder.master("local[2]")
         .appName("pyspark-kafka tests")
         .config("spark.jars", ",".join(map(str, connector_jars())))
@@ -70,7 +71,6 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
     yield session

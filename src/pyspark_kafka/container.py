@@ -8,6 +8,8 @@ that were made.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from dependency_injector import containers, providers
@@ -105,6 +107,15 @@ def container_for(options: SourceOptions) -> Container:
         known = ", ".join(f"'{client}'" for client in CLIENTS)
         raise OptionsError([f"Client '{options.client}' is not known. Known clients are {known}."])
     return Container(options=options)
+
+
+def preload() -> None:
+    """Load what a first read needs: clients and kernels. Nothing connects, no thread starts."""
+    from .adapters.arrow.warm_up import load_kernels
+
+    for client in ("kafka_python", *(["confluent"] if find_spec("confluent_kafka") else [])):
+        import_module(f"{__package__}.adapters.{client}.record_reader")
+    load_kernels()
 
 
 def _closing(adapter: C) -> Iterator[C]:

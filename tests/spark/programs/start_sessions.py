@@ -1,0 +1,62 @@
+"""Start sessions as a user would, and print what came of it as JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+import pyspark_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUFFER = "spark.buffer.size"
+
+
+def main() -> None:
+    """Ask for a session while a plain one is there, and start one with a setting of its own."""
+    warnings: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: warnings.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("pyspark_kafka").addHandler(handler)
+    plain = local().getOrCreate()
+    found: dict[str, object] = {"same": pyspark_kafka.session() is plain, "late": warnings[:]}
+    plain.stop()
+    warnings.clear()
+    spark = pyspark_kafka.session(local().config(BUFFER, "131072"))
+    conf = spark.sparkContext.getConf()
+    loaded = spark.sparkContext.parallelize([0], 1).flatMap(modules).collect()
+    found |= {
+        "buffer": conf.get(BUFFER),
+        "sockets": conf.get("spark.python.unix.domain.socket.enabled"),
+        "filters": spark.conf.get("spark.sql.python.filterPushdown.enabled"),
+        "kernels": "pyspark_kafka.adapters.arrow.record_kernel" in loaded,
+        "python": spark.sparkContext.pythonExec == sys.executable,
+        "warnings": warnings,
+    }
+    spark.stop()
+    print(json.dumps(found))
+
+
+def local() -> SparkSession.Builder:
+    """Give a builder for a session on this machine."""
+    return (
+        SparkSession.Builder()
+        .master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+    )
+
+
+def modules(_nothing: int) -> Iterator[str]:
+    """Name the modules that a worker has loaded before it was asked for anything."""
+    yield from sys.modules
+
+
+if __name__ == "__main__":
+    main()
