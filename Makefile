@@ -5,6 +5,7 @@ PYSPARK ?= pyspark
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+BENCH_READY := $(VENV)/bench-ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
@@ -27,8 +28,8 @@ check: $(READY) ## lint, types, layers, generated pages, and the domain's covera
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -q tests/unit/domain --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
-bench: $(READY) ## measure both clients beside the JVM connector
-	@$(BIN)/python -m benchmarks
+bench: $(BENCH_READY) ## measure both clients beside their peers, and write docs/benchmarks.md
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY) ## write the generated pages anew
 	$(BIN)/python docs/generate.py
@@ -42,4 +43,8 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev '$(PYSPARK)'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --group bench
 	@touch $@

@@ -1,1 +1,1 @@
-"""Programs that print ratios against the JVM connector, measured in one run."""
+"""Programs that print ratios against the peers, measured in one run on one broker."""

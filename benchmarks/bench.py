@@ -1,0 +1,36 @@
+"""What every measure is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka import Query, parse_source_options
+
+if TYPE_CHECKING:
+    from pyspark_kafka import SourceOptions
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .plan import Plan
+    from .topics import Topics
+
+CLIENTS: Final = ("kafka-python", "confluent")
+"""The clients that read from a cluster."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The broker of a run, its topics, and how much to measure."""
+
+    kafka: KafkaCluster
+    topics: Topics
+    plan: Plan
+
+
+def reader_options(bootstrap_servers: str, client: str, topic: str) -> SourceOptions:
+    """Give the options of a batch query by one of our clients."""
+    return parse_source_options(
+        {"kafka.bootstrap.servers": bootstrap_servers, "client": client, "subscribe": topic},
+        Query.BATCH,
+    )

@@ -1,0 +1,102 @@
+"""The command line: which measures run, and where their results go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.brokers import KafkaCluster
+
+from .batch_read import measure_batch_read
+from .bench import Bench
+from .decoder import measure_decoder
+from .memory import measure_memory
+from .one_core import measure_one_core
+from .plan import FULL, QUICK, Plan
+from .planning import measure_planning
+from .tables import as_text
+from .topics import Topics
+from .trickle import measure_trickle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from .results import Section
+
+MEASURES: Final[Mapping[str, Callable[[Bench], Section]]] = {
+    "batch": measure_batch_read,
+    "one-core": measure_one_core,
+    "decoder": measure_decoder,
+    "trickle": measure_trickle,
+    "memory": measure_memory,
+    "planning": measure_planning,
+}
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+PAGE: Final = DOCS / "benchmarks.md"
+PLOT: Final = DOCS / "benchmarks.svg"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print the tables, and write the page after a full run."""
+    chosen = parser().parse_args(arguments)
+    plan = plan_of(chosen)
+    sections = []
+    with KafkaCluster() as kafka:
+        for section in _measured(Bench(kafka, Topics(kafka, plan.records), plan), chosen.only):
+            print(as_text(section), flush=True)
+            sections.append(section)
+    if not chosen.quick and len(sections) == len(MEASURES):
+        _publish(sections, plan)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Give the command line's parser."""
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Print ratios against the peers; a run of all measures writes the page.",
+    )
+    made.add_argument("--quick", action="store_true", help="try whether everything runs")
+    made.add_argument(
+        "--only", nargs="+", choices=MEASURES, default=list(MEASURES), help="measures to run"
+    )
+    made.add_argument("--runs", type=_positive, help=f"counted rounds ({FULL.runs})")
+    made.add_argument("--records", type=_positive, help=f"records of 100 B ({FULL.records:,})")
+    return made
+
+
+def plan_of(chosen: argparse.Namespace) -> Plan:
+    """Give the plan that the command line asks for."""
+    plan = QUICK if chosen.quick else FULL
+    asked = {name: getattr(chosen, name) for name in ("runs", "records")}
+    return replace(plan, **{name: value for name, value in asked.items() if value is not None})
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section]:
+    began = time.monotonic()
+    for name, measure in MEASURES.items():
+        if name in names:
+            print(f"{time.monotonic() - began:4.0f} s: {name} ...", file=sys.stderr, flush=True)
+            yield measure(bench)
+    print(f"{time.monotonic() - began:4.0f} s: done", file=sys.stderr, flush=True)
+
+
+def _publish(sections: Sequence[Section], plan: Plan) -> None:
+    from .machine import describe_machine
+    from .page import page
+    from .plot import write_plot
+
+    write_plot(sections, PLOT)
+    command = " ".join(("python -m benchmarks", *sys.argv[1:]))
+    PAGE.write_text(page(sections, describe_machine(), plan, command, PLOT.name))

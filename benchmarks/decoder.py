@@ -1,0 +1,79 @@
+"""The decoder of record batches alone, beside a copy of the same bytes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.domain.offset_range import OffsetRange
+
+from .decoder_passes import COPY, PASSES
+from .fresh_process import on_one_core
+from .rates import records_a_second
+from .raw_fetch import RawFetch
+from .results import RECORDS_A_SECOND, Comparison, Section
+from .rounds import alternate
+from .topics import B100, B100_HEADERS, JSON200, KB1, KB10, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .bench import Bench
+    from .decoder_passes import Fetches, Pass
+
+SHAPES: Final = (B100, B100_HEADERS, JSON200, KB1, KB10)
+PARTITIONS: Final = 4
+FETCHED_BYTES: Final = 64 << 20
+
+ABOUT: Final = (
+    f"About {FETCHED_BYTES >> 20} MiB of record batches, as they were fetched, decoded into Arrow "
+    "again and again by a process that is bound to one core, checksums checked and headers among "
+    f"the columns where records have them; `{COPY}` is numpy's `copyto` of the same bytes into one "
+    "buffer. MB/s are those of the fetched bytes, which compression makes fewer."
+)
+
+
+def measure_decoder(bench: Bench) -> Section:
+    """Decode and copy what is fetched of every shape."""
+    return Section(
+        "decoder",
+        "The decoder alone, one core",
+        ABOUT,
+        RECORDS_A_SECOND,
+        tuple(_compare(bench, bench.topics.filled(shape, PARTITIONS)) for shape in SHAPES),
+        peers=(COPY,),
+    )
+
+
+def _compare(bench: Bench, topic: Topic) -> Comparison:
+    servers, seconds = bench.kafka.bootstrap_servers, bench.plan.read_seconds
+    fetches = _fetches(servers, topic)
+    size = sum(len(data) for _, data in fetches) / sum(offsets.size for offsets, _ in fetches)
+    runs = {name: partial(on_one_core, pass_rate, name, servers, topic, seconds) for name in PASSES}
+    return Comparison(topic.shape.name, alternate(runs, bench.plan), size)
+
+
+def pass_rate(name: str, bootstrap_servers: str, topic: Topic, seconds: float) -> float:
+    """Give the records a second of a pass that is repeated, once it is warm."""
+    run, fetches = PASSES[name], _fetches(bootstrap_servers, topic)
+    for _ in run(topic.shape, fetches[:1]):
+        pass
+    return records_a_second(_repeated(run, topic, fetches), seconds)
+
+
+def _repeated(run: Pass, topic: Topic, fetches: Fetches) -> Iterator[int]:
+    while True:
+        yield from run(topic.shape, fetches)
+
+
+def _fetches(bootstrap_servers: str, topic: Topic) -> Fetches:
+    whole, fetches, size = topic.ranges[0], [], 0
+    with RawFetch(bootstrap_servers) as connection:
+        offset = whole.from_offset
+        for fetched in connection.read(whole):
+            data = bytes(fetched.records)
+            fetches.append((OffsetRange(whole.partition, offset, fetched.next_offset), data))
+            offset, size = fetched.next_offset, size + len(data)
+            if size >= FETCHED_BYTES:
+                break
+    return fetches

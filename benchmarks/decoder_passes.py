@@ -1,0 +1,45 @@
+"""What is done to fetched bytes: decoding, and copying. The decoder is named here only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyspark_kafka.adapters.arrow.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark_kafka.domain.offset_range import OffsetRange
+
+    from .topics import Shape
+
+    Pass = Callable[[Shape, "Fetches"], Iterator[int]]
+    """Goes through fetches once, and yields how many records were in what it has done."""
+
+Fetches = list[tuple["OffsetRange", bytes]]
+"""What was fetched of a partition: whole batches from the range's start to its end."""
+
+DECODER: Final = "decoder"
+COPY: Final = "memcpy"
+
+
+def _decode(shape: Shape, fetches: Fetches) -> Iterator[int]:
+    partition = fetches[0][0].partition
+    decoder = RecordDecoder(partition, ALL_COLUMNS if shape.has_headers else WITHOUT_HEADERS)
+    for offsets, data in fetches:
+        stretch = Stretch.of(data)
+        for batch in decoder.decode(stretch, offsets.from_offset, offsets.until_offset):
+            yield batch.num_rows
+
+
+def _copy(_shape: Shape, fetches: Fetches) -> Iterator[int]:
+    target = np.empty(max(len(data) for _, data in fetches), np.uint8)
+    for offsets, data in fetches:
+        np.copyto(target[: len(data)], np.frombuffer(data, np.uint8))
+        yield offsets.size
+
+
+PASSES: Final[Mapping[str, Pass]] = {DECODER: _decode, COPY: _copy}

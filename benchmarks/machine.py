@@ -1,0 +1,49 @@
+"""What a run was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.brokers import connector_jars, require_java
+from pyspark_kafka.brokers.jars import KAFKA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PACKAGES: Final = ("pyspark", "pyarrow", "kafka-python", "confluent-kafka")
+PROCESSORS: Final = Path("/proc/cpuinfo")
+MODEL: Final = re.compile(r"model name\s*: (.+)")
+
+
+def describe_machine() -> Mapping[str, str]:
+    """Give the machine and the versions that matter, by name."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}",
+        "Java": _java(),
+        "Python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+        "broker": f"Apache Kafka {KAFKA.name.partition('-')[2]}, one, on the same machine",
+        "JVM connector": ", ".join(f"`{jar.stem}`" for jar in connector_jars()),
+    }
+
+
+def _processor() -> str:
+    found = MODEL.search(PROCESSORS.read_text())
+    return found[1] if found else platform.machine()
+
+
+def _java() -> str:
+    answer = subprocess.run(  # noqa: S603 - Java, and nothing from outside
+        [str(require_java()), "-version"], capture_output=True, text=True, check=True
+    )
+    # It answers on stderr: its stdout is for the programs that it runs.
+    return answer.stderr.splitlines()[0]

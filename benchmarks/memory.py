@@ -1,0 +1,63 @@
+"""The peak of a reader's memory, over a small range and over a large one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .bench import CLIENTS
+from .fresh_process import on_all_cores
+from .one_core_readers import READERS
+from .plan import GB, MB
+from .results import MEGABYTES, Comparison, Samples, Section
+from .topics import KB10_PADDED, Topic
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+STATUS: Final = Path("/proc/self/status")
+PEAK: Final = re.compile(r"VmHWM:\s*(\d+) kB")
+
+ABOUT: Final = (
+    f"The peak of resident memory (`VmHWM`) of a fresh process that reads one range by a "
+    f"`RecordReader`; Python, Arrow and the client are part of it. The values have "
+    f"{KB10_PADDED.value_bytes:,} B and come compressed with {KB10_PADDED.compression}."
+)
+
+
+def measure_memory(bench: Bench) -> Section:
+    """Read a range of each size with each client, once."""
+    return Section(
+        "memory",
+        "Peak memory",
+        ABOUT,
+        MEGABYTES,
+        tuple(_compare(bench, size) for size in bench.plan.memory_bytes),
+    )
+
+
+def _compare(bench: Bench, size: int) -> Comparison:
+    topic = bench.topics.of_bytes(KB10_PADDED, 1, size)
+    servers = bench.kafka.bootstrap_servers
+    samples = tuple(
+        Samples(client, (on_all_cores(peak_megabytes, servers, topic, client),))
+        for client in CLIENTS
+    )
+    return Comparison(f"a range of {_size(size)}", samples)
+
+
+def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
+    """Give this process's peak after a read of all of a topic."""
+    with READERS[client](bootstrap_servers) as read:
+        records = sum(count for one in topic.ranges for count in read(one))
+    if records != topic.records:
+        raise RuntimeError(f"{client} read {records} of {topic.records} records")
+    found = PEAK.search(STATUS.read_text())
+    if found is None:
+        raise RuntimeError(f"{STATUS} names no VmHWM")
+    return int(found[1]) * 1024 / MB
+
+
+def _size(size: int) -> str:
+    return f"{size // GB} GB" if size >= GB else f"{size // MB} MB"

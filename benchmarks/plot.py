@@ -1,0 +1,111 @@
+"""The plot: how many times as fast as its first peer each reader is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from .results import Comparison, Section
+
+SETTINGS: Final[dict[Any, Any]] = {
+    # The same figures give the same file, and its text can be selected.
+    "svg.hashsalt": "benchmarks",
+    "svg.fonttype": "none",
+    "font.size": 9,
+}
+OURS: Final = {"kafka-python": "#1f77b4", "confluent": "#ff7f0e", "decoder": "#2ca02c"}
+PEERS: Final = ("#b0b0b0", "#808080", "#404040")
+WIDTH: Final = 9.0
+LEAST_EXTENT: Final = (0.5, 2.0)
+"""Ratios that every panel shows, so that a small difference looks small."""
+
+BAR_HEIGHT: Final = 0.16
+PANEL_HEIGHT: Final = 0.9
+
+
+def write_plot(sections: Sequence[Section], path: Path) -> None:
+    """Draw a panel for each section that has a peer, a bar for each median."""
+    drawn = [section for section in sections if section.peers]
+    heights = [PANEL_HEIGHT + BAR_HEIGHT * _bars(section) for section in drawn]
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        panels = figure.subplots(len(drawn), 1, height_ratios=heights, squeeze=False)
+        for panel, section in zip(panels[:, 0], drawn, strict=True):
+            _draw(panel, section)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _bars(section: Section) -> int:
+    return len(section.comparisons) * (1 + len(_competitors(section)))
+
+
+def _competitors(section: Section) -> list[str]:
+    return [samples.competitor for samples in section.comparisons[0].samples]
+
+
+def _draw(panel: Any, section: Section) -> None:
+    competitors = _competitors(section)
+    group = len(competitors) + 1
+    peer_colours = iter(PEERS)
+    for number, competitor in enumerate(competitors):
+        colour = OURS.get(competitor) or next(peer_colours)
+        bottoms = [number + group * case for case in range(len(section.comparisons))]
+        _draw_competitor(panel, section, competitor, bottoms, colour)
+    middle = (len(competitors) - 1) / 2
+    panel.set_yticks(
+        [middle + group * case for case in range(len(section.comparisons))],
+        [comparison.case for comparison in section.comparisons],
+    )
+    panel.invert_yaxis()
+    _scale(panel)
+    panel.set_title(f"{section.title}: times as fast as {section.peers[0]}", loc="left")
+    panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _draw_competitor(
+    panel: Any, section: Section, competitor: str, bottoms: Sequence[int], colour: str
+) -> None:
+    extents = [_ratios(section, comparison, competitor) for comparison in section.comparisons]
+    panel.barh(
+        bottoms,
+        # A ratio's bar begins at 1: to the right the better ones, to the left the worse.
+        [median - 1 for _, median, _ in extents],
+        left=1,
+        xerr=[
+            [median - least for least, median, _ in extents],
+            [most - median for _, median, most in extents],
+        ],
+        height=0.9,
+        color=colour,
+        label=competitor,
+        error_kw={"elinewidth": 0.8},
+    )
+
+
+def _ratios(
+    section: Section, comparison: Comparison, competitor: str
+) -> tuple[float, float, float]:
+    """Give the least, the median and the most times as good as the first peer's median."""
+    peer = comparison.of(section.peers[0]).median
+    samples = comparison.of(competitor)
+    figures = (samples.least, samples.median, samples.most)
+    least, median, most = sorted(section.unit.times_as_good(one, peer) for one in figures)
+    return least, median, most
+
+
+def _scale(panel: Any) -> None:
+    panel.set_xscale("log")
+    left, right = panel.get_xlim()
+    panel.set_xlim(min(left, LEAST_EXTENT[0]), max(right, LEAST_EXTENT[1]))
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_major_formatter("{x:g}x")
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.axvline(1, color="black", linewidth=0.8)
+    panel.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,24 @@
+"""Alternated runs: what disturbs the machine for a while disturbs every competitor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .results import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .plan import Plan
+
+
+def alternate(competitors: Mapping[str, Callable[[], float]], plan: Plan) -> tuple[Samples, ...]:
+    """Run every competitor once a round, and give the figures of the counted rounds."""
+    for _ in range(plan.warm_up_rounds):
+        for run in competitors.values():
+            run()
+    rounds = [[run() for run in competitors.values()] for _ in range(plan.runs)]
+    return tuple(
+        Samples(name, figures)
+        for name, figures in zip(competitors, zip(*rounds, strict=True), strict=True)
+    )

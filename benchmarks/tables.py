@@ -1,0 +1,89 @@
+"""Sections as tables: for a terminal, and for the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .plan import MB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .results import Comparison, Samples, Section
+
+
+def as_text(section: Section) -> str:
+    """Give a section as aligned columns, the first two to the left."""
+    lines = [headings(section), *rows(section)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join((section.title, "", *(_aligned(line, widths) for line in lines), ""))
+
+
+def as_markdown(section: Section) -> str:
+    """Give a section's table in Markdown."""
+    head = headings(section)
+    rule = ["---", "---", *["---:"] * (len(head) - 2)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows(section)))
+
+
+def headings(section: Section) -> list[str]:
+    """Give the names of a section's columns."""
+    rate = ["MB/s"] if _has_bytes(section) else []
+    ratios = [f"to {peer}" for peer in section.peers]
+    return ["case", "reader", section.unit.name, "min..max", *rate, *ratios]
+
+
+def rows(section: Section) -> Iterator[list[str]]:
+    """Give a row for each competitor of each case, which is named once."""
+    for comparison in section.comparisons:
+        case = comparison.case
+        for samples in comparison.samples:
+            yield [case, *_row(section, comparison, samples)]
+            case = ""
+
+
+def figure(value: float) -> str:
+    """Give a figure as it can be told: three digits, or all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def times(ratio: float) -> str:
+    """Give a ratio with two digits behind the point, or two that say something."""
+    return f"{ratio:,.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
+
+
+def _row(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
+    extent = f"{figure(samples.least)}..{figure(samples.most)}"
+    return [
+        samples.competitor,
+        figure(samples.median),
+        extent if len(samples.figures) > 1 else "",
+        *_megabytes(section, comparison, samples),
+        *_ratios(section, comparison, samples),
+    ]
+
+
+def _megabytes(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
+    if not _has_bytes(section):
+        return []
+    size = comparison.bytes_a_record
+    return ["" if size is None else figure(samples.median * size / MB)]
+
+
+def _ratios(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
+    return [
+        times(section.unit.times_as_good(samples.median, comparison.of(peer).median))
+        for peer in section.peers
+    ]
+
+
+def _has_bytes(section: Section) -> bool:
+    return any(comparison.bytes_a_record is not None for comparison in section.comparisons)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.ljust(width) if column < 2 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()

@@ -1,0 +1,151 @@
+"""Topics filled with records, each when it is first asked for."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Final, final
+
+from confluent_kafka import Producer
+
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .values import json_event, json_events, padded_bytes, random_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+Headers = list[tuple[str, str | bytes | None]]
+
+HEADERS: Final[Headers] = [("trace", b"4bf92f3577b34da6"), ("source", b"checkout")]
+
+POOL_BYTES: Final = 8 << 20
+"""Bytes of values that differ: more than a batch holds, so that none repeats within one."""
+
+REPORTED_EVERY: Final = 10_000
+FLUSH_SECONDS: Final = 300
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the records of a topic look like."""
+
+    name: str
+    value_bytes: int
+    make_value: Callable[[Random, int], bytes] = random_bytes
+    compression: str = "none"
+    has_headers: bool = False
+
+    @property
+    def topic_name(self) -> str:
+        """The name, as Kafka allows it."""
+        return self.name.replace(" ", "-").replace(",", "")
+
+
+B100: Final = Shape("100 B", 100)
+B100_HEADERS: Final = Shape("100 B, 2 headers", 100, has_headers=True)
+JSON200: Final = Shape("200 B JSON, zstd", 200, json_event, "zstd")
+KB1: Final = Shape("1 kB", 1_000)
+KB10: Final = Shape("10 kB JSON, lz4", 10_000, json_events, "lz4")
+KB10_PADDED: Final = Shape("10 kB padded, lz4", 10_000, padded_bytes, "lz4")
+
+
+def partitions_text(count: int) -> str:
+    """Give a number of partitions in words."""
+    return "1 partition" if count == 1 else f"{count:,} partitions"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that holds what it says."""
+
+    name: str
+    shape: Shape
+    partitions: int
+    records: int
+
+    @property
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        """All offsets, partition by partition."""
+        each = self.records // self.partitions
+        return tuple(
+            OffsetRange(TopicPartition(self.name, number), 0, each)
+            for number in range(self.partitions)
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The filled topics of a cluster."""
+
+    kafka: KafkaCluster
+    records: int
+    """Records of a topic of 100 B values; the others have about as many bytes."""
+
+    _filled: dict[tuple[Shape, int, int], Topic] = field(default_factory=dict)
+
+    def filled(self, shape: Shape, partitions: int) -> Topic:
+        """Give a topic of a shape's usual size."""
+        return self.of_bytes(shape, partitions, self.records * B100.value_bytes)
+
+    def of_bytes(self, shape: Shape, partitions: int, value_bytes: int) -> Topic:
+        """Give a topic whose values have so many bytes in all; the same one if asked again."""
+        key = (shape, partitions, value_bytes)
+        if key not in self._filled:
+            each = max(1, value_bytes // shape.value_bytes // partitions)
+            name = f"{shape.topic_name}-{partitions}-{value_bytes}"
+            topic = Topic(name, shape, partitions, each * partitions)
+            self.kafka.create_topic(name, partitions)
+            _fill(self.kafka.bootstrap_servers, topic)
+            self._filled[key] = topic
+        return self._filled[key]
+
+
+def _fill(bootstrap_servers: str, topic: Topic) -> None:
+    lost: list[object] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "compression.type": topic.shape.compression,
+            "enable.idempotence": True,
+            "linger.ms": 50,
+            "queue.buffering.max.messages": 1_000_000,
+            "delivery.report.only.error": True,
+            "on_delivery": lambda error, _message: lost.append(error),
+            "log_level": 0,
+        }
+    )
+    headers = HEADERS if topic.shape.has_headers else None
+    values = itertools.cycle(_pool(topic.shape))
+    for number, value in enumerate(itertools.islice(values, topic.records)):
+        _produce(producer, topic.name, value, number % topic.partitions, headers)
+        if number % REPORTED_EVERY == 0:
+            producer.poll(0)
+    if producer.flush(FLUSH_SECONDS) or lost:
+        raise RuntimeError(f"the topic '{topic.name}' was not filled: {lost[:3]}")
+
+
+def _produce(
+    producer: Producer, topic: str, value: bytes, partition: int, headers: Headers | None
+) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, partition=partition, headers=headers)
+        except BufferError:
+            producer.poll(0.05)
+        else:
+            return
+
+
+def _pool(shape: Shape) -> Sequence[bytes]:
+    generator = Random(shape.name)  # noqa: S311 - the same data in every run, and no secret
+    # An odd number: records go to an even number of partitions in turn, and each is to see all.
+    size = POOL_BYTES // shape.value_bytes | 1
+    return [shape.make_value(generator, shape.value_bytes) for _ in range(size)]

@@ -1,0 +1,117 @@
+"""How long a trigger takes when records come one by one."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import Producer
+
+from .bench import CLIENTS
+from .results import MILLISECONDS, Comparison, Section
+from .rounds import alternate
+from .spark import CORES, JVM, spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from .bench import Bench
+
+TOPIC: Final = "trickle"
+EVERY_S: Final = 0.01
+VALUE: Final = b"a small event"
+
+UNCOUNTED: Final = 3
+"""The first triggers of a query, which start workers and clients, and read what is there."""
+
+PATIENCE_S: Final = 120.0
+LOOK_EVERY_S: Final = 0.1
+
+QUERIES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    JVM: ("kafka", {}),
+    **{client: ("pyspark_kafka", {"client": client}) for client in CLIENTS},
+}
+
+ABOUT: Final = (
+    f"A record every {EVERY_S * 1000:.0f} ms to a topic of one partition, read by a stream with "
+    f"`processingTime=0` into `noop`, on `local[{CORES}]`: the median of `triggerExecution`, as "
+    f"the query's progress reports it, over the triggers of a run that had records, without the "
+    f"first {UNCOUNTED}."
+)
+
+
+def measure_trickle(bench: Bench) -> Section:
+    """Run a stream of each reader in turn while records trickle in."""
+    bench.kafka.create_topic(TOPIC)
+    options = {**bench.kafka.options, "subscribe": TOPIC, "startingOffsets": "earliest"}
+    with spark_session() as spark, _trickling(bench.kafka.bootstrap_servers):
+        runs = {
+            name: partial(_trigger_ms, spark, source, {**options, **chosen}, bench.plan.triggers)
+            for name, (source, chosen) in QUERIES.items()
+        }
+        samples = alternate(runs, bench.plan)
+    comparison = Comparison(f"a record every {EVERY_S * 1000:.0f} ms", samples)
+    return Section("trickle", "Spark, a trickle", ABOUT, MILLISECONDS, (comparison,), peers=(JVM,))
+
+
+@contextmanager
+def _trickling(bootstrap_servers: str) -> Iterator[None]:
+    ended = threading.Event()
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "log_level": 0})
+
+    def trickle() -> None:
+        while not ended.wait(EVERY_S):
+            producer.produce(TOPIC, VALUE)
+            producer.poll(0)
+
+    thread = threading.Thread(target=trickle, name="trickle")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        producer.flush()
+
+
+def _trigger_ms(
+    spark: SparkSession, source: str, options: Mapping[str, str], triggers: int
+) -> float:
+    frame = spark.readStream.format(source).options(**options).load()
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as checkpoint:
+        query = (
+            frame.writeStream.format("noop")
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        try:
+            executions = _await_executions(query, UNCOUNTED + triggers)
+        finally:
+            query.stop()
+    return statistics.median(executions[UNCOUNTED:])
+
+
+def _await_executions(query: StreamingQuery, count: int) -> Sequence[float]:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        executions = executions_ms(query.recentProgress)
+        if len(executions) >= count:
+            return executions
+        if not query.isActive:
+            raise RuntimeError(f"the query ended by itself: {query.exception()}")
+        time.sleep(LOOK_EVERY_S)
+    raise TimeoutError(f"the query made no {count} micro-batches within {PATIENCE_S:g} s")
+
+
+def executions_ms(progress: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Give how long each trigger took that had records."""
+    return [one["durationMs"]["triggerExecution"] for one in progress if one["numInputRows"]]

@@ -1,0 +1,54 @@
+"""The values of records, of an exact size each."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from random import Random
+
+EVENT_BYTES: Final = 200
+COMPRESSED_TO: Final = 5
+"""How many times smaller a codec makes what `padded_bytes` gives, about."""
+
+ACTIONS: Final = ("view", "search", "add_to_cart", "checkout", "refund", "sign_in")
+CITIES: Final = ("Lagos", "Lima", "Osaka", "Oslo", "Porto", "Pune", "Quito", "Turin")
+WORDS: Final = (
+    "after apple before blue carried coffee delivered early every found garden green house "
+    "kitchen late left letter light market morning never open order paper quiet returned river "
+    "second sent small station street summer table third under voucher warm window winter with"
+)
+
+
+def random_bytes(generator: Random, size: int) -> bytes:
+    """Give bytes that no codec makes smaller."""
+    return generator.randbytes(size)
+
+
+def padded_bytes(generator: Random, size: int) -> bytes:
+    """Give random bytes with a long constant tail."""
+    return generator.randbytes(size // COMPRESSED_TO).ljust(size, b".")
+
+
+def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
+    """Give an event of a shop as JSON, with a note that makes it as long as it is to be."""
+    event = {
+        "id": generator.getrandbits(40),
+        "at": 1_700_000_000_000 + generator.randrange(10**9),
+        "user": f"u{generator.randrange(10**6)}",
+        "action": generator.choice(ACTIONS),
+        "city": generator.choice(CITIES),
+        "price": generator.randrange(10**4) / 100,
+        "note": "",
+    }
+    room = size - len(json.dumps(event))
+    words = " ".join(generator.choices(WORDS.split(), k=1 + room // 4))
+    return json.dumps({**event, "note": words[:room].ljust(room)}).encode()
+
+
+def json_events(generator: Random, size: int) -> bytes:
+    """Give a JSON array of events, blanks behind it."""
+    count = (size - 1) // (EVENT_BYTES + 1)
+    events = b",".join(json_event(generator) for _ in range(count))
+    return b"[%b]".ljust(size - len(events) + 2) % events

@@ -1,0 +1,25 @@
+"""Sections for tests to show."""
+
+from __future__ import annotations
+
+from benchmarks.results import MILLISECONDS, RECORDS_A_SECOND, Comparison, Samples, Section
+
+PEER = Samples("peer", (100_000.0, 300_000.0, 200_000.0))
+OURS = Samples("ours", (400_000.0, 500_000.0, 600_000.0))
+
+RATES = Section(
+    name="rates",
+    title="Rates",
+    about="How fast.",
+    unit=RECORDS_A_SECOND,
+    comparisons=(Comparison("100 B", (PEER, OURS), bytes_a_record=100),),
+    peers=("peer",),
+)
+
+ONCE = Section(
+    name="once",
+    title="Once",
+    about="How long.",
+    unit=MILLISECONDS,
+    comparisons=(Comparison("a case", (Samples("ours", (1.5,)),)),),
+)

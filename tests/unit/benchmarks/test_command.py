@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+from benchmarks.command import MEASURES, parser, plan_of
+from benchmarks.plan import FULL, QUICK
+
+
+def test_the_full_run() -> None:
+    """Without arguments everything is measured in full."""
+    chosen = parser().parse_args([])
+    assert (plan_of(chosen), chosen.only) == (FULL, list(MEASURES))
+
+
+def test_a_quick_run() -> None:
+    """A quick run measures everything on small topics."""
+    chosen = parser().parse_args(["--quick"])
+    assert (plan_of(chosen), chosen.only) == (QUICK, list(MEASURES))
+
+
+def test_a_part_of_a_run() -> None:
+    """The measures, the rounds and the records can be chosen."""
+    chosen = parser().parse_args(["--only", "batch", "--runs", "3", "--records", "1000"])
+    assert chosen.only == ["batch"]
+    assert (plan_of(chosen).runs, plan_of(chosen).records) == (3, 1_000)
+
+
+@pytest.mark.parametrize("arguments", [["--runs", "0"], ["--records", "-1"], ["--only", "naught"]])
+def test_what_cannot_be_measured(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A number below 1 and an unknown measure are refused."""
+    with pytest.raises(SystemExit):
+        parser().parse_args(arguments)
+    assert "error: argument" in capsys.readouterr().err

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from benchmarks.results import Comparison, Samples
+from benchmarks.tables import as_markdown, as_text, figure, times
+
+from .sections import ONCE, OURS, PEER, RATES
+
+
+def test_a_table_in_markdown() -> None:
+    """A row has the median, the extent, the bytes and the ratio to the peer."""
+    assert as_markdown(RATES) == (
+        "| case | reader | records/s | min..max | MB/s | to peer |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: |\n"
+        "| 100 B | peer | 200,000 | 100,000..300,000 | 20 | 1.00x |\n"
+        "|  | ours | 500,000 | 400,000..600,000 | 50 | 2.50x |\n"
+    )
+
+
+def test_a_table_in_text() -> None:
+    """Columns stand under their names, words to the left and figures to the right."""
+    assert as_text(RATES).splitlines() == [
+        "Rates",
+        "",
+        "case   reader  records/s          min..max  MB/s  to peer",
+        "100 B  peer      200,000  100,000..300,000    20    1.00x",
+        "       ours      500,000  400,000..600,000    50    2.50x",
+    ]
+
+
+def test_a_single_round_has_no_extent() -> None:
+    """A figure of one round has nothing beside it, and without peers there are no ratios."""
+    assert as_markdown(ONCE).splitlines()[-1] == "| a case | ours | 1.5 |  |"
+
+
+def test_each_case_has_its_own_peer() -> None:
+    """A ratio is to the peer's figure in the same case."""
+    slow = Comparison("slow", (Samples("peer", (1.0,)), Samples("ours", (3.0,))))
+    section = replace(RATES, comparisons=(Comparison("fast", (PEER, OURS)), slow))
+    ratios = [line.split()[-1] for line in as_text(section).splitlines()[3:]]
+    assert ratios == ["1.00x", "2.50x", "1.00x", "3.00x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.01234, "0.0123"),
+        (1.5, "1.5"),
+        (99.44, "99.4"),
+        (99.96, "100"),
+        (100.4, "100"),
+        (1_234_567.8, "1,234,568"),
+    ],
+)
+def test_a_figure(value: float, text: str) -> None:
+    """A figure has three digits, or all that stand before the point."""
+    assert figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(0.00123, "0.0012x"), (0.1, "0.10x"), (1.0, "1.00x"), (12.345, "12.35x"), (1e3, "1,000.00x")],
+)
+def test_a_ratio(ratio: float, text: str) -> None:
+    """A ratio has two digits behind the point, or two that say something."""
+    assert times(ratio) == text
