@@ -175,9 +175,11 @@ def _timestamp(data: Any, start: Any, section: Any) -> Any:
     """Give a message's type of timestamp, its timestamp, and where its key begins."""
     if byte_at(data, start + 16) == 0:
         return np.int64(of.NO_TIMESTAMP_TYPE), np.int64(-1), start + 18
-    if section[of.TIMESTAMP_TYPE] == of.LOG_APPEND_TIME:
-        return section[of.TIMESTAMP_TYPE], section[of.BASE_TIMESTAMP], start + 26
-    kind = np.int64(byte_at(data, start + 17) & APPEND_TIME != 0)
+    kind = section[of.TIMESTAMP_TYPE]
+    if kind == of.LOG_APPEND_TIME:
+        return kind, section[of.BASE_TIMESTAMP], start + 26
+    if kind == AS_MESSAGES_SAY:
+        kind = np.int64(byte_at(data, start + 17) & APPEND_TIME != 0)
     return kind, big_endian(data, start + 18, 8), start + 26
 
 

@@ -62,11 +62,11 @@ class Stretch:
 
 @final
 class DecoderMemory:
-    """What decoders write into; one after the other can have it."""
+    """What decoders write into: each takes what no other has."""
 
     def __init__(self) -> None:
         self.columns: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
-        self.scratch = np.empty(SCRATCH, np.uint8)
+        self.scratch: BufferPool[Bytes] = BufferPool(lambda: np.empty(SCRATCH, np.uint8))
 
 
 @final
@@ -165,7 +165,8 @@ class RecordDecoder:
         behind = 0
         for batch in stretch.index.batches:
             # Messages that are compressed in another one come before its offset.
-            if (batch.base_offset if batch.magic == MAGIC_2 else behind) >= until_offset:
+            first = max(behind, batch.base_offset) if batch.magic == MAGIC_2 else behind
+            if first >= until_offset:
                 return
             behind = batch.last_offset + 1
             self._reader.check(stretch.data, batch)

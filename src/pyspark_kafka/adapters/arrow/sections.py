@@ -20,6 +20,8 @@ from .record_kernel import decode_records
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from .buffer_pool import BufferPool
+
     Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -91,7 +93,7 @@ class Sections:
 class SectionReader:
     """Checks batches and decompresses them, into memory that it uses again and again."""
 
-    def __init__(self, scratch: Bytes, *, check_crcs: bool) -> None:
+    def __init__(self, scratch: BufferPool[Bytes], *, check_crcs: bool) -> None:
         self._scratch = scratch
         self._check_crcs = check_crcs
 
@@ -112,9 +114,18 @@ class SectionReader:
         :raises BatchError: if a codec cannot read its bytes; one that ``batches`` raises comes
             when what stands before it has been given.
         """
+        scratch = self._scratch.take()
+        try:
+            yield from self._sections(data, batches, scratch)
+        finally:
+            self._scratch.give_back(scratch)
+
+    def _sections(
+        self, data: Bytes, batches: Iterable[BatchHeader], scratch: Bytes
+    ) -> Iterator[Sections]:
         view = data.data
         plain: list[BatchHeader] = []
-        packed = _Packed(self._scratch)
+        packed = _Packed(scratch)
         try:
             for batch in batches:
                 if batch.magic == MAGIC_2 and not batch.codec:
@@ -207,7 +218,7 @@ def _message_set(data: Bytes, view: memoryview, batch: BatchHeader) -> Sections:
             raise BatchError(batch.base_offset, status.REASONS[problem])
         # Format 1 counts offsets from the first message, and its wrapper has that of the last.
         base_offset = batch.last_offset - last if batch.magic == 1 else 0
-        kind = of.LOG_APPEND_TIME if batch.is_log_append_time else AS_MESSAGES_SAY
+        kind = of.LOG_APPEND_TIME if batch.is_log_append_time else of.CREATE_TIME
     section = (start, end, 0, base_offset, batch.last_offset, batch.base_timestamp, kind, 0)
     return Sections(decode_messages, data, [section], [batch])
 

@@ -31,6 +31,8 @@ UNREACHABLE: Final = frozenset(
         KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError._RESOLVE,  # noqa: SLF001
+        # What a request ends with that was under way when a broker went.
+        KafkaError._DESTROY,  # noqa: SLF001
     }
 )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
+    from ..arrow.log_ends import LogEnds
     from .connection import Connection
 
 POLL_S: Final = 0.1
@@ -46,19 +47,26 @@ class ConsumedPartitions:
         connection: Connection,
         forced: Mapping[str, str],
         tuned: Mapping[str, str],
+        ends: LogEnds,
     ) -> None:
         """Make the consumer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         self._connection = connection
+        self._ends = ends
         self._consumer = SimpleConsumer(library, connection, connection.config(forced, tuned))
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
         builder = BatchBuilder(offset_range.partition, projection, self._memory)
         return ConsumedPartition(
-            self._consumer, self._connection, offset_range, wanted_of(projection), builder
+            self._consumer,
+            self._connection,
+            offset_range,
+            builder,
+            wanted=wanted_of(projection),
+            ends=self._ends,
         )
 
     def close(self) -> None:
@@ -79,10 +87,13 @@ class ConsumedPartition(FetchedPartition):
         consumer: SimpleConsumer,
         connection: Connection,
         offset_range: OffsetRange,
-        wanted: int,
         builder: BatchBuilder,
+        *,
+        wanted: int,
+        ends: LogEnds,
     ) -> None:
-        """Take what is wanted as ``wanted_of`` gives it, and the builder for its columns."""
+        """Take a builder for the columns that are wanted, as ``wanted_of`` says it."""
+        self._ends = ends
         self._consumer = consumer
         self._connection = connection
         self._partition = offset_range.partition
@@ -113,7 +124,7 @@ class ConsumedPartition(FetchedPartition):
         self._consumer.stop(self)
 
     def ends(self) -> tuple[int, int]:
-        return self._consumer.ends(self._partition)
+        return self._ends.of(self._partition)
 
     @property
     def _next_offset(self) -> int:

@@ -83,10 +83,6 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),
     "rd_kafka_consume_batch_queue": (c_ssize_t, (c_void_p, c_int, c_void_p, c_size_t)),
     "rd_kafka_consume_stop": (c_int, (c_void_p, c_int32)),
-    "rd_kafka_query_watermark_offsets": (
-        c_int,
-        (c_void_p, c_char_p, c_int32, POINTER(c_int64), POINTER(c_int64), c_int),
-    ),
     "rd_kafka_message_errstr": (c_char_p, (c_uint64,)),
     "rd_kafka_message_destroy": (None, (c_uint64,)),
     "rd_kafka_message_timestamp": (c_int64, (c_uint64, c_void_p)),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...ports.record_reader import RecordReader
+from ..arrow.log_ends import LogEnds
 from ..arrow.range_loop import read_range
 from .connection import Connection
 from .consume_fallback import ConsumeFallback
 from .consumed_partition import ConsumedPartitions
 from .librdkafka import LibraryUnusableError, load
+from .offset_fetcher import ConfluentOffsetFetcher
 
 if TYPE_CHECKING:
     import ctypes
@@ -76,6 +78,7 @@ class ConfluentRecordReader(RecordReader):
     def __init__(self, options: SourceOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
         """Check the options; nothing is connected yet."""
         self._connection = Connection(options)
+        self._ends = LogEnds(partial(ConfluentOffsetFetcher, options), options.bootstrap_servers)
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._made: _Client | None = None
@@ -103,7 +106,7 @@ class ConfluentRecordReader(RecordReader):
         except LibraryUnusableError as error:
             _say_once(str(error))
             return ConsumeFallback(self._connection, FORCED, TUNED)
-        return ConsumedPartitions(library, self._connection, FORCED, TUNED)
+        return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._ends)
 
 
 @lru_cache(maxsize=1)

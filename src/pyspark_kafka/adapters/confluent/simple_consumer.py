@@ -174,24 +174,6 @@ class SimpleConsumer:
         self._library.rd_kafka_message_destroy(int(self.messages[place]))
         self.messages[place] = 0
 
-    def ends(self, partition: TopicPartition) -> tuple[int, int]:
-        """Ask for the first offset that the broker holds, and the one after the last."""
-        earliest, latest = ctypes.c_int64(), ctypes.c_int64()
-        code = self._library.rd_kafka_query_watermark_offsets(
-            self._handles.client,
-            partition.topic.encode(),
-            partition.partition,
-            ctypes.byref(earliest),
-            ctypes.byref(latest),
-            round(self._connection.timeout_s * 1_000),
-        )
-        if code:
-            self.heed()
-            raise self._connection.error(
-                f"a request for the offsets of {partition}", KafkaError(code)
-            )
-        return earliest.value, latest.value
-
     def heed(self) -> None:
         """Hand librdkafka's lines to the logger, and keep its last error."""
         library = self._library

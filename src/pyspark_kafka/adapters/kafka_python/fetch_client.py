@@ -39,7 +39,7 @@ class FetchClient:
         self._settings = settings
         self._leaders: Leaders | None = None
         self._connections: dict[int, FetchConnection] = {}
-        self._replicas: dict[TopicPartition, int] = {}
+        self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._not_before: dict[int, float] = {}
         self._buffer = ReceiveBuffer()
 
@@ -61,17 +61,20 @@ class FetchClient:
         response = connection.receive(self._buffer)
         self._not_before[node] = time.monotonic() + response.throttle_s
         if response.preferred_replica != NO_REPLICA:
-            self._replicas[partition] = response.preferred_replica
+            # For as long as the Java client keeps to it: until metadata are to be asked for anew.
+            until = time.monotonic() + self._config["metadata_max_age_ms"] / 1_000
+            self._replicas[partition] = response.preferred_replica, until
         return response
 
     def send_ahead(self, partition: TopicPartition, offset: int) -> None:
         """Send the next request, unless the broker asked for a pause (KIP-219)."""
-        node = self._node(partition)
-        if node is None or time.monotonic() < self._not_before.get(node, 0):
-            return
         try:
+            node = self._node(partition)
+            if node is None or time.monotonic() < self._not_before.get(node, 0):
+                return
             self._connection(node, partition, offset).send(partition, offset)
-        except RETRIED:
+        except (OSError, kafka_errors.KafkaError):
+            # The next fetch says what is wrong, if it still is.
             self.forget(partition)
 
     def leave_replica(self, partition: TopicPartition) -> bool:
@@ -104,9 +107,8 @@ class FetchClient:
         return self._leaders
 
     def _node(self, partition: TopicPartition) -> int | None:
-        if partition in self._replicas:
-            return self._replicas[partition]
-        return self._led().node(partition)
+        replica, until = self._replicas.get(partition, (NO_REPLICA, 0.0))
+        return replica if time.monotonic() < until else self._led().node(partition)
 
     def _connection(self, node: int, partition: TopicPartition, offset: int) -> FetchConnection:
         """Give a connection over which nothing else is to come than the answer to this."""

@@ -68,6 +68,9 @@ class Leaders:
         connected = self._manager.get_connection(node, refresh_metadata_on_err=False)
         try:
             self._run(connected.init_future)
+        except BaseException:
+            connected.close()
+            raise
         finally:
             connections.pop(node, None)
             if shared is not None:

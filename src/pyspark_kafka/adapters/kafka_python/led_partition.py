@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import CorruptBatchError, KafkaRequestError, UnknownTopicError
+from ...domain.errors import CorruptBatchError, KafkaRequestError
 from ..arrow.range_loop import Fetched, FetchedPartition
 from ..arrow.record_decoder import RecordDecoder, Stretch
 from .fetch_client import RETRIED, FetchClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...domain.offset_range import OffsetRange
-    from ...ports.offset_fetcher import OffsetFetcher
+    from ..arrow.log_ends import LogEnds
     from .failures import Cluster
     from .fetch_wire import FetchResponse
 
@@ -39,16 +36,16 @@ class LedPartition(FetchedPartition):
         decoder: RecordDecoder,
         *,
         retry_s: float,
-        offset_fetcher: Callable[[], OffsetFetcher],
+        ends: LogEnds,
     ) -> None:
-        """Take a client that nobody else uses meanwhile, and a way to ask where the log ends."""
+        """Take a client that nobody else uses meanwhile."""
         self._client = client
         self._cluster = cluster
         self._range = offset_range
         self._partition = offset_range.partition
         self._decoder = decoder
         self._retry_s = retry_s
-        self._offset_fetcher = offset_fetcher
+        self._ends = ends
         self._failing_since = math.inf
 
     def fetch(self, position: int) -> Fetched | None:
@@ -74,14 +71,7 @@ class LedPartition(FetchedPartition):
         self._client.drop_answers()
 
     def ends(self) -> tuple[int, int]:
-        with closing(self._offset_fetcher()) as fetcher:
-            earliest = fetcher.earliest([self._partition])
-            latest = fetcher.latest([self._partition])
-        if not (earliest and latest):
-            raise UnknownTopicError(
-                [self._partition.topic], "subscribe", self._cluster.bootstrap_servers
-            )
-        return earliest[self._partition], latest[self._partition]
+        return self._ends.of(self._partition)
 
     def _fetched(self, response: FetchResponse, position: int) -> Fetched:
         if not response.records:

@@ -9,6 +9,7 @@ from kafka import KafkaConsumer
 
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
+from ..arrow.log_ends import LogEnds
 from ..arrow.range_loop import read_range
 from ..arrow.record_decoder import DecoderMemory, RecordDecoder
 from .failures import Cluster
@@ -55,6 +56,7 @@ class KafkaPythonRecordReader(RecordReader):
         self._options = options
         self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
         self._client = FetchClient(config, self._cluster, _fetch_settings(config, options))
+        self._ends = LogEnds(partial(KafkaPythonOffsetFetcher, options), options.bootstrap_servers)
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
         self._retry_s: float = config["retry_backoff_ms"] / 1_000
@@ -68,7 +70,7 @@ class KafkaPythonRecordReader(RecordReader):
                 offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
             ),
             retry_s=self._retry_s,
-            offset_fetcher=partial(KafkaPythonOffsetFetcher, self._options),
+            ends=self._ends,
         )
         return read_range(partition, offset_range, self._options.poll_timeout_ms)
 

@@ -1,0 +1,36 @@
+"""Asking where a partition's log begins and ends, when a fetch says too little."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, final
+
+from ...domain.errors import UnknownTopicError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.offset_fetcher import OffsetFetcher
+
+
+@final
+class LogEnds:
+    """Asks through a fetcher that lives for the question: it is asked where something is wrong."""
+
+    def __init__(self, make: Callable[[], OffsetFetcher], bootstrap_servers: str) -> None:
+        self._make = make
+        self._bootstrap_servers = bootstrap_servers
+
+    def of(self, partition: TopicPartition) -> tuple[int, int]:
+        """Give the first offset that the broker holds, and the one after the last.
+
+        :raises UnknownTopicError: if there is no such partition.
+        :raises BrokerUnreachableError: if no broker answers.
+        """
+        with closing(self._make()) as fetcher:
+            earliest = fetcher.earliest([partition])
+            latest = fetcher.latest([partition])
+        if not (earliest and latest):
+            raise UnknownTopicError([partition.topic], "subscribe", self._bootstrap_servers)
+        return earliest[partition], latest[partition]

@@ -1,0 +1,436 @@
+"""Brokers that fail, move and slow down while a range is read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as ClientPartition
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
+
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers import kafka as brokers
+from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.brokers.settings import Node, free_ports, server_properties
+from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..contract.worlds import KafkaWorld, Record, await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+RECORDS = 20_000
+SIZE = 1_000
+
+# Little is fetched ahead, so that what is done to a broker between two batches is noticed.
+LITTLE_AHEAD = {
+    "confluent": {
+        "kafka__fetch__message__max__bytes": "100000",
+        "kafka__queued__max__messages__kbytes": "200",
+        "kafka__queued__min__messages": "1",
+    },
+    "kafka-python": {"kafka__max__partition__fetch__bytes": "100000"},
+}
+
+PATIENT = {"kafkaConsumer__pollTimeoutMs": "60000"}
+"""A killed broker leads its partitions for 6 s before another is elected."""
+
+HASTY = {"kafkaConsumer__pollTimeoutMs": "2000", "kafka__default__api__timeout__ms": "2000"}
+BOUND_S = 20.0
+"""What an error may take under ``HASTY``: a few times as long, on a machine with much to do."""
+
+KEPT = {"log.retention.ms": "-1"}
+"""Records have old timestamps."""
+
+SESSION_MS = 2_000
+QUOTA_BYTES = 5_000_000
+PASSWORD = "user-secret"  # noqa: S105
+LOGIN = {
+    "kafka__security__protocol": "SASL_PLAINTEXT",
+    "kafka__sasl__mechanism": "PLAIN",
+    "kafka__sasl__jaas__config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        f'username="reader" password="{PASSWORD}";'
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def three_brokers() -> Iterator[KafkaCluster]:
+    """Run three brokers, each in a rack of its own: ``rack-0``, ``rack-1`` and ``rack-2``."""
+
+    def with_rack(node: Node, nodes: Sequence[Node], config: Mapping[str, str]) -> dict[str, str]:
+        return server_properties(node, nodes, config) | {"broker.rack": f"rack-{node.id}"}
+
+    config = KEPT | {
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        # Leaders are where a test puts them.
+        "auto.leader.rebalance.enable": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brokers, "server_properties", with_rack)
+        with KafkaCluster(3, config=config) as cluster:
+            yield cluster
+
+
+@dataclass(frozen=True)
+class OneBroker:
+    """A broker, and the address at which sessions are short."""
+
+    cluster: KafkaCluster
+    sasl: str
+
+
+@pytest.fixture(scope="module")
+def one_broker() -> Iterator[OneBroker]:
+    """Run a broker that creates topics by itself, with short quota windows and short sessions."""
+    [port] = free_ports(1)
+    sasl = f"127.0.0.1:{port}"
+
+    def with_listener(
+        node: Node, nodes: Sequence[Node], config: Mapping[str, str]
+    ) -> dict[str, str]:
+        properties = server_properties(node, nodes, config)
+        for name in ("listeners", "advertised.listeners"):
+            properties[name] += f",SASL_PLAINTEXT://{sasl}"
+        properties["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
+        return properties
+
+    config = KEPT | {
+        "auto.create.topics.enable": "true",
+        "quota.window.num": "2",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "connections.max.reauth.ms": str(SESSION_MS),
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'user_reader="{PASSWORD}";'
+        ),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brokers, "server_properties", with_listener)
+        with KafkaCluster(config=config) as cluster:
+            yield OneBroker(cluster, sasl)
+
+
+@pytest.fixture(scope="module")
+def replicated(three_brokers: KafkaCluster) -> TopicPartition:
+    """Fill a partition that each of the three brokers holds."""
+    return filled(three_brokers, "replicated")
+
+
+@pytest.fixture(scope="module")
+def single(one_broker: OneBroker) -> TopicPartition:
+    """Fill a partition that one broker holds."""
+    return filled(one_broker.cluster, "single")
+
+
+def filled(cluster: KafkaCluster, topic: str) -> TopicPartition:
+    cluster.create_topic(topic)
+    partition = TopicPartition(topic, 0)
+    records = [Record(value(number)) for number in range(RECORDS)]
+    KafkaWorld("confluent", lambda: topic, cluster).produce(partition, records)
+    return partition
+
+
+def value(number: int) -> bytes:
+    return b"%08d" % number + bytes(SIZE)
+
+
+@dataclass
+class Reading:
+    """A range that is read batch by batch."""
+
+    batches: Iterator[pa.RecordBatch]
+    offsets: list[int] = field(default_factory=list)
+
+    def read_until(self, offset: int) -> None:
+        """Read on until an offset is reached."""
+        while not self.offsets or self.offsets[-1] < offset:
+            self._take(next(self.batches))
+
+    def read_rest(self) -> list[int]:
+        """Read to the end of the range, and give the offsets of all that was read."""
+        for batch in self.batches:
+            self._take(batch)
+        return self.offsets
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        offsets: list[Any] = batch.column("offset").to_pylist()
+        assert batch.column("value").to_pylist() == [value(offset) for offset in offsets]
+        self.offsets += offsets
+
+
+@pytest.fixture
+def read(client: str) -> Iterator[Callable[..., Reading]]:
+    """Give a way to begin to read a partition's range, by each client in turn."""
+    worlds = []
+
+    def begin(
+        cluster: KafkaCluster, partition: TopicPartition, end: int = RECORDS, **options: str
+    ) -> Reading:
+        worlds.append(KafkaWorld(client, str, cluster))
+        container = worlds[-1].container(**{**LITTLE_AHEAD[client], **PATIENT, **options})
+        return Reading(
+            container.record_reader().read(
+                OffsetRange(partition, 0, end), Projection(("offset", "value"))
+            )
+        )
+
+    yield begin
+    while worlds:
+        worlds.pop().close()
+
+
+def ports(cluster: KafkaCluster) -> list[int]:
+    return [int(each.rpartition(":")[2]) for each in cluster.bootstrap_servers.split(",")]
+
+
+def leader_of(cluster: KafkaCluster, partition: TopicPartition, asked: int = 0) -> int:
+    leaders = known_leaders(ports(cluster)[asked], partition.topic)
+    assert leaders is not None
+    return leaders[partition.partition]
+
+
+@contextmanager
+def admin_of(cluster: KafkaCluster) -> Iterator[Any]:
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def move_leader(cluster: KafkaCluster, partition: TopicPartition, leader: int) -> None:
+    """Make a broker the preferred leader, elect it, and wait until all know."""
+    moved = ClientPartition(partition.topic, partition.partition)
+    replicas = [leader, *(other for other in range(3) if other != leader)]
+    with admin_of(cluster) as admin:
+        assert admin.alter_partition_reassignments({moved: replicas}) == {moved: None}
+        await_until(lambda: not admin.list_partition_reassignments([moved]))
+        await_until(lambda: _in_sync(admin, partition) == {0, 1, 2})
+        admin.elect_leaders(0, {partition.topic: [partition.partition]})
+    await_until(lambda: all(leader_of(cluster, partition, asked) == leader for asked in range(3)))
+
+
+def _in_sync(admin: Any, partition: TopicPartition) -> set[int]:
+    [topic] = admin.describe_topics([partition.topic])
+    return set(topic["partitions"][partition.partition]["isr_nodes"])
+
+
+def lead_in_rack_0(cluster: KafkaCluster, partition: TopicPartition) -> None:
+    """Move the leader there, and wait until it sends readers to their near replicas.
+
+    It does as soon as it knows how far these are: when they have acknowledged a record.
+    """
+    move_leader(cluster, partition, 0)
+    KafkaWorld("confluent", str, cluster).produce(partition, [Record(b"behind the range")])
+
+
+@contextmanager
+def frozen(cluster: KafkaCluster, index: int) -> Iterator[None]:
+    """Let a broker stand still, with its connections open."""
+    pid = cluster._process(index).pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+ALL = list(range(RECORDS))
+
+
+def test_a_killed_leader_is_followed_by_the_next(
+    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A range goes on at the leader that is elected, and each record comes once."""
+    reading = read(three_brokers, replicated)
+    reading.read_until(0)
+    killed = leader_of(three_brokers, replicated)
+    three_brokers.kill_broker(killed)
+    try:
+        assert reading.read_rest() == ALL
+    finally:
+        three_brokers.start_broker(killed)
+
+
+def test_a_leader_that_moves_is_followed(
+    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A range goes on wherever the leader moves, again and again, and each record comes once."""
+    reading = read(three_brokers, replicated)
+    for step in range(4):
+        reading.read_until(step * RECORDS // 5)
+        move_leader(three_brokers, replicated, (leader_of(three_brokers, replicated) + 1) % 3)
+    assert reading.read_rest() == ALL
+
+
+def test_the_near_replica_is_read_from(
+    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """With a rack, a range is read from the replica there, even while the leader stands still."""
+    lead_in_rack_0(three_brokers, replicated)
+    reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
+    reading.read_until(1_000)
+    with frozen(three_brokers, 0):
+        assert reading.read_rest() == ALL
+        assert leader_of(three_brokers, replicated, asked=1) == 0
+
+
+def test_a_near_replica_that_is_killed_is_left_for_the_leader(
+    three_brokers: KafkaCluster, replicated: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A range that is read from a replica goes on elsewhere when that one is gone."""
+    lead_in_rack_0(three_brokers, replicated)
+    reading = read(three_brokers, replicated, kafka__client__rack="rack-1")
+    reading.read_until(1_000)
+    three_brokers.kill_broker(1)
+    try:
+        assert reading.read_rest() == ALL
+    finally:
+        three_brokers.start_broker(1)
+
+
+def test_a_broker_that_restarts_is_waited_for(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """While the only broker is away a range waits, and then each record comes once."""
+    reading = read(one_broker.cluster, single)
+    reading.read_until(0)
+    one_broker.cluster.kill_broker(0)
+    with ThreadPoolExecutor(1) as thread:
+        rest = thread.submit(reading.read_rest)
+        one_broker.cluster.start_broker(0)
+        assert rest.result(60) == ALL
+
+
+def test_a_pause_of_the_caller_is_no_failure_of_the_broker(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """Connections that were lost while nobody read are made anew, however long ago that was."""
+    reading = read(one_broker.cluster, single, kafka__default__api__timeout__ms="1000")
+    reading.read_until(0)
+    paused = time.monotonic()
+    one_broker.cluster.kill_broker(0)
+    one_broker.cluster.start_broker(0)
+    await_until(lambda: time.monotonic() > paused + 1.5)
+    assert reading.read_rest() == ALL
+
+
+def test_a_broker_that_stays_away_is_an_error(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A broker that is away for too long is an error in bounded time, which names the servers."""
+    reading = read(one_broker.cluster, single, **HASTY)
+    reading.read_until(0)
+    one_broker.cluster.kill_broker(0)
+    try:
+        begun = time.monotonic()
+        with pytest.raises(BrokerUnreachableError, match=one_broker.cluster.bootstrap_servers):
+            reading.read_rest()
+        assert time.monotonic() - begun < BOUND_S
+    finally:
+        one_broker.cluster.start_broker(0)
+    assert reading.offsets == list(range(len(reading.offsets)))
+
+
+def test_a_broker_that_stands_still_is_an_error(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A broker that keeps its connections and says nothing is an error in bounded time."""
+    reading = read(one_broker.cluster, single, **HASTY)
+    reading.read_until(0)
+    with frozen(one_broker.cluster, 0):
+        begun = time.monotonic()
+        with pytest.raises(BrokerUnreachableError, match=one_broker.cluster.bootstrap_servers):
+            reading.read_rest()
+        assert time.monotonic() - begun < BOUND_S
+    assert reading.offsets == list(range(len(reading.offsets)))
+
+
+def test_a_deleted_topic_is_an_error_and_stays_deleted(
+    one_broker: OneBroker,
+    read: Callable[..., Reading],
+    fresh_name: Callable[[], str],
+) -> None:
+    """A range whose topic is deleted ends in an error, in bounded time, and creates no topic."""
+    deleted = filled(one_broker.cluster, f"deleted-{fresh_name()}")
+    reading = read(one_broker.cluster, deleted, **HASTY)
+    reading.read_until(0)
+    one_broker.cluster.delete_topic(deleted.topic)
+    begun = time.monotonic()
+    with pytest.raises(PysparkKafkaError, match=deleted.topic):
+        reading.read_rest()
+    assert time.monotonic() - begun < BOUND_S
+    assert known_leaders(ports(one_broker.cluster)[0], deleted.topic) is None
+
+
+def test_a_quota_is_honoured(
+    one_broker: OneBroker,
+    single: TopicPartition,
+    read: Callable[..., Reading],
+    client: str,
+) -> None:
+    """A client that is slowed down gets every record, no faster than it may."""
+    limited = f"limited-{client}"
+    with admin_of(one_broker.cluster) as admin:
+        set_quota(admin, limited, QUOTA_BYTES)
+    begun = time.monotonic()
+    assert read(one_broker.cluster, single, kafka__client__id=limited).read_rest() == ALL
+    # A window's worth may come at once.
+    assert time.monotonic() - begun > RECORDS * SIZE / QUOTA_BYTES - 2
+
+
+def set_quota(admin: Any, client_id: str, bytes_per_s: int) -> None:
+    entry = AlterClientQuotasRequest.EntryData
+    request = AlterClientQuotasRequest(
+        entries=[
+            entry(
+                entity=[entry.EntityData(entity_type="client-id", entity_name=client_id)],
+                ops=[
+                    entry.OpData(key="consumer_byte_rate", value=float(bytes_per_s), remove=False)
+                ],
+            )
+        ],
+        validate_only=False,
+    )
+    response = admin._manager.run(admin._send_request_to_controller, request)
+    assert [entry.error_code for entry in response.entries] == [0]
+
+
+def test_a_session_that_ends_is_no_end_of_a_range(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """Ranges that are read for longer than a login lasts are read whole."""
+    options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
+    end = time.monotonic() + 2 * SESSION_MS / 1_000
+    reading = read(one_broker.cluster, single, **options)
+    step = 0
+    while time.monotonic() < end:
+        reading.read_until(min(step, RECORDS // 2))
+        step += 100
+    assert reading.read_rest() == ALL
+
+
+def test_a_session_that_ends_in_a_pause_is_begun_anew(
+    one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
+) -> None:
+    """A range that is left alone for longer than a login lasts goes on."""
+    options = LOGIN | {"kafka__bootstrap__servers": one_broker.sasl}
+    reading = read(one_broker.cluster, single, **options)
+    reading.read_until(0)
+    expired = time.monotonic() + 1.5 * SESSION_MS / 1_000
+    await_until(lambda: time.monotonic() > expired)
+    assert reading.read_rest() == ALL

@@ -1,0 +1,258 @@
+"""The same topics through every reader there is: no difference may be found.
+
+Topics are random, from a seed that each test's name tells. The environment variable
+``PYSPARK_KAFKA_SEEDS`` gives others: ``PYSPARK_KAFKA_SEEDS=7,8``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_left
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.container import container_for
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
+from pyspark_kafka.ports.record_schema import record_schema
+
+from .queries import OURS, PEER, read
+from .random_topics import LEVELS, RandomTopics, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.domain.topic_partition import TopicPartition
+    from pyspark_kafka.ports.record_reader import RecordReader
+
+SEEDS = [int(seed) for seed in os.environ.get("PYSPARK_KAFKA_SEEDS", "1,2").split(",")]
+
+FETCH_SIZES = ("10000", "200000")
+RANGES = 5
+MOST_SHOWN = 200
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Topics, and what kafka-python's own consumer finds in them, by isolation level."""
+
+    written: RandomTopics
+    rows: Mapping[str, Mapping[TopicPartition, Sequence[Row]]]
+
+    def of(self, level: str, spans: Mapping[TopicPartition, Span]) -> list[Row]:
+        """Give the rows of a range of each partition, in order."""
+        return [
+            row
+            for partition, (start, end) in sorted(spans.items())
+            for row in _between(self.rows[level][partition], start, end)
+        ]
+
+    def whole(self, level: str) -> dict[TopicPartition, Span]:
+        """Give the ranges that hold everything."""
+        return {part: (0, end) for part, end in self.written.ends_for(level).items()}
+
+    def parts(self, level: str, random: Random) -> dict[TopicPartition, Span]:
+        """Give a random range of each partition."""
+        return {
+            partition: _span(end, random) for partition, end in self.written.ends_for(level).items()
+        }
+
+
+@pytest.fixture(scope="module", params=SEEDS, ids="seed={}".format)
+def judged(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    fresh_name: Callable[[], str],
+) -> Iterator[Judged]:
+    """Write topics from a seed, and read them by the judge."""
+    with RandomTopics(kafka, spark, fresh_name, request.param) as written:
+        yield Judged(written, {level: written.read_by_judge(level) for level in LEVELS})
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest) -> str:
+    """Give each isolation level in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def random(judged: Judged, level: str) -> Random:
+    """Give the same choices for the same seed, whichever reader is asked."""
+    return Random(f"{judged.written.seed} {level}")  # noqa: S311
+
+
+@pytest.fixture
+def through_spark(
+    spark: SparkSession, kafka: KafkaCluster, judged: Judged, level: str
+) -> Callable[..., list[Row]]:
+    """Give a way to read ranges of all topics in one query."""
+
+    def through(source: str, spans: Mapping[TopicPartition, Span], **options: str) -> list[Row]:
+        table = read(
+            spark,
+            kafka,
+            source,
+            subscribe=",".join(judged.written.topics),
+            kafka__isolation__level=level,
+            startingOffsets=_offsets({part: start for part, (start, _) in spans.items()}),
+            endingOffsets=_offsets({part: end for part, (_, end) in spans.items()}),
+            **options,
+        )
+        return rows(table.toArrow())
+
+    return through
+
+
+def test_the_jvm_connector_reads_what_the_judge_reads(
+    judged: Judged, level: str, random: Random, through_spark: Callable[..., list[Row]]
+) -> None:
+    """The two that are not ours agree, on whole topics and on parts of them."""
+    for spans in (judged.whole(level), judged.parts(level, random)):
+        assert_same(through_spark(PEER, spans, includeHeaders="true"), judged.of(level, spans))
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_whole_topics_are_the_same_in_spark(
+    judged: Judged,
+    level: str,
+    client: str,
+    headers: bool,
+    spark: SparkSession,
+    kafka: KafkaCluster,
+) -> None:
+    """A query for all that there is gives every record as the judge does, to the stable end."""
+    table = read(
+        spark,
+        kafka,
+        OURS,
+        client=client,
+        subscribe=",".join(judged.written.topics),
+        kafka__isolation__level=level,
+        includeHeaders=str(headers).lower(),
+    )
+    expected = judged.of(level, judged.whole(level))
+    assert_same(rows(table.toArrow()), expected if headers else without_headers(expected))
+
+
+def test_parts_of_topics_are_the_same_in_spark(
+    judged: Judged,
+    level: str,
+    client: str,
+    random: Random,
+    through_spark: Callable[..., list[Row]],
+) -> None:
+    """A query for ranges that begin and end anywhere gives their records as the judge does."""
+    spans = judged.parts(level, random)
+    found = through_spark(OURS, spans, client=client, includeHeaders="true")
+    assert_same(found, judged.of(level, spans))
+
+
+def test_ranges_are_the_same_through_the_port(
+    judged: Judged, level: str, client: str, random: Random, kafka: KafkaCluster
+) -> None:
+    """Whatever range is read, with whatever fetches, its records are the judge's."""
+    for fetch_bytes in FETCH_SIZES:
+        options = {
+            **kafka.options,
+            "client": client,
+            "subscribe": "any",
+            "kafka.isolation.level": level,
+            "kafka.max.partition.fetch.bytes": fetch_bytes,
+        }
+        container = container_for(parse_source_options(options, Query.BATCH))
+        try:
+            reader: RecordReader = container.record_reader()
+            for partition, end in judged.written.ends_for(level).items():
+                spans = [(0, end), *(_span(end, random) for _ in range(RANGES))]
+                for start, until in spans:
+                    projection = random.choice((ALL_COLUMNS, WITHOUT_HEADERS))
+                    batches = list(reader.read(OffsetRange(partition, start, until), projection))
+                    expected = judged.of(level, {partition: (start, until)})
+                    if projection is WITHOUT_HEADERS:
+                        expected = without_headers(expected)
+                    assert_same(
+                        rows(pa.Table.from_batches(batches, record_schema(projection))), expected
+                    )
+        finally:
+            container.shutdown_resources()
+
+
+def test_the_topics_hold_what_they_are_to_hold(judged: Judged) -> None:
+    """Compaction, aborted transactions and an open one have left gaps, and all shapes occur."""
+    everything, committed = (judged.of(level, judged.whole(level)) for level in LEVELS)
+    assert len(committed) < len(everything) < sum(judged.written.ends.values())
+    assert {row.timestamp_type for row in everything} == {0, 1}
+    for column in ("key", "value"):
+        texts = {getattr(row, column) for row in everything}
+        assert {None, b""} < texts
+        assert any(text is not None and len(text) == 200_000 for text in texts)
+    pairs = [row.headers for row in everything]
+    assert None in pairs
+    assert any(len({key for key, _ in row}) < len(row) for row in pairs if row)
+
+
+def _between(found: Sequence[Row], start: int, end: int) -> Sequence[Row]:
+    first, behind = (bisect_left(found, at, key=lambda row: row.offset) for at in (start, end))
+    return found[first:behind]
+
+
+def rows(table: pa.Table) -> list[Row]:
+    """Give a table's rows in order; without the column, headers are missing."""
+    columns = {name: table.column(name) for name in table.column_names}
+    columns["timestamp"] = columns["timestamp"].cast(pa.int64())
+    lists = {name: column.to_pylist() for name, column in columns.items()}
+    shown = [
+        None if pairs is None else tuple((each["key"], each["value"]) for each in pairs)
+        for pairs in lists.get("headers") or [None] * table.num_rows
+    ]
+    others = (lists[name] for name in WITHOUT_HEADERS.columns)
+    found = [Row(*parts) for parts in zip(*others, shown, strict=True)]
+    return sorted(found, key=_place)
+
+
+def without_headers(expected: Sequence[Row]) -> list[Row]:
+    return [row._replace(headers=None) for row in expected]
+
+
+def assert_same(found: Sequence[Row], expected: Sequence[Row]) -> None:
+    """Compare rows, and show the first that differs."""
+    if found == expected:
+        return
+    for ours, theirs in zip(found, expected, strict=False):
+        assert ours == theirs, f"{_shown(ours)}\ninstead of\n{_shown(theirs)}"
+    longer = found if len(found) > len(expected) else expected
+    first = _shown(longer[min(len(found), len(expected))])
+    pytest.fail(f"{len(found)} rows instead of {len(expected)}, the first of the rest is {first}")
+
+
+def _shown(row: Row) -> str:
+    return ", ".join(f"{name}={str(part)[:MOST_SHOWN]}" for name, part in row._asdict().items())
+
+
+def _place(row: Row) -> tuple[str, int, int]:
+    return row.topic, row.partition, row.offset
+
+
+def _span(end: int, random: Random) -> Span:
+    start, until = sorted((random.randint(0, end), random.randint(0, end)))
+    return start, until
+
+
+def _offsets(offsets: Mapping[TopicPartition, int]) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for partition, offset in offsets.items():
+        by_topic.setdefault(partition.topic, {})[str(partition.partition)] = offset
+    return json.dumps(by_topic)

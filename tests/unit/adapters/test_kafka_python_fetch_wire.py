@@ -1,0 +1,222 @@
+"""Answers to fetches, held against kafka-python's own encoder."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer import FetchResponse as TheirResponse
+
+from pyspark_kafka.adapters.arrow.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+    LEAST_VERSION,
+    MOST_VERSION,
+    NO_REPLICA,
+    FetchResponse,
+    FetchSettings,
+)
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+VERSIONS = pytest.mark.parametrize("version", range(LEAST_VERSION, MOST_VERSION + 1))
+CORRELATION = 7
+RECORDS = b"what was fetched"
+MOST_INT = 2**31 - 1
+
+THEIR_TOPIC = TheirResponse.FetchableTopicResponse
+THEIR_PARTITION = THEIR_TOPIC.PartitionData
+
+
+def partition(version: int, **given: Any) -> Any:
+    fields = {
+        "partition_index": 3,
+        "error_code": 0,
+        "high_watermark": 90,
+        "last_stable_offset": 80,
+        "log_start_offset": 10,
+        "aborted_transactions": [
+            THEIR_PARTITION.AbortedTransaction(producer_id=100 + number, first_offset=40 + number)
+            for number in range(2)
+        ],
+        "preferred_read_replica": 2 if version >= 11 else NO_REPLICA,
+        "records": RECORDS,
+        **given,
+    }
+    return THEIR_PARTITION(**fields)
+
+
+def answer(version: int, *partitions: Any, error_code: int = 0) -> bytes:
+    """Encode a response to one request, without its length."""
+    topics = [THEIR_TOPIC(topic="tøpic", partitions=list(partitions))] if partitions else []
+    theirs = TheirResponse(
+        throttle_time_ms=1_500,
+        error_code=error_code if version >= 7 else 0,
+        session_id=0,
+        responses=topics,
+    )
+    body: bytes = theirs.encode(version=version)
+    return struct.pack(">i", CORRELATION) + body
+
+
+def read(frame: bytes | bytearray, version: int) -> FetchResponse:
+    return FetchResponse.of(memoryview(frame), version, CORRELATION)
+
+
+@VERSIONS
+def test_an_answer_is_read(version: int) -> None:
+    """Each version's fields are found where kafka-python writes them."""
+    frame = answer(version, partition(version))
+    found = read(frame, version)
+    assert found.error is kafka_errors.NoError
+    assert found.throttle_s == 1.5
+    assert found.preferred_replica == (2 if version >= 11 else NO_REPLICA)
+    assert found.aborted == (AbortedTransaction(40, 100), AbortedTransaction(41, 101))
+    assert bytes(found.records) == RECORDS
+
+
+@VERSIONS
+def test_records_stay_where_they_were_received(version: int) -> None:
+    """Records are a view of the frame, and no copy."""
+    frame = bytearray(answer(version, partition(version)))
+    found = read(frame, version)
+    frame[-1] ^= 0xFF
+    assert bytes(found.records) == frame[-len(RECORDS) :]
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    "given",
+    [{"records": None}, {"records": b""}, {"aborted_transactions": None}],
+    ids=["null records", "empty records", "null transactions"],
+)
+def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> None:
+    """Null records and null aborted transactions are none."""
+    found = read(answer(version, partition(version, **given)), version)
+    assert bytes(found.records) == (RECORDS if "records" not in given else b"")
+    assert len(found.aborted) == (2 if "records" in given else 0)
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    "error",
+    [
+        kafka_errors.OffsetOutOfRangeError,
+        kafka_errors.NotLeaderForPartitionError,
+        kafka_errors.UnknownError,
+    ],
+)
+def test_a_partitions_error_is_told(version: int, error: type[kafka_errors.KafkaError]) -> None:
+    """A partition's error code becomes kafka-python's error, -1 included."""
+    fields = {"error_code": error.errno, "records": None, "aborted_transactions": None}
+    assert read(answer(version, partition(version, **fields)), version).error is error
+
+
+@pytest.mark.parametrize("version", range(7, MOST_VERSION + 1))
+@pytest.mark.parametrize("with_partition", [True, False])
+def test_an_error_of_the_whole_answer_is_told(version: int, with_partition: bool) -> None:
+    """A broker that fails a whole request says so at the top, with the partition or without."""
+    failed = kafka_errors.ClusterAuthorizationFailedError.errno
+    fields = {"error_code": failed, "records": RECORDS, "aborted_transactions": None}
+    partitions = [partition(version, **fields)] if with_partition else []
+    found = read(answer(version, *partitions, error_code=failed), version)
+    assert found.error is kafka_errors.ClusterAuthorizationFailedError
+    assert bytes(found.records) == (RECORDS if with_partition else b"")
+
+
+@VERSIONS
+def test_an_answer_without_a_topic_is_an_error(version: int) -> None:
+    """An answer that says nothing of the partition and names no error counts as unknown error."""
+    assert read(answer(version), version).error is kafka_errors.UnknownError
+
+
+@VERSIONS
+def test_an_answer_that_breaks_off_is_none(version: int) -> None:
+    """Cut off at any byte, an answer is an error of the protocol and nothing else."""
+    frame = answer(version, partition(version))
+    for size in range(len(frame)):
+        with pytest.raises(kafka_errors.KafkaProtocolError):
+            read(frame[:size], version)
+
+
+@VERSIONS
+def test_any_byte_may_be_wrong(version: int) -> None:
+    """With any one byte changed, an answer is read or is an error of the protocol."""
+    frame = answer(version, partition(version))
+    for place in range(len(frame)):
+        for byte in (0x00, 0x7F, 0x80, 0xFF):
+            changed = bytearray(frame)
+            changed[place] = byte
+            try:
+                found = read(bytes(changed), version)
+            except kafka_errors.KafkaProtocolError:
+                continue
+            assert len(found.records) <= len(frame)
+
+
+@VERSIONS
+def test_another_requests_answer_is_refused(version: int) -> None:
+    """An answer with another correlation id is an error of the protocol."""
+    frame = answer(version, partition(version))
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        FetchResponse.of(memoryview(frame), version, CORRELATION + 1)
+
+
+@VERSIONS
+@pytest.mark.parametrize("size", [len(RECORDS) + 1, MOST_INT])
+def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) -> None:
+    """A size of records that reaches behind the frame is an error of the protocol."""
+    frame = bytearray(answer(version, partition(version)))
+    struct.pack_into(">i", frame, len(frame) - len(RECORDS) - 4, size)
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        read(bytes(frame), version)
+
+
+@VERSIONS
+@pytest.mark.parametrize("count", [3, 100_000, MOST_INT])
+def test_more_aborted_transactions_than_there_are_bytes_are_refused(
+    version: int, count: int
+) -> None:
+    """A hostile number of aborted transactions ends with the frame's bytes, and not with memory."""
+    frame = bytearray(answer(version, partition(version, records=None)))
+    behind = 2 * 16 + 4 + (4 if version >= 11 else 0)
+    struct.pack_into(">i", frame, len(frame) - behind - 4, count)
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        read(bytes(frame), version)
+
+
+@VERSIONS
+@pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
+def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> None:
+    """A name's size that is negative, or reaches behind the frame, is an error of the protocol."""
+    frame = bytearray(answer(version, partition(version)))
+    struct.pack_into(">h", frame, frame.index("tøpic".encode()) - 2, size)
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        read(bytes(frame), version)
+
+
+@VERSIONS
+def test_a_request_is_what_kafka_python_reads(version: int) -> None:
+    """A request asks for one partition at an offset, with what the settings say."""
+    settings = FetchSettings(
+        client_id="me",
+        rack="here",
+        isolation_level=1,
+        min_bytes=1,
+        max_bytes=2,
+        partition_bytes=3,
+        max_wait_ms=4,
+    )
+    sent = settings.request(TopicPartition("t", 5), 6, version=version, correlation_id=CORRELATION)
+    theirs = FetchRequest.decode(sent, version=version, header=True, framed=True)
+    assert (theirs.header.correlation_id, theirs.header.client_id) == (CORRELATION, "me")
+    assert theirs.header.request_api_version == version
+    assert (theirs.min_bytes, theirs.max_bytes, theirs.max_wait_ms) == (1, 2, 4)
+    assert theirs.isolation_level == 1
+    if version >= 11:
+        assert theirs.rack_id == "here"
+    [topic] = theirs.topics
+    [wanted] = topic.partitions
+    assert (topic.topic, wanted.partition) == ("t", 5)
+    assert (wanted.fetch_offset, wanted.partition_max_bytes) == (6, 3)
