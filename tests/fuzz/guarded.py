@@ -1,0 +1,51 @@
+"""Memory that ends where a page begins that nobody may touch: a step too far ends the process."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import Any, Final
+
+import numpy as np
+
+_PAGE: Final = mmap.PAGESIZE
+_PROT_NONE: Final = 0
+_JUNK: Final = 0xA5
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+
+
+def guarded_empty(count: int, dtype: Any = np.uint8) -> np.ndarray[Any, Any]:
+    """Give an array as ``np.empty`` does, whose end is that of a page; the next is forbidden."""
+    kind = np.dtype(dtype)
+    size = count * kind.itemsize
+    pages = -(-max(size, 1) // _PAGE) * _PAGE
+    memory = mmap.mmap(-1, pages + _PAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    if _LIBC.mprotect(ctypes.c_void_p(whole.ctypes.data + pages), _PAGE, _PROT_NONE):
+        raise OSError(ctypes.get_errno(), "mprotect")
+    whole[:pages] = _JUNK
+    return whole[pages - size : pages].view(kind)
+
+
+def guarded_copy(data: bytes) -> np.ndarray[Any, Any]:
+    """Give bytes in memory that ends with them, read-only."""
+    array = guarded_empty(len(data))
+    array[:] = np.frombuffer(data, np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+class GuardedNumpy:
+    """Numpy, but for what it allocates for columns and for decompressed bytes."""
+
+    empty = staticmethod(guarded_empty)
+
+    @staticmethod
+    def resize(array: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+        """Give more of an array; what is new is junk."""
+        grown = guarded_empty(count, array.dtype)
+        grown[: len(array)] = array
+        return grown
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)

@@ -1,0 +1,154 @@
+"""Trying one case: what has to hold whatever the bytes are."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+from kafka.errors import CorruptRecordError
+from kafka.record.memory_records import MemoryRecords
+from kafka.record.util import decode_varint
+
+from pyspark_kafka.adapters.arrow import column_buffers, record_decoder, sections, status
+from pyspark_kafka.adapters.arrow.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.arrow.compression import FAILURES
+from pyspark_kafka.adapters.arrow.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
+from pyspark_kafka.domain.projection import COLUMNS, Projection
+from tests.unit.adapters.arrow.batches import CONTROL, TRANSACTIONAL, ZSTD
+from tests.unit.adapters.arrow.reading import T, rows_of, rows_of_peer
+
+from .guarded import GuardedNumpy, guarded_copy
+from .inputs import END
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .inputs import Case
+
+_CODECS_FAILURE: Final = "cannot be decompressed"
+
+
+class Outcome(NamedTuple):
+    """What came of a case: its rows, and the error behind them, if any."""
+
+    rows: list[tuple[Any, ...]]
+    error: str | None
+
+
+def try_case(case: Case) -> Outcome:
+    """Decode a case twice, with much room and with little, and compare; raise what is wrong."""
+    stretch = Stretch.of(
+        guarded_copy(case.blob), [AbortedTransaction(*transaction) for transaction in case.aborted]
+    )
+    usual = _outcome(case, stretch)
+    with little_room(case.room):
+        tight = _outcome(case, stretch)
+    _hold_same(stretch, usual, tight)
+    _hold_order(case, usual)
+    _hold_peer(case, stretch, usual)
+    return usual
+
+
+@contextmanager
+def little_room(room: dict[str, int]) -> Iterator[None]:
+    """Let decoders begin with little memory, all of which ends at forbidden pages."""
+    changes = (
+        (column_buffers, "np", GuardedNumpy()),
+        (sections, "np", GuardedNumpy()),
+        (record_decoder, "np", GuardedNumpy()),
+        (column_buffers, "MOST_ROWS", room.get("rows", 2)),
+        (column_buffers, "USUAL_BYTES", room.get("bytes", 16)),
+        (column_buffers, "USUAL_HEADERS", room.get("headers", 2)),
+        (sections, "SCRATCH", room.get("scratch", 16)),
+        (record_decoder, "SCRATCH", room.get("scratch", 16)),
+    )
+    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    for module, name, value in changes:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+def _outcome(case: Case, stretch: Stretch) -> Outcome:
+    decoder = RecordDecoder(T, Projection(case.columns), check_crcs=case.check_crcs)
+    found: list[pa.RecordBatch] = []
+    error: str | None = None
+    try:
+        for batch in decoder.decode(stretch, case.from_offset, case.until_offset):
+            batch.validate(full=True)
+            assert batch.num_rows > 0
+            found.append(batch)
+    except (CorruptBatchError, MalformedTimestampError) as problem:
+        error = f"{type(problem).__name__}: {problem}"
+    return Outcome([row for batch in found for row in _tuples(batch)], error)
+
+
+def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    columns = []
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        columns.append(column.to_pylist())
+    return zip(*columns, strict=True)
+
+
+def _hold_same(stretch: Stretch, usual: Outcome, tight: Outcome) -> None:
+    errors = f"{usual.error} {tight.error}"
+    cut_off = status.REASONS[status.TRUNCATED] in errors
+    if _CODECS_FAILURE in errors or (
+        cut_off and any(batch.codec == ZSTD for batch in stretch.index.batches)
+    ):
+        # How far a codec comes before it fails, or sees that its input is cut off, is up to how
+        # much it is asked for.
+        common = min(len(usual.rows), len(tight.rows))
+        assert tight.rows[:common] == usual.rows[:common]
+    else:
+        assert tight == usual
+
+
+def _hold_order(case: Case, usual: Outcome) -> None:
+    if "offset" in case.columns:
+        place = case.columns.index("offset")
+        offsets = [row[place] for row in usual.rows]
+        assert all(before < after for before, after in pairwise(offsets))
+        assert all(case.from_offset <= offset < case.until_offset for offset in offsets)
+
+
+def _hold_peer(case: Case, stretch: Stretch, usual: Outcome) -> None:
+    """What kafka-python reads without complaint is what is read here."""
+    comparable = usual.error is None and case.columns == COLUMNS and case.check_crcs
+    whole = case.from_offset == 0 and case.until_offset == END
+    if not comparable or not whole:
+        return
+    batches = stretch.index.batches
+    if any(batch.magic < 2 or batch.attributes & (CONTROL | TRANSACTIONAL) for batch in batches):
+        return
+    end = batches[-1].end if batches else 0
+    try:
+        if _has_long_attributes(case.blob[:end]):
+            return
+        expected = rows_of_peer(case.blob[:end])
+    except (CorruptRecordError, IndexError, *FAILURES):
+        return
+    decoder = RecordDecoder(T, Projection(COLUMNS))
+    assert rows_of(decoder.decode(stretch, 0, END)) == expected
+
+
+def _has_long_attributes(blob: bytes) -> bool:
+    """Say whether a record has attributes that kafka-python takes for more than their one byte."""
+    for batch in MemoryRecords(blob):
+        iter(batch)  # decompresses
+        data, position = batch._buffer, batch._pos
+        for _ in range(batch.records_count):
+            length, position = decode_varint(data, position)
+            if position < len(data) and data[position] >= 0x80:
+                return True
+            position += length
+    return False
