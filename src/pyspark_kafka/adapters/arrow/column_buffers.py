@@ -57,14 +57,12 @@ class VariableColumn:
     def arrays(self) -> tuple[Integers, Bytes, Bytes]:
         return self.ends, self.bytes, self.valid
 
-    def grow(self, used: int) -> None:
-        """Make room for more bytes, and keep those in use."""
+    def grow(self) -> None:
+        """Make room for more bytes; those there are go."""
         size = len(self.bytes)
         if size >= MOST_BYTES:
             raise ColumnFullError
-        grown = np.empty(min(2 * size, MOST_BYTES), np.uint8)
-        grown[:used] = self.bytes[:used]
-        self.bytes = grown
+        self.bytes = np.empty(min(2 * size, MOST_BYTES), np.uint8)
 
     def array(self, kind: pa.DataType, rows: int, used: int, lease: Lease) -> pa.Array[Any]:
         buffers = [
@@ -93,11 +91,10 @@ class HeaderColumn:
         return cls(ends, np.empty(rows, np.uint8), keys, values)
 
     def grow(self) -> None:
-        """Make room for more headers, and keep those there are."""
-        for column in (self.keys, self.values):
-            room = 2 * len(column.valid)
-            column.ends = np.resize(column.ends, room + 1)
-            column.valid = np.resize(column.valid, room)
+        """Make room for more headers; those there are go."""
+        room = 2 * len(self.keys.valid)
+        self.keys = VariableColumn.of(room, len(self.keys.bytes))
+        self.values = VariableColumn.of(room, len(self.values.bytes))
 
     def array(self, rows: int, cursor: Longs, lease: Lease) -> pa.Array[Any]:
         entries = int(cursor[at.HEADERS])
@@ -137,22 +134,22 @@ class ColumnBuffers:
             (headers.ends, headers.valid, headers.keys.arrays, headers.values.arrays),
         )
 
-    def grow(self, full: int, cursor: Longs) -> None:
-        """Make room in the column that a kernel said is full.
+    def grow(self, full: int) -> None:
+        """Make room in the column that a kernel said is full with not a row written.
 
         :raises ColumnFullError: if an Arrow column cannot be larger.
         """
         match full:
             case status.KEYS_FULL:
-                self.keys.grow(int(cursor[at.KEY_BYTES]))
+                self.keys.grow()
             case status.VALUES_FULL:
-                self.values.grow(int(cursor[at.VALUE_BYTES]))
+                self.values.grow()
             case status.HEADERS_FULL:
                 self.headers.grow()
             case status.HEADER_KEYS_FULL:
-                self.headers.keys.grow(int(cursor[at.HEADER_KEY_BYTES]))
+                self.headers.keys.grow()
             case status.HEADER_VALUES_FULL:
-                self.headers.values.grow(int(cursor[at.HEADER_VALUE_BYTES]))
+                self.headers.values.grow()
 
 
 @final
@@ -171,7 +168,14 @@ class BatchBuilder:
         self._topic = _repeated(partition.topic, TYPES["topic"])
         self._partition = _repeated(partition.partition, TYPES["partition"])
         self.cursor: Longs = np.zeros(at.FIELDS, np.int64)
-        self.buffers = self._pool.take()
+        self._buffers: ColumnBuffers | None = None
+
+    @property
+    def buffers(self) -> ColumnBuffers:
+        """What the next rows are written into; taken from the pool when it is first needed."""
+        if self._buffers is None:
+            self._buffers = self._pool.take()
+        return self._buffers
 
     @property
     def rows(self) -> int:
@@ -192,7 +196,7 @@ class BatchBuilder:
             schema=self._schema,
         )
         self.cursor[at.ROWS :] = 0
-        self.buffers = self._pool.take()
+        self._buffers = None
         return batch
 
     def _column(self, name: str, rows: int, lease: Lease) -> pa.Array[Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
 from numba import extending
+
+from .kernel_cache import KernelCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +23,10 @@ def compiled(function: F) -> F:
     written (a read-only install, a zip). Where neither can, each process compiles for itself:
     numba would refuse the function (``CacheImpl``: "no locator available").
     """
-    try:
-        return _compile(function, keep=True)
-    except RuntimeError:
-        return _compile(function, keep=False)
+    made: F = numba.njit(nogil=True, error_model="numpy")(function)
+    with suppress(RuntimeError):
+        made._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001  # as enable_caching does
+    return made
 
 
 def intrinsic(function: Callable[..., object]) -> Callable[..., Any]:
@@ -45,9 +48,4 @@ def pasted(function: Callable[..., object]) -> Callable[..., Any]:
     references at each call. It takes longer to compile.
     """
     made: Callable[..., Any] = numba.njit(inline="always", error_model="numpy")(function)
-    return made
-
-
-def _compile(function: F, *, keep: bool) -> F:
-    made: F = numba.njit(cache=keep, nogil=True, error_model="numpy")(function)
     return made

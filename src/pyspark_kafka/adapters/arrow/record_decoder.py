@@ -148,7 +148,7 @@ class RecordDecoder:
             yield self._builder.finish()
             return
         try:
-            self._builder.buffers.grow(full, self._builder.cursor)
+            self._builder.buffers.grow(full)
         except ColumnFullError as error:
             reason = "a field has more bytes than an Arrow column"
             raise BatchError(sections.offset(self._builder.cursor), reason) from error

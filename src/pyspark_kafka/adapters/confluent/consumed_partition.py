@@ -118,7 +118,7 @@ class ConsumedPartition(FetchedPartition):
             if result not in _FULL:
                 self._heed(result)
                 return None
-            self._builder.buffers.grow(result, self._builder.cursor)
+            self._builder.buffers.grow(result)
 
     def leave(self) -> None:
         self._consumer.stop(self)

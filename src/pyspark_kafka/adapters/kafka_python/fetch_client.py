@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
+from ..arrow.buffer_pool import BufferPool
 from .fetch_connection import FetchConnection, ReceiveBuffer
 from .fetch_wire import NO_REPLICA, FetchResponse, FetchSettings
 from .leaders import Leaders
@@ -41,10 +42,12 @@ class FetchClient:
         self._connections: dict[int, FetchConnection] = {}
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._not_before: dict[int, float] = {}
-        self._buffer = ReceiveBuffer()
+        self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
 
-    def fetch(self, partition: TopicPartition, offset: int) -> FetchResponse | None:
-        """Ask for what stands at an offset, and wait for the answer; its records last until then.
+    def fetch(
+        self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer
+    ) -> FetchResponse | None:
+        """Ask for what stands at an offset, and wait for the answer, which comes into the buffer.
 
         ``None`` while nobody leads the partition.
 
@@ -58,7 +61,7 @@ class FetchClient:
         if connection.in_flight is None:
             self._await_throttle(node)
             connection.send(partition, offset)
-        response = connection.receive(self._buffer)
+        response = connection.receive(buffer)
         self._not_before[node] = time.monotonic() + response.throttle_s
         if response.preferred_replica != NO_REPLICA:
             # For as long as the Java client keeps to it: until metadata are to be asked for anew.

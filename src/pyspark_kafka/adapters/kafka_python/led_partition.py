@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
     from ..arrow.log_ends import LogEnds
     from .failures import Cluster
+    from .fetch_connection import ReceiveBuffer
     from .fetch_wire import FetchResponse
 
 _PASSING: Final = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.UnknownError)
@@ -47,12 +48,13 @@ class LedPartition(FetchedPartition):
         self._retry_s = retry_s
         self._ends = ends
         self._failing_since = math.inf
+        self._buffer: ReceiveBuffer | None = None
 
     def fetch(self, position: int) -> Fetched | None:
         begun = time.monotonic()
         with self._cluster.mapped_errors(f"a fetch from {self._partition}"):
             try:
-                response = self._client.fetch(self._partition, position)
+                response = self._client.fetch(self._partition, position, self._received)
             except RETRIED as error:
                 # The caller's pauses between fetches are no failures.
                 self._failing_since = min(self._failing_since, begun)
@@ -69,9 +71,19 @@ class LedPartition(FetchedPartition):
 
     def leave(self) -> None:
         self._client.drop_answers()
+        if self._buffer is not None:
+            self._client.buffers.give_back(self._buffer)
+            self._buffer = None
 
     def ends(self) -> tuple[int, int]:
         return self._ends.of(self._partition)
+
+    @property
+    def _received(self) -> ReceiveBuffer:
+        # Each range has one of its own: two that are read by turns would not overwrite another's.
+        if self._buffer is None:
+            self._buffer = self._client.buffers.take()
+        return self._buffer
 
     def _fetched(self, response: FetchResponse, position: int) -> Fetched:
         if not response.records:

@@ -69,3 +69,20 @@ def test_not_kept(program: Path) -> None:
     let_nobody_write(program)
     assert run(program, NOWHERE) == "42 0 False"
     assert run(program, NOWHERE) == "42 0 False"
+
+
+def test_compiled_anew_when_another_module_changes(program: Path) -> None:
+    """A kernel is made of functions of other modules, so that a change of one counts."""
+    assert run(program, NOWHERE) == "42 0 True"
+    (program.parent / "another.py").write_text("")
+    assert run(program, NOWHERE) == "42 0 True"
+    assert run(program, NOWHERE) == "42 1 True"
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_file_that_was_cut_off(program: Path, kind: str) -> None:
+    """What cannot be read of the cache is compiled anew, and kept."""
+    run(program, NOWHERE)
+    for kept in (program.parent / "__pycache__").glob(f"program.twice*.{kind}"):
+        kept.write_bytes(b"")
+    assert run(program, NOWHERE).startswith("42 0")

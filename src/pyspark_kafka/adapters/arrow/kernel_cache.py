@@ -1,0 +1,63 @@
+"""Keeping what was compiled, so that nothing but time is lost where it cannot be kept."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+@final
+class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+    """Numba's cache of a function, with two things that it leaves out.
+
+    A kernel is compiled anew when any module of its folder or of this one has changed, as kernels
+    are made of functions of other modules: numba looks at the kernel's own. And a cache that
+    cannot be read or written, for a full disk or a file that was cut off, is as good as none.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        """Find a place to keep it.
+
+        :raises RuntimeError: if there is none that can be written to.
+        """
+        super().__init__(function)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=(self._impl.locator.get_source_stamp(), _stamp(function)),
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            log.debug("A compiled kernel cannot be taken from %s: %s", self._cache_path, error)
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            log.debug("A compiled kernel cannot be kept in %s: %s", self._cache_path, error)
+
+
+def _stamp(function: Callable[..., object]) -> tuple[tuple[str, int, int], ...]:
+    """Give names, times and sizes of the modules that a kernel may be made of."""
+    folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
+    found = []
+    for module in sorted(path for folder in folders for path in folder.glob("*.py")):
+        about = module.stat()
+        found.append((module.name, about.st_mtime_ns, about.st_size))
+    return tuple(found)

@@ -1,0 +1,66 @@
+"""What the reader over kafka-python's sockets keeps from one range to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka.net.manager import KafkaConnectionManager
+
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from ..contract.worlds import KafkaWorld, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.ports.record_reader import RecordReader
+
+RECORDS = 50_000
+VALUES = Projection(("offset", "value"))
+
+
+@pytest.fixture
+def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Give the run's Kafka, read by kafka-python."""
+    made = KafkaWorld("kafka-python", fresh_name, kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def partition(world: KafkaWorld) -> TopicPartition:
+    """Give a partition whose values are their offsets."""
+    made = TopicPartition(world.topic(), 0)
+    world.produce(made, [Record(b"%d" % offset) for offset in range(RECORDS)])
+    return made
+
+
+def read(reader: RecordReader, partition: TopicPartition, start: int, end: int) -> Iterator[int]:
+    """Give the values of a range, each once it is held against its offset."""
+    for batch in reader.read(OffsetRange(partition, start, end), VALUES):
+        for row in batch.to_pylist():
+            assert row["value"] == b"%d" % row["offset"]
+            yield row["offset"]
+
+
+def test_ranges_by_turns(world: KafkaWorld, partition: TopicPartition) -> None:
+    """Two ranges of one reader that are read by turns do not disturb one another."""
+    reader = world.container(kafka__max__partition__fetch__bytes="100000").record_reader()
+    one, two = read(reader, partition, 0, 25_000), read(reader, partition, 20_000, RECORDS)
+    turns = [(next(one), next(two)) for _ in range(25_000)]
+    assert turns == [(offset, 20_000 + offset) for offset in range(25_000)]
+    assert list(two) == list(range(45_000, RECORDS))
+
+
+def test_a_warm_reader(
+    world: KafkaWorld, partition: TopicPartition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that has read a partition neither connects for it nor asks who leads it again."""
+    reader = world.container().record_reader()
+    assert list(read(reader, partition, 0, 10)) == list(range(10))
+    monkeypatch.setattr(KafkaConnectionManager, "get_connection", None)
+    assert list(read(reader, partition, 10, RECORDS)) == list(range(10, RECORDS))
