@@ -19,7 +19,7 @@ class Plan:
 
     warm_up_rounds: int = 1
     records: int = 4_000_000
-    """Records of a topic of 100 B values; other topics have about as many bytes."""
+    """Records of a topic of 100 B values; ``Shape.volume`` says how large the others are."""
 
     read_seconds: float = 2.0
     """The longest read of one core: the slowest there would take minutes for a topic."""

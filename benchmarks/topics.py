@@ -40,6 +40,10 @@ class Shape:
     make_value: Callable[[Random, int], bytes] = random_bytes
     compression: str = "none"
     has_headers: bool = False
+    volume: int = 1
+    """How many times the bytes of other topics one of this shape has, so that a read of large
+    records, too, takes seconds, beside which the start of a query is small.
+    """
 
     @property
     def topic_name(self) -> str:
@@ -50,8 +54,8 @@ class Shape:
 B100: Final = Shape("100 B", 100)
 B100_HEADERS: Final = Shape("100 B, 2 headers", 100, has_headers=True)
 JSON200: Final = Shape("200 B JSON, zstd", 200, json_event, "zstd")
-KB1: Final = Shape("1 kB", 1_000)
-KB10: Final = Shape("10 kB JSON, lz4", 10_000, json_events, "lz4")
+KB1: Final = Shape("1 kB", 1_000, volume=3)
+KB10: Final = Shape("10 kB JSON, lz4", 10_000, json_events, "lz4", volume=3)
 KB10_PADDED: Final = Shape("10 kB padded, lz4", 10_000, padded_bytes, "lz4")
 
 
@@ -87,13 +91,13 @@ class Topics:
 
     kafka: KafkaCluster
     records: int
-    """Records of a topic of 100 B values; the others have about as many bytes."""
+    """Records of a topic of 100 B values; the others have as many bytes, times their volume."""
 
     _filled: dict[tuple[Shape, int, int], Topic] = field(default_factory=dict)
 
     def filled(self, shape: Shape, partitions: int) -> Topic:
         """Give a topic of a shape's usual size."""
-        return self.of_bytes(shape, partitions, self.records * B100.value_bytes)
+        return self.of_bytes(shape, partitions, self.records * B100.value_bytes * shape.volume)
 
     def of_bytes(self, shape: Shape, partitions: int, value_bytes: int) -> Topic:
         """Give a topic whose values have so many bytes in all; the same one if asked again."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from .adapters.system.garbage import spare_what_is_loaded
 from .container import Container, container_for
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ContainerPool:
         self._idle: list[_Idle] = []
         self._most_idle = most_idle
         self._idle_seconds = idle_seconds
+        self._has_spared = False
 
     @contextmanager
     def lease(self, options: SourceOptions) -> Iterator[Container]:
@@ -75,10 +77,14 @@ class ContainerPool:
 
     def _give_back(self, key: tuple[int, SourceOptions], container: Container) -> None:
         with self._lock:
+            is_first, self._has_spared = not self._has_spared, True
             self._idle.append(_Idle(key, container, time.monotonic()))
             surplus = self._idle[: -self._most_idle]
             self._idle = self._idle[-self._most_idle :]
         self._shut_down(surplus)
+        if is_first:
+            # By now clients and kernels are loaded, and later tasks load nothing more.
+            spare_what_is_loaded()
 
     def _is_stale(self, idle: _Idle) -> bool:
         return time.monotonic() - idle.since > self._idle_seconds

@@ -35,9 +35,10 @@ def test_what_the_user_says_stays(found: dict[str, Any]) -> None:
 
 
 def test_workers_are_this_python_with_the_kernels_loaded(found: dict[str, Any]) -> None:
-    """A worker is forked from a process that has loaded what a first read needs."""
+    """A worker is forked from a process that has loaded, and spared, what a first read needs."""
     assert found["python"]
     assert found["kernels"]
+    assert found["spared"]
 
 
 def test_a_session_that_is_there_is_kept_and_what_it_lacks_is_said(found: dict[str, Any]) -> None:

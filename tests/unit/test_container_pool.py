@@ -114,3 +114,20 @@ def test_closing_closes_what_waits(closed: list[object]) -> None:
         one = reader(first)
     pool.close()
     assert closed == [one]
+
+
+def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process spares it once, after the first task that has ended well."""
+    calls: list[bool] = []
+    monkeypatch.setattr(
+        "pyspark_kafka.container_pool.spare_what_is_loaded", lambda: calls.append(True)
+    )
+    pool = ContainerPool()
+    fail_within(pool)
+    assert calls == []
+    for topic in ("a", "a", "b"):
+        with pool.lease(options(topic)):
+            pass
+    assert calls == [True]

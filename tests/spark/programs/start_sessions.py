@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import sys
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BUFFER = "spark.buffer.size"
 
@@ -29,12 +26,13 @@ def main() -> None:
     warnings.clear()
     spark = pyspark_kafka.session(local().config(BUFFER, "131072"))
     conf = spark.sparkContext.getConf()
-    loaded = spark.sparkContext.parallelize([0], 1).flatMap(modules).collect()
+    spared, loaded = spark.sparkContext.parallelize([0], 1).map(worker).collect()[0]
     found |= {
         "buffer": conf.get(BUFFER),
         "sockets": conf.get("spark.python.unix.domain.socket.enabled"),
         "filters": spark.conf.get("spark.sql.python.filterPushdown.enabled"),
         "kernels": "pyspark_kafka.adapters.arrow.record_kernel" in loaded,
+        "spared": spared,
         "python": spark.sparkContext.pythonExec == sys.executable,
         "warnings": warnings,
     }
@@ -53,9 +51,9 @@ def local() -> SparkSession.Builder:
     )
 
 
-def modules(_nothing: int) -> Iterator[str]:
-    """Name the modules that a worker has loaded before it was asked for anything."""
-    yield from sys.modules
+def worker(_nothing: int) -> tuple[bool, list[str]]:
+    """Tell of a worker what it has before it was asked for anything: spared objects, modules."""
+    return gc.get_freeze_count() > 0, list(sys.modules)
 
 
 if __name__ == "__main__":
