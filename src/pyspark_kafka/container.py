@@ -21,23 +21,32 @@ from .adapters.system.clock import SystemClock
 from .adapters.system.logging_events import LoggingSourceEvents
 from .application.admission import Admission
 from .application.batch import KafkaBatch
+from .application.initial_offsets import InitialOffsets
 from .application.micro_batch_stream import KafkaMicroBatchStream
 from .application.offset_reader import KafkaOffsetReader
+from .application.progress_reports import ProgressReports
+from .application.range_planner import RangePlanner
 from .application.range_read import RangeRead
 from .application.record_sizes import RecordSizes
 from .domain.errors import MissingDependencyError, OptionsError
 from .domain.options import SourceOptions
+from .plugins import installed_client, installed_clients, installed_configurations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from .ports.client import Client
+    from .ports.metadata_log import MetadataLog
     from .ports.offset_fetcher import OffsetFetcher
     from .ports.record_reader import RecordReader
 
 C = TypeVar("C", bound="OffsetFetcher | RecordReader")
 
 CLIENTS: Final = ("confluent", "kafka-python", "memory")
-"""What the option ``client`` may name; the memory client serves within one process."""
+"""What the option ``client`` may name; the memory client serves within one process.
+
+Clients of other distributions come beside them: ``plugins``.
+"""
 
 
 def _confluent_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
@@ -62,6 +71,14 @@ def _kafka_python_record_reader(options: SourceOptions) -> Iterator[RecordReader
     from .adapters.kafka_python.record_reader import KafkaPythonRecordReader
 
     yield from _closing(KafkaPythonRecordReader(options))
+
+
+def _metadata_log(options: SourceOptions) -> MetadataLog | None:
+    if options.metadata_path is None:
+        return None
+    from .adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+
+    return FsspecMetadataLog(options.metadata_path)
 
 
 class Container(containers.DeclarativeContainer):
@@ -89,8 +106,20 @@ class Container(containers.DeclarativeContainer):
     batch = providers.Factory(KafkaBatch, offset_reader, options)
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
+    metadata_log = providers.Singleton(_metadata_log, options)
+    initial_offsets = providers.Factory(InitialOffsets, metadata_log, events)
+    range_planner = providers.Factory(RangePlanner, offset_reader, options, events)
+    progress_reports = providers.Factory(
+        ProgressReports, offset_fetcher.provider, options.provided.commit_offsets_to_group, events
+    )
     micro_batch_stream = providers.Factory(
-        KafkaMicroBatchStream, offset_reader, admission, options, events
+        KafkaMicroBatchStream,
+        offset_reader,
+        admission,
+        range_planner,
+        initial_offsets,
+        progress_reports,
+        options,
     )
     range_read = providers.Factory(
         RangeRead, record_reader, offset_fetcher.provider, options, events
@@ -98,15 +127,37 @@ class Container(containers.DeclarativeContainer):
 
 
 def container_for(options: SourceOptions) -> Container:
-    """Make a container for a query.
+    """Make a container for a query, as installed distributions configure it (``plugins``).
 
     :raises OptionsError: if no client has the name that the option ``client`` gives, before
         dependency-injector would say as much in its own terms.
+    :raises PluginError: if what another distribution brings cannot be loaded.
     """
+    container = Container(options=options)
     if options.client not in CLIENTS:
-        known = ", ".join(f"'{client}'" for client in CLIENTS)
-        raise OptionsError([f"Client '{options.client}' is not known. Known clients are {known}."])
-    return Container(options=options)
+        _use_client(container, _installed(options.client))
+    for configure in installed_configurations():
+        configure(container)
+    return container
+
+
+def _installed(name: str) -> Client:
+    client = installed_client(name)
+    if client is None:
+        known = ", ".join(f"'{one}'" for one in (*CLIENTS, *installed_clients()))
+        raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])
+    return client
+
+
+def _use_client(container: Container, client: Client) -> None:
+    def adapter(make: Callable[[SourceOptions], C], options: SourceOptions) -> Iterator[C]:
+        yield from _closing(make(options))
+
+    for provider, make in (
+        (container.offset_fetcher, client.offset_fetcher),
+        (container.record_reader, client.record_reader),
+    ):
+        provider.override(providers.Resource(adapter, make, container.options))
 
 
 def preload() -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ..domain import data_loss
 from ..domain.available_now import check_available_now
 from ..domain.errors import StreamOffsetsMismatchError
-from ..domain.lag import offsets_behind_latest
-from ..domain.offset_range import OffsetRange
-from ..domain.partition_offsets import PartitionOffsets
-from ..domain.range_calculator import split_ranges
+from ..domain.lag import Lag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..domain.data_loss import DataLoss
+    from ..domain.offset_range import OffsetRange
     from ..domain.options import SourceOptions
+    from ..domain.partition_offsets import PartitionOffsets
     from ..domain.read_limits import ReadLimit
-    from ..ports.source_events import SourceEvents
     from .admission import Admission
+    from .initial_offsets import InitialOffsets
     from .offset_reader import KafkaOffsetReader
+    from .progress_reports import ProgressReports
+    from .range_planner import RangePlanner
 
 
 @final
@@ -35,14 +34,17 @@ class KafkaMicroBatchStream:
         self,
         offset_reader: KafkaOffsetReader,
         admission: Admission,
+        planner: RangePlanner,
+        initial_offsets: InitialOffsets,
+        progress: ProgressReports,
         options: SourceOptions,
-        events: SourceEvents,
     ) -> None:
         self._offset_reader = offset_reader
         self._admission = admission
+        self._planner = planner
+        self._initial_offsets = initial_offsets
+        self._progress = progress
         self._options = options
-        self._events = events
-        self._initial: PartitionOffsets | None = None
         self._latest: PartitionOffsets | None = None
         self._stops_at_first_latest = False
         self._all_for_available_now: PartitionOffsets | None = None
@@ -58,16 +60,9 @@ class KafkaMicroBatchStream:
     def initial_offset(self) -> PartitionOffsets:
         """Give the offsets at which a query without a checkpoint begins (``startingOffsets``).
 
-        An engine asks until its first batch is committed (Spark's ``MicroBatchExecution`` does so
-        more than once), and gets the same answer: later ends of the log would skip records.
+        The answer does not change before the first batch is committed: ``InitialOffsets``.
         """
-        if self._initial is None:
-            limit = self._options.starting_offsets
-            self._initial = self._offset_reader.resolve_open(
-                self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
-            )
-            self._events.initial_offsets(self._initial)
-        return self._initial
+        return self._initial_offsets.get(self._starting_offsets)
 
     def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         """Give the offsets at which the next batch ends; ``start`` itself if there is none.
@@ -86,7 +81,9 @@ class KafkaMicroBatchStream:
 
     def metrics(self, consumed: PartitionOffsets | None) -> Mapping[str, str]:
         """Give min-, max- and avgOffsetsBehindLatest of what a query has consumed, as text."""
-        return offsets_behind_latest(self._latest, consumed)
+        if not self._latest or consumed is None:
+            return {}
+        return Lag.between(self._latest, consumed).metrics()
 
     def prepare_for_trigger_available_now(self) -> None:
         """Let the query end with what the next ``latest_offset`` finds."""
@@ -103,39 +100,17 @@ class KafkaMicroBatchStream:
         if self._all_for_available_now is not None:
             latest = self._offset_reader.latest(end)
             check_available_now(self._all_for_available_now, end, latest)
-        begin = start.merge(self._start_of_added(start, end))
-        deleted = start.keys() - end.keys()
-        if deleted:
-            group_id_is_set = self._options.group_id is not None
-            self._report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
-        return split_ranges(
-            self._ranges(begin, end),
-            self._options.min_partitions,
-            self._options.max_records_per_partition,
+        return self._planner.plan(start, end)
+
+    def commit(self, end: PartitionOffsets) -> None:
+        """Take notice that the engine has committed a batch that ends at ``end``."""
+        self._progress.committed(end, self._latest)
+
+    def _starting_offsets(self) -> PartitionOffsets:
+        limit = self._options.starting_offsets
+        return self._offset_reader.resolve_open(
+            self._offset_reader.unresolved(limit, "start", StreamOffsetsMismatchError)
         )
-
-    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> list[OffsetRange]:
-        ranges = []
-        for partition, until in end.items():
-            offset = begin.get(partition)
-            if offset is not None and until < offset:
-                self._report(data_loss.partition_offset_changed(partition, offset, until))
-            elif offset is not None:
-                ranges.append(OffsetRange(partition, offset, until))
-        return ranges
-
-    def _start_of_added(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
-        added = end.keys() - start.keys()
-        if not added:
-            return PartitionOffsets()
-        earliest = self._offset_reader.earliest(added)
-        if earliest.keys() != added:
-            self._report(data_loss.earliest_offsets_not_found(added - earliest.keys()))
-        self._events.partitions_added(earliest)
-        for partition, offset in earliest.items():
-            if offset != 0:
-                self._report(data_loss.added_partition_starts_late(partition, offset))
-        return earliest
 
     def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
         if not self._stops_at_first_latest:
@@ -143,8 +118,3 @@ class KafkaMicroBatchStream:
         if self._all_for_available_now is None:
             self._all_for_available_now = self._offset_reader.latest(start)
         return self._all_for_available_now
-
-    def _report(self, loss: DataLoss) -> None:
-        if self._options.fail_on_data_loss:
-            raise loss.as_error()
-        self._events.data_lost(loss)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 
 from ..domain.errors import (
     KafkaRequestError,
+    NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
     TimestampsMismatchError,
@@ -14,11 +15,13 @@ from ..domain.errors import (
 )
 from ..domain.offset_limits import (
     ByTimestamp,
+    CommittedOffsets,
     Earliest,
     GlobalTimestamp,
     Latest,
     NoMatch,
     Specific,
+    Uncommitted,
 )
 from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from .partition_cache import PartitionCache
@@ -26,7 +29,7 @@ from .partition_cache import PartitionCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from ..domain.offset_limits import OffsetLimit
+    from ..domain.offset_limits import StartingOffsets
     from ..domain.options import SourceOptions
     from ..domain.topic_partition import TopicPartition
     from ..ports.clock import Clock
@@ -86,7 +89,7 @@ class KafkaOffsetReader:
             self._clock.sleep_ms(self._interval_ms)
         return self._retrying(self._fetch_latest)
 
-    def resolve(self, limit: OffsetLimit) -> PartitionOffsets:
+    def resolve(self, limit: StartingOffsets) -> PartitionOffsets:
         """Turn a limit into an offset of the log for every partition of the subscription."""
         return self.resolve_open(self.unresolved(limit, "start"))
 
@@ -100,7 +103,7 @@ class KafkaOffsetReader:
 
     def unresolved(
         self,
-        limit: OffsetLimit,
+        limit: StartingOffsets,
         position: str,
         mismatch: type[OffsetsMismatchError] = OffsetsMismatchError,
     ) -> PartitionOffsets:
@@ -113,6 +116,7 @@ class KafkaOffsetReader:
         :raises TimestampsMismatchError: if it names times of other partitions than there are.
         :raises TopicOffsetsMismatchError: if it names a topic that is not read.
         :raises NoOffsetForTimestampError: if there is no record of a time, where that is an error.
+        :raises NoCommittedOffsetError: if a group has committed nothing, where that is an error.
         """
         partitions = self.partitions()
         match limit:
@@ -132,12 +136,24 @@ class KafkaOffsetReader:
                 if times.keys() != partitions:
                     raise TimestampsMismatchError(position, times.keys(), partitions)
                 return self._at(times, no_match)
+            case CommittedOffsets(group_id, uncommitted):
+                return self._committed(group_id, uncommitted, partitions)
 
     def first_not_older(
         self, times: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
         """Give the first offset of each partition whose record is not older than a time."""
         return self._retrying(lambda: self._fetcher.for_timestamps(times))
+
+    def _committed(
+        self, group_id: str, uncommitted: Uncommitted, partitions: frozenset[TopicPartition]
+    ) -> PartitionOffsets:
+        found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
+        without = partitions - found.keys()
+        if without and uncommitted is Uncommitted.ERROR:
+            raise NoCommittedOffsetError(group_id, without)
+        fallback = EARLIEST if uncommitted is Uncommitted.EARLIEST else LATEST
+        return found.merge(dict.fromkeys(without, fallback))
 
     def _at(self, times: Mapping[TopicPartition, int], no_match: NoMatch) -> PartitionOffsets:
         found = self.first_not_older(times)

@@ -7,8 +7,10 @@
     ├── TimestampsMismatchError    times are given for other partitions than there are
     ├── TopicOffsetsMismatchError  an offset is given for a topic that is not read
     ├── NoOffsetForTimestampError  a partition has no record of a starting time or later
+    ├── NoCommittedOffsetError     a consumer group has committed nothing for a partition
     ├── ResolvedOffsetsError       a batch query's start lies behind its end
     ├── MissingDependencyError     an extra is not installed
+    ├── PluginError                what another distribution brings cannot be used
     ├── JavaError                  no Java that can run Spark or a broker
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic that was asked for does not exist
@@ -19,6 +21,7 @@
     ├── CorruptBatchError          bytes of the log are not what Kafka writes
     ├── MalformedTimestampError    a record's timestamp does not fit Spark's type
     ├── DataLossError              what the query was to read is not there any more
+    ├── MetadataLogError           a metadata log cannot be read or written
     └── UnsupportedFeatureError    an adapter cannot do what was asked of it
 
 A message holds the condition in brackets, the facts, and what to do next, because Spark wraps
@@ -172,6 +175,21 @@ class NoOffsetForTimestampError(PysparkKafkaError, LookupError):
         )
 
 
+class NoCommittedOffsetError(PysparkKafkaError, LookupError):
+    """A query is to begin with the offsets of a consumer group that has not committed all."""
+
+    condition = "KAFKA_NO_COMMITTED_OFFSET"
+    fault = Fault.USER
+
+    def __init__(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        super().__init__(
+            f"The consumer group '{group_id}' has committed no offset for "
+            f"{partition_set(partitions)}. Correct the group's name, or set "
+            "'startingOffsetsGroupFallback' to 'earliest' or 'latest' to begin such a partition "
+            "there."
+        )
+
+
 class ResolvedOffsetsError(PysparkKafkaError, ValueError):
     """A batch query's start lies behind its end, once both are offsets of the log."""
 
@@ -204,6 +222,19 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
             f"{what} is not installed. Install it with: pip install 'pyspark-kafka[{extra}]'"
+        )
+
+
+class PluginError(PysparkKafkaError, ImportError):
+    """An entry point of another distribution cannot be used."""
+
+    condition = "KAFKA_PLUGIN"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, entry_point: str, reason: str) -> None:
+        super().__init__(
+            f"The plugin '{entry_point}' cannot be used: {reason}. Mend or uninstall the "
+            "distribution that brings it."
         )
 
 
@@ -372,6 +403,19 @@ class DataLossError(PysparkKafkaError):
             f"Reason: {reason}",
             sub_condition,
         )
+
+
+class MetadataLogError(PysparkKafkaError):
+    """What stands in a metadata log cannot be used, or its storage fails.
+
+    ``path`` is the file, without credentials.
+    """
+
+    condition = "KAFKA_METADATA_LOG"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{problem} ({path})")
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):

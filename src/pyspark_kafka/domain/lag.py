@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self, final
+
+from .topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from .partition_offsets import PartitionOffsets
+    from collections.abc import Mapping
 
 
-def offsets_behind_latest(
-    latest: PartitionOffsets | None, consumed: PartitionOffsets | None
-) -> dict[str, str]:
-    """Give the least, the greatest and the mean number of offsets between consumed and latest.
+@final
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many offsets, or records, of each partition were not consumed yet."""
 
-    ``metrics`` of Spark's ``KafkaMicroBatchStream``: a partition of which nothing was consumed is
-    taken from offset 0, the mean is written as Java writes a double, and there are no metrics
-    while one of the two is not known or no partition exists.
-    """
-    if not latest or consumed is None:
-        return {}
-    lags = [offset - consumed.get(partition, 0) for partition, offset in latest.items()]
-    return {
-        "minOffsetsBehindLatest": str(min(lags)),
-        "maxOffsetsBehindLatest": str(max(lags)),
-        "avgOffsetsBehindLatest": _java_double(float(sum(lags)) / len(lags)),
-    }
+    behind: Mapping[TopicPartition, int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "behind", MappingProxyType(dict(sorted(self.behind.items()))))
+
+    @classmethod
+    def between(
+        cls, latest: Mapping[TopicPartition, int], consumed: Mapping[TopicPartition, int]
+    ) -> Self:
+        """Count the offsets between two; of a partition that is not in ``consumed`` all from 0.
+
+        ``metrics`` of Spark's ``KafkaMicroBatchStream``.
+        """
+        return cls(
+            {partition: offset - consumed.get(partition, 0) for partition, offset in latest.items()}
+        )
+
+    @property
+    def total(self) -> int:
+        """The sum over all partitions."""
+        return sum(self.behind.values())
+
+    @property
+    def least(self) -> int:
+        """That of the partition which is nearest to its end; 0 without partitions."""
+        return min(self.behind.values(), default=0)
+
+    @property
+    def most(self) -> int:
+        """That of the partition which is farthest from its end; 0 without partitions."""
+        return max(self.behind.values(), default=0)
+
+    @property
+    def mean(self) -> float:
+        """The mean over all partitions; 0 without any."""
+        return float(self.total) / len(self.behind) if self.behind else 0.0
+
+    def metrics(self) -> dict[str, str]:
+        """Give min-, max- and avgOffsetsBehindLatest as text; nothing without partitions.
+
+        The mean is written as Java writes a double.
+        """
+        if not self.behind:
+            return {}
+        return {
+            "minOffsetsBehindLatest": str(self.least),
+            "maxOffsetsBehindLatest": str(self.most),
+            "avgOffsetsBehindLatest": _java_double(self.mean),
+        }
 
 
 def _java_double(value: float) -> str:

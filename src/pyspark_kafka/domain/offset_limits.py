@@ -75,8 +75,28 @@ class ByTimestamp:
     no_match: NoMatch
 
 
+class Uncommitted(enum.Enum):
+    """What becomes of a partition for which a consumer group has committed nothing."""
+
+    ERROR = "error"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """The next offset that a consumer group has committed, in every partition."""
+
+    group_id: str
+    uncommitted: Uncommitted = Uncommitted.ERROR
+
+
+GROUP: Final = CommittedOffsets("")
+"""What ``group`` is read as, before the group is known."""
+
 OffsetLimit = Earliest | Latest | Specific | GlobalTimestamp | ByTimestamp
-StartingOffsets = OffsetLimit
+StartingOffsets = OffsetLimit | CommittedOffsets
 EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
 
 
@@ -93,6 +113,28 @@ def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
             return Latest()
         case _:
             return _parse_specific(trimmed)
+
+
+def parse_starting_offsets(text: str) -> Earliest | Latest | Specific | CommittedOffsets:
+    """Read what ``parse_offset_limit`` reads, or ``group`` (in any case).
+
+    :raises ValueError: as ``parse_offset_limit`` does.
+    """
+    return GROUP if text.strip().lower() == "group" else parse_offset_limit(text)
+
+
+def parse_uncommitted(text: str) -> Uncommitted:
+    """Read what to do where a group has committed nothing.
+
+    :raises ValueError: if it is none of ``error``, ``earliest`` and ``latest``.
+    """
+    try:
+        return Uncommitted(text.strip().lower())
+    except ValueError as error:
+        known = ", ".join(f"'{one.value}'" for one in Uncommitted)
+        raise ValueError(
+            f"startingOffsetsGroupFallback must be one of {known}, got '{text}'"
+        ) from error
 
 
 def parse_global_timestamp(text: str) -> int:

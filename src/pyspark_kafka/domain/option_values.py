@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -61,6 +62,37 @@ def time_to_live(name: str) -> Callable[[str], int]:
         if value != -1 and value <= 0:
             raise ValueError(f"{name} must be -1 or positive, got {text}")
         return value
+
+    return parse
+
+
+def group_id(name: str) -> Callable[[str], str]:
+    """Make a parser of a consumer group's name, for the option ``name``."""
+
+    def parse(text: str) -> str:
+        trimmed = text.strip()
+        if not trimmed:
+            raise ValueError(f"{name} must name a consumer group")
+        return trimmed
+
+    return parse
+
+
+def json_object(name: str) -> Callable[[str], str]:
+    """Make a parser of JSON objects, kept as text, for the option ``name``.
+
+    Its messages do not repeat the text, which may hold a secret.
+    """
+
+    def parse(text: str) -> str:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            # Not chained: what json says of a text shows a part of it.
+            raise ValueError(f"{name} must be a JSON object") from None  # noqa: TRY004
+        return json.dumps(value, sort_keys=True)
 
     return parse
 

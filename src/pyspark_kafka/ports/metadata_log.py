@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class MetadataLog(ABC):
     """An append-only log of bytes by batch id, as Spark's ``HDFSMetadataLog`` keeps one.
 
-    Safe for concurrent writers: an id is written once, whole, or not at all.
+    Safe for concurrent writers: an id is written once, whole, or not at all. Its ``str`` says
+    where it is, without credentials. Every call may raise:
+
+    :raises MetadataLogError: if the storage fails or refuses.
     """
 
     @abstractmethod
@@ -26,6 +33,10 @@ class MetadataLog(ABC):
     @abstractmethod
     def latest(self) -> tuple[int, bytes] | None:
         """Give the highest batch id and what was written for it, or ``None`` if there is none."""
+
+    @abstractmethod
+    def batch_ids(self) -> Sequence[int]:
+        """Give the batch ids that were written, from the lowest on."""
 
     @abstractmethod
     def purge(self, threshold: int) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..domain.data_loss import DataLoss
-    from ..domain.errors import OffsetOutOfRangeError
+    from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+    from ..domain.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
 
 
@@ -36,3 +37,11 @@ class SourceEvents(ABC):
 
         ``attempt`` counts from 1.
         """
+
+    @abstractmethod
+    def lag_measured(self, lag: Lag) -> None:
+        """Take the offsets between what a stream has committed and the latest that it knows of."""
+
+    @abstractmethod
+    def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
+        """Take a commit of offsets to a consumer group that did not succeed."""

@@ -10,6 +10,7 @@ from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
+    NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
     StreamOffsetsMismatchError,
@@ -19,12 +20,14 @@ from pyspark_kafka.domain.errors import (
 )
 from pyspark_kafka.domain.offset_limits import (
     ByTimestamp,
+    CommittedOffsets,
     Earliest,
     GlobalTimestamp,
     Latest,
     NoMatch,
     OffsetLimit,
     Specific,
+    Uncommitted,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
@@ -369,3 +372,31 @@ def test_an_end_that_kafka_never_tells_is_an_error(
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
     with pytest.raises(KafkaRequestError, match="there is no t-0"):
         reader(kit).resolve(Latest())
+
+
+def test_a_group_begins_where_it_has_committed(kit: Kit) -> None:
+    """The offsets that a group has committed are taken as they are."""
+    kit.cluster.commit("g", PartitionOffsets({tp(0): 4, tp(1): 7}))
+    assert reader(kit).unresolved(CommittedOffsets("g"), "start") == {tp(0): 4, tp(1): 7}
+
+
+def test_a_group_that_has_not_committed_all_is_an_error(kit: Kit) -> None:
+    """The group and the partitions without an offset are named, and what can be done."""
+    kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
+    with pytest.raises(NoCommittedOffsetError) as caught:
+        reader(kit).unresolved(CommittedOffsets("g"), "start")
+    assert "'g' has committed no offset for Set(t-1)" in str(caught.value)
+    assert "startingOffsetsGroupFallback" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uncommitted", "offset"), [(Uncommitted.EARLIEST, 1), (Uncommitted.LATEST, 3)]
+)
+def test_what_a_group_has_not_committed_falls_back(
+    kit: Kit, uncommitted: Uncommitted, offset: int
+) -> None:
+    """Partitions without a committed offset begin at their start or end, as asked for."""
+    kit.produce(3, partition=1)
+    kit.cluster.delete_records({tp(1): 1})
+    kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
+    assert reader(kit).resolve(CommittedOffsets("g", uncommitted)) == {tp(0): 4, tp(1): offset}

@@ -17,12 +17,15 @@ from pyspark_kafka.domain.errors import (
     JavaError,
     KafkaRequestError,
     MalformedTimestampError,
+    MetadataLogError,
     MissingDependencyError,
     MissingOffsetsError,
+    NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetOutOfRangeError,
     OffsetsMismatchError,
     OptionsError,
+    PluginError,
     PysparkKafkaError,
     ResolvedOffsetsError,
     StreamOffsetsMismatchError,
@@ -105,6 +108,31 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "Set 'startingOffsetsByTimestampStrategy' to 'latest' to begin such a partition at "
             "its end."
         ),
+    ),
+    (
+        NoCommittedOffsetError("g", [T1, T0]),
+        LookupError,
+        Fault.USER,
+        (
+            "[KAFKA_NO_COMMITTED_OFFSET] The consumer group 'g' has committed no offset for "
+            "Set(t-0, t-1). Correct the group's name, or set 'startingOffsetsGroupFallback' to "
+            "'earliest' or 'latest' to begin such a partition there."
+        ),
+    ),
+    (
+        PluginError("pkg:client", "why"),
+        ImportError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_PLUGIN] The plugin 'pkg:client' cannot be used: why. Mend or uninstall the "
+            "distribution that brings it."
+        ),
+    ),
+    (
+        MetadataLogError("s3://b/p/0", "What happened."),
+        Exception,
+        Fault.ENVIRONMENT,
+        "[KAFKA_METADATA_LOG] What happened. (s3://b/p/0)",
     ),
     (
         ResolvedOffsetsError(T0, 3, 1),

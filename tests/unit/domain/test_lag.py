@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.lag import offsets_behind_latest
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.lag import Lag
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .strategies import LARGEST_OFFSET
@@ -28,7 +27,7 @@ Offsets = dict[TopicPartition, int]
 )
 def test_lag(latest: Offsets, consumed: Offsets, least: str, greatest: str, mean: str) -> None:
     """The lag is counted over the partitions that Kafka has, from 0 where nothing was consumed."""
-    assert offsets_behind_latest(PartitionOffsets(latest), PartitionOffsets(consumed)) == {
+    assert Lag.between(latest, consumed).metrics() == {
         "minOffsetsBehindLatest": least,
         "maxOffsetsBehindLatest": greatest,
         "avgOffsetsBehindLatest": mean,
@@ -50,13 +49,13 @@ def test_lag(latest: Offsets, consumed: Offsets, least: str, greatest: str, mean
 )
 def test_mean(lag: int, partitions: int, text: str) -> None:
     """The mean is written as Java writes a double."""
-    latest = PartitionOffsets({**dict.fromkeys(T[:partitions], 0), T[0]: lag})
-    assert offsets_behind_latest(latest, PartitionOffsets())["avgOffsetsBehindLatest"] == text
+    latest = {**dict.fromkeys(T[:partitions], 0), T[0]: lag}
+    assert Lag.between(latest, {}).metrics()["avgOffsetsBehindLatest"] == text
 
 
 def test_negative_mean() -> None:
     """A mean below zero keeps its sign in either notation."""
-    metrics = offsets_behind_latest(PartitionOffsets({T[0]: 0}), PartitionOffsets({T[0]: 10**8}))
+    metrics = Lag.between({T[0]: 0}, {T[0]: 10**8}).metrics()
     assert metrics["avgOffsetsBehindLatest"] == "-1.0E8"
 
 
@@ -67,21 +66,19 @@ def test_negative_mean() -> None:
 def test_mean_is_exact(latest: Offsets, consumed: Offsets) -> None:
     """The mean reads back as the very number that it was."""
     lags = [offset - consumed.get(partition, 0) for partition, offset in latest.items()]
-    metrics = offsets_behind_latest(PartitionOffsets(latest), PartitionOffsets(consumed))
+    metrics = Lag.between(latest, consumed).metrics()
     assert float(metrics["avgOffsetsBehindLatest"]) == float(sum(lags)) / len(lags)
 
 
-@pytest.mark.parametrize(
-    ("latest", "consumed"),
-    [
-        (None, None),
-        (None, PartitionOffsets({T[0]: 1})),
-        (PartitionOffsets({T[0]: 1}), None),
-        (PartitionOffsets(), PartitionOffsets({T[0]: 1})),
-    ],
-)
-def test_nothing_to_tell(
-    latest: PartitionOffsets | None, consumed: PartitionOffsets | None
-) -> None:
-    """There are no metrics before both sides are known, or without a partition."""
-    assert offsets_behind_latest(latest, consumed) == {}
+def test_no_partition_has_no_lag() -> None:
+    """Without partitions there are no metrics, and nothing is behind."""
+    lag = Lag.between({}, {T[0]: 1})
+    assert lag.metrics() == {}
+    assert (lag.total, lag.least, lag.most, lag.mean) == (0, 0, 0, 0.0)
+
+
+def test_partitions_in_order() -> None:
+    """The lag of each partition is kept, in the order of partitions."""
+    lag = Lag.between({T[10]: 5, T[2]: 7}, {T[2]: 1})
+    assert list(lag.behind.items()) == [(T[2], 6), (T[10], 5)]
+    assert lag.total == 11

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from ...ports.metadata_log import MetadataLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @final
@@ -15,6 +18,9 @@ class MemoryMetadataLog(MetadataLog):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._batches: dict[int, bytes] = {}
+
+    def __str__(self) -> str:
+        return "a metadata log in memory"
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
         with self._lock:
@@ -30,6 +36,10 @@ class MemoryMetadataLog(MetadataLog):
     def latest(self) -> tuple[int, bytes] | None:
         with self._lock:
             return max(self._batches.items(), default=None)
+
+    def batch_ids(self) -> Sequence[int]:
+        with self._lock:
+            return sorted(self._batches)
 
     def purge(self, threshold: int) -> None:
         with self._lock:

@@ -10,7 +10,8 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
-    from ...domain.errors import OffsetOutOfRangeError
+    from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+    from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
 
 MOST_KEPT: Final = 10_000
@@ -55,6 +56,12 @@ class MemorySourceEvents(SourceEvents):
 
     def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
         self._keep("offsets_retried", attempt, attempts, reason)
+
+    def lag_measured(self, lag: Lag) -> None:
+        self._keep("lag_measured", lag)
+
+    def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
+        self._keep("group_commit_failed", group_id, error)
 
     def _keep(self, event: str, *facts: object) -> None:
         self._reports.append(Report(event, facts))

@@ -73,7 +73,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_range(self._wiring, self._options, partition.value, self._projection)
 
     def commit(self, end: Offsets) -> None:
-        """Do nothing: Spark's own log is the truth about what was read."""
+        """Tell what Spark has committed; its own log is the truth about what was read."""
+        with plain_errors():
+            self._stream().commit(PartitionOffsets.from_dict(end))
 
     def stop(self) -> None:
         if self._opened is not None:

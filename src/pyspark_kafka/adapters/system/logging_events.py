@@ -9,7 +9,8 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
-    from ...domain.errors import OffsetOutOfRangeError
+    from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+    from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
 
 log = logging.getLogger("pyspark_kafka")
@@ -33,3 +34,9 @@ class LoggingSourceEvents(SourceEvents):
 
     def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
         log.info("Attempt %d of %d to fetch offsets: %s", attempt, attempts, reason)
+
+    def lag_measured(self, lag: Lag) -> None:
+        log.debug("Offsets behind latest: %s in all, %s at most", lag.total, lag.most)
+
+    def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
+        log.warning("Offsets were not committed to the group '%s': %s", group_id, error)

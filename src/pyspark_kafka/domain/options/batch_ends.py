@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..offset_limits import ByTimestamp, Earliest, Latest, Specific
+from ..offset_limits import ByTimestamp, CommittedOffsets, Earliest, Latest, Specific, Uncommitted
 from ..partition_offsets import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..offset_limits import OffsetLimit
+    from ..offset_limits import OffsetLimit, StartingOffsets
     from ..topic_partition import TopicPartition
 
 
-def starting_problems(starting: OffsetLimit) -> list[str]:
+def starting_problems(starting: StartingOffsets) -> list[str]:
     """Say why a batch query cannot begin there."""
+    if isinstance(starting, CommittedOffsets):
+        if starting.uncommitted is not Uncommitted.LATEST:
+            return []
+        return ["startingOffsetsGroupFallback can't be latest for batch queries on Kafka"]
     if isinstance(starting, Latest):
         return ["starting offset can't be latest for batch queries on Kafka"]
     return [
@@ -38,7 +42,7 @@ def ending_problems(ending: OffsetLimit) -> list[str]:
     ]
 
 
-def mismatches(starting: OffsetLimit, ending: OffsetLimit) -> list[str]:
+def mismatches(starting: StartingOffsets, ending: OffsetLimit) -> list[str]:
     """Say where a start and an end of the same kind do not go together."""
     match starting, ending:
         case Specific(starts, ()), Specific(ends, ()):

@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import OptionsError
-from ..kafka_settings import PREFIX, kafka_settings, refused_settings
+from ..kafka_settings import GROUP_ID, PREFIX, kafka_settings, refused_settings
 from ..offset_limits import (
     ByTimestamp,
+    CommittedOffsets,
     Earliest,
     GlobalTimestamp,
     Latest,
     NoMatch,
     OffsetLimit,
     StartingOffsets,
+    Uncommitted,
 )
 from ..projection import Projection
 from ..read_limits import default_read_limit
+from ..storage_path import StoragePath
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import table
 from .batch_ends import ending_problems, mismatches, starting_problems
@@ -56,6 +59,8 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
     else:
         # Offsets of a stream are read when it starts, after everything was validated.
         starting, ending = reading.starting(Latest()), Latest()
+    metadata_path = reading.metadata_path()
+    commit_to_group = reading.read(table.COMMIT_OFFSETS_TO_GROUP)
     fail_on_data_loss = reading.read(table.FAIL_ON_DATA_LOSS)
     projection = reading.projection()
     poll_timeout_ms = reading.read(table.POLL_TIMEOUT_MS)
@@ -81,6 +86,8 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
         fetch_retry_interval_ms=fetch_retry_interval_ms,
         metadata_ttl_ms=metadata_ttl_ms,
         push_filters=push_filters,
+        metadata_path=metadata_path,
+        commit_offsets_to_group=commit_to_group,
         kafka=tuple(sorted(settings.items())),
     )
 
@@ -137,7 +144,19 @@ class _Reading:
             return GlobalTimestamp(self.read(table.STARTING_TIMESTAMP) or 0, no_match)
         if table.STARTING_OFFSETS_BY_TIMESTAMP.key in self.given:
             return ByTimestamp(self.read(table.STARTING_OFFSETS_BY_TIMESTAMP), no_match)
-        return self.read(table.STARTING_OFFSETS) or default
+        limit = self.read(table.STARTING_OFFSETS) or default
+        fallback = self.read(table.STARTING_GROUP_FALLBACK)
+        return self._of_group(fallback) if isinstance(limit, CommittedOffsets) else limit
+
+    def _of_group(self, fallback: Uncommitted) -> CommittedOffsets:
+        options = (f"{PREFIX}{GROUP_ID}", table.COMMIT_OFFSETS_TO_GROUP.key)
+        group = next(filter(None, (self.given.get(name, "").strip() for name in options)), "")
+        if not group:
+            self.problems.append(
+                "startingOffsets 'group' needs a consumer group: set 'kafka.group.id', or "
+                "'commitOffsetsToGroup' in a stream"
+            )
+        return CommittedOffsets(group, fallback)
 
     def ending(self) -> OffsetLimit:
         if table.ENDING_TIMESTAMP.key in self.given:
@@ -177,6 +196,17 @@ class _Reading:
                 f"maxOffsetsPerTrigger({most})."
             )
         return default_read_limit(least, most, delay_ms, most_bytes)
+
+    def metadata_path(self) -> StoragePath | None:
+        url = self.read(table.METADATA_PATH)
+        options = self.read(table.METADATA_STORAGE_OPTIONS)
+        if url is None:
+            return None
+        try:
+            return StoragePath(url, options)
+        except ValueError:
+            self.problems.append("metadataPath must name a directory")
+            return None
 
     def projection(self) -> Projection:
         included = {column: self.read(option) for column, option in table.INCLUDED.items()}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..offset_limits import EndingOffsets, StartingOffsets
     from ..projection import Projection
     from ..read_limits import ReadLimit
+    from ..storage_path import StoragePath
     from ..subscription import Subscription
 
 
@@ -37,6 +38,8 @@ class SourceOptions:
     fetch_retry_interval_ms: int
     metadata_ttl_ms: int
     push_filters: bool
+    metadata_path: StoragePath | None
+    commit_offsets_to_group: str | None
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
 
     @property

@@ -13,14 +13,20 @@ from ..durations import milliseconds
 from ..offset_limits import (
     NoMatch,
     OffsetLimit,
+    StartingOffsets,
     Timestamps,
+    Uncommitted,
     parse_global_timestamp,
     parse_no_match,
     parse_offset_limit,
+    parse_starting_offsets,
     parse_timestamps,
+    parse_uncommitted,
 )
 from ..option_values import (
     boolean,
+    group_id,
+    json_object,
     non_negative_integer,
     positive_integer,
     positive_long,
@@ -80,14 +86,24 @@ STARTING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
     '`{"topicA":{"0":1700000000000}}`',
     "The same with a time for each partition, of which none may be left out.",
 )
-STARTING_OFFSETS: Final[Option[OffsetLimit | None]] = Option(
+STARTING_OFFSETS: Final[Option[StartingOffsets | None]] = Option(
     "startingOffsets",
-    parse_offset_limit,
+    parse_starting_offsets,
     None,
-    '`earliest`, `latest` (streams), `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}`',
+    '`earliest`, `latest` (streams), `group`, `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}`',
     "Where a batch query, and a stream that has no checkpoint yet, begins. "
-    "In JSON, -2 stands for earliest and -1 for latest.",
+    "In JSON, -2 stands for earliest and -1 for latest. `group` stands for the offsets that the "
+    "consumer group `kafka.group.id` has committed, or without it `commitOffsetsToGroup`.",
     "`latest` for streams, `earliest` for batch",
+)
+STARTING_GROUP_FALLBACK: Final = Option(
+    "startingOffsetsGroupFallback",
+    parse_uncommitted,
+    Uncommitted.ERROR,
+    "`error`, `earliest`, `latest` (streams)",
+    "What to do, where `startingOffsets` is `group`, with a partition for which that group has "
+    "committed nothing.",
+    "`error`",
 )
 STARTING_STRATEGY: Final = Option(
     "startingOffsetsByTimestampStrategy",
@@ -180,6 +196,38 @@ MAX_BYTES_PER_TRIGGER: Final[Option[int | None]] = Option(
     "before; a batch has at least one record.",
     queries=STREAM_ONLY,
 )
+METADATA_PATH: Final[Option[str | None]] = Option(
+    "metadataPath",
+    _text,
+    None,
+    "a directory, as an URL of fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
+    "`hdfs://`, `webhdfs://`",
+    "Keeps the offsets at which a stream begins there before its first batch is read, so that one "
+    "that fails loses nothing with `startingOffsets=latest`. Spark gives a source in Python no "
+    "directory in the checkpoint; name `<checkpoint>/sources/0`, and the JVM connector's own "
+    "offsets are found, and ours by it.",
+    queries=STREAM_ONLY,
+)
+METADATA_STORAGE_OPTIONS: Final = Option(
+    "metadataStorageOptions",
+    json_object("metadataStorageOptions"),
+    "{}",
+    '`{"key":"...","secret":"..."}`',
+    "The `storage_options` of fsspec for `metadataPath`; where they are left out, the storage's "
+    "own means are looked at, such as the environment. Never logged.",
+    "none",
+    STREAM_ONLY,
+)
+COMMIT_OFFSETS_TO_GROUP: Final[Option[str | None]] = Option(
+    "commitOffsetsToGroup",
+    group_id("commitOffsetsToGroup"),
+    None,
+    "a consumer group",
+    "Commits the next offsets for this group after each batch that Spark has committed, for tools "
+    "that show lag. They are a copy: a checkpoint goes before them, and a failure to commit is a "
+    "warning. No other consumer may be a member of the group.",
+    queries=STREAM_ONLY,
+)
 POLL_TIMEOUT_MS: Final = Option(
     "kafkaConsumer.pollTimeoutMs",
     positive_integer("kafkaConsumer.pollTimeoutMs"),
@@ -243,6 +291,7 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     STARTING_TIMESTAMP,
     STARTING_OFFSETS_BY_TIMESTAMP,
     STARTING_OFFSETS,
+    STARTING_GROUP_FALLBACK,
     STARTING_STRATEGY,
     ENDING_TIMESTAMP,
     ENDING_OFFSETS_BY_TIMESTAMP,
@@ -259,6 +308,9 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     FETCH_RETRY_INTERVAL_MS,
     METADATA_TTL_MS,
     GROUP_ID_PREFIX,
+    METADATA_PATH,
+    METADATA_STORAGE_OPTIONS,
+    COMMIT_OFFSETS_TO_GROUP,
     *INCLUDED.values(),
     PUSH_FILTERS,
 )

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.offset_limits import (
     ByTimestamp,
+    CommittedOffsets,
     Earliest,
     GlobalTimestamp,
     Latest,
     NoMatch,
     OffsetLimit,
+    Uncommitted,
 )
 from pyspark_kafka.domain.options import (
     Query,
@@ -34,6 +36,7 @@ from pyspark_kafka.domain.read_limits import (
     ReadMaxRows,
     ReadMinRows,
 )
+from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 
 from .given import (
@@ -81,6 +84,8 @@ def test_defaults_of_a_stream() -> None:
         fetch_retry_interval_ms=1_000,
         metadata_ttl_ms=-1,
         push_filters=False,
+        metadata_path=None,
+        commit_offsets_to_group=None,
         kafka=(("bootstrap.servers", "b:9092"),),
     )
 
@@ -460,6 +465,7 @@ ALL_GIVEN: Final = {
     "startingOffsetsByTimestamp": '{"T":{"0":1}}',
     "startingOffsets": '{"T":{"0":1}}',
     "startingOffsetsByTimestampStrategy": "LATEST",
+    "startingOffsetsGroupFallback": "earliest",
     "failOnDataLoss": "false",
     "minPartitions": "2",
     "maxRecordsPerPartition": "3",
@@ -490,11 +496,19 @@ OF_A_STREAM: Final = {
     "maxTriggerDelay": "5s",
     "maxBytesPerTrigger": "99",
     "partition.metadata.cache.ttl.ms": "4",
+    "metadataPath": "/M",
+    "metadataStorageOptions": '{"K": "V"}',
+    "commitOffsetsToGroup": "L",
 }
 
 
 def all_read(
-    ending: OffsetLimit, limit: ReadLimit, ttl_ms: int, *, push_filters: bool
+    ending: OffsetLimit,
+    limit: ReadLimit,
+    ttl_ms: int,
+    *,
+    push_filters: bool,
+    metadata_path: StoragePath | None = None,
 ) -> SourceOptions:
     """Give what all options together are read as."""
     assert not isinstance(ending, Earliest)
@@ -513,6 +527,8 @@ def all_read(
         fetch_retry_interval_ms=7,
         metadata_ttl_ms=ttl_ms,
         push_filters=push_filters,
+        metadata_path=metadata_path,
+        commit_offsets_to_group=None if metadata_path is None else "L",
         kafka=(("bootstrap.servers", "B:9092"), ("group.id", "G")),
     )
 
@@ -537,7 +553,11 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
     limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
     assert parse_source_options(raw, Query.STREAM) == all_read(
-        Latest(), limit, 4, push_filters=False
+        Latest(),
+        limit,
+        4,
+        push_filters=False,
+        metadata_path=StoragePath("/M", '{"K": "V"}'),
     )
 
 
@@ -551,6 +571,9 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
                 "minOffsetsPerTrigger",
                 "maxTriggerDelay",
                 "maxBytesPerTrigger",
+                "metadataPath",
+                "metadataStorageOptions",
+                "commitOffsetsToGroup",
             ],
         ),
         (
@@ -742,3 +765,61 @@ def test_ends_are_held_against_one_another_last() -> None:
     first, last = problems(raw, Query.BATCH)
     assert first.startswith("One of the following options must be specified")
     assert last.startswith("The specified start offset 5 is greater than the end offset 1")
+
+
+@pytest.mark.parametrize(
+    ("given", "group"),
+    [
+        ({"kafka.group.id": "g"}, "g"),
+        ({"commitOffsetsToGroup": "c"}, "c"),
+        ({"kafka.group.id": "g", "commitOffsetsToGroup": "c"}, "g"),
+    ],
+)
+def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -> None:
+    """`group` stands for the group of the client, or else for the one that is committed to."""
+    options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, Query.STREAM)
+    assert options.starting_offsets == CommittedOffsets(group)
+
+
+@BOTH
+def test_a_group_needs_a_name(query: Query) -> None:
+    """Without any consumer group there is no offset to begin with."""
+    [problem] = problems(BASE | {"startingOffsets": "group"}, query)
+    assert problem == (
+        "startingOffsets 'group' needs a consumer group: set 'kafka.group.id', or "
+        "'commitOffsetsToGroup' in a stream"
+    )
+
+
+def test_the_fallback_of_a_group() -> None:
+    """A batch query falls back on its start only, a stream on its end, too."""
+    given = BASE | {"startingOffsets": "group", "kafka.group.id": "g"}
+    latest = given | {"startingOffsetsGroupFallback": "latest"}
+    assert problems(latest, Query.BATCH) == (
+        "startingOffsetsGroupFallback can't be latest for batch queries on Kafka",
+    )
+    assert parse_source_options(latest, Query.STREAM).starting_offsets == CommittedOffsets(
+        "g", Uncommitted.LATEST
+    )
+    earliest = given | {"startingOffsetsGroupFallback": "earliest"}
+    assert parse_source_options(earliest, Query.BATCH).starting_offsets == CommittedOffsets(
+        "g", Uncommitted.EARLIEST
+    )
+
+
+def test_storage_options_are_never_shown() -> None:
+    """What opens a storage stands neither in the options' `repr` nor in a complaint about them."""
+    given = BASE | {
+        "metadataPath": "s3://key:hush@bucket/p",
+        "metadataStorageOptions": '{"s":"hush"}',
+    }
+    assert "hush" not in repr(parse_source_options(given, Query.STREAM))
+    [problem] = problems(given | {"metadataStorageOptions": "hush"}, Query.STREAM)
+    assert problem == "metadataStorageOptions must be a JSON object"
+
+
+def test_a_metadata_path_is_not_empty() -> None:
+    """An empty path would be the working directory of whoever runs the driver."""
+    assert problems(BASE | {"metadataPath": " "}, Query.STREAM) == (
+        "metadataPath must name a directory",
+    )

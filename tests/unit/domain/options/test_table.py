@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pyspark_kafka.domain.offset_limits import Earliest, Latest, NoMatch
+from pyspark_kafka.domain.offset_limits import (
+    CommittedOffsets,
+    Earliest,
+    Latest,
+    NoMatch,
+    Uncommitted,
+)
 from pyspark_kafka.domain.options import TABLE, Option, Query
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -69,7 +75,15 @@ CASES: Final[Mapping[str, Case]] = {
     "assign": Case(None, {' {"t":[0]} ': '{"t":[0]}'}),
     "startingTimestamp": Case(None, {"1700000000000": 1_700_000_000_000, "0": 0}, NO_TIME),
     "startingOffsetsByTimestamp": Case((), TIMES, NO_TIMES),
-    "startingOffsets": Case(None, OFFSETS, NO_OFFSETS),
+    "startingOffsets": Case(None, OFFSETS | {" Group ": CommittedOffsets("")}, NO_OFFSETS),
+    "startingOffsetsGroupFallback": Case(
+        Uncommitted.ERROR,
+        {one.value.title(): one for one in Uncommitted},
+        {
+            "none": "startingOffsetsGroupFallback must be one of 'error', 'earliest', 'latest', "
+            "got 'none'"
+        },
+    ),
     "startingOffsetsByTimestampStrategy": Case(
         NoMatch.ERROR,
         {"error": NoMatch.ERROR, "Latest": NoMatch.LATEST},
@@ -114,6 +128,15 @@ CASES: Final[Mapping[str, Case]] = {
         },
     ),
     "groupIdPrefix": Case(None, {"mine": "mine"}),
+    "metadataPath": Case(None, {" /a/b ": "/a/b"}),
+    "metadataStorageOptions": Case(
+        "{}",
+        {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
+        dict.fromkeys(["x", "[]", "", '"a"', "["], "metadataStorageOptions must be a JSON object"),
+    ),
+    "commitOffsetsToGroup": Case(
+        None, {" g ": "g"}, {" ": "commitOffsetsToGroup must name a consumer group"}
+    ),
     **{
         f"include{column}": flag(default=column != "Headers")
         for column in (
@@ -197,6 +220,9 @@ def test_documentation(option: Option[Any]) -> None:
                 "minOffsetsPerTrigger",
                 "maxTriggerDelay",
                 "maxBytesPerTrigger",
+                "metadataPath",
+                "metadataStorageOptions",
+                "commitOffsetsToGroup",
             ],
         ),
     ],

@@ -1,0 +1,73 @@
+"""From two ends of a batch to the ranges between them, and what is found missing on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ..domain import data_loss
+from ..domain.offset_range import OffsetRange
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.range_calculator import split_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..domain.data_loss import DataLoss
+    from ..domain.options import SourceOptions
+    from ..ports.source_events import SourceEvents
+    from .offset_reader import KafkaOffsetReader
+
+
+@final
+class RangePlanner:
+    """Spark's ``getOffsetRangesFromResolvedOffsets``, which both of its sources plan by."""
+
+    def __init__(
+        self, offset_reader: KafkaOffsetReader, options: SourceOptions, events: SourceEvents
+    ) -> None:
+        self._offset_reader = offset_reader
+        self._options = options
+        self._events = events
+
+    def plan(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[OffsetRange, ...]:
+        """Split the offsets between two ends of batches into ranges, one for each task.
+
+        :raises DataLossError: if something between them is gone and ``failOnDataLoss`` is true.
+        """
+        begin = start.merge(self._start_of_added(start, end))
+        deleted = start.keys() - end.keys()
+        if deleted:
+            group_id_is_set = self._options.group_id is not None
+            self.report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
+        return split_ranges(
+            list(self._ranges(begin, end)),
+            self._options.min_partitions,
+            self._options.max_records_per_partition,
+        )
+
+    def report(self, loss: DataLoss) -> None:
+        """Fail over a finding, or report it and go on, as ``failOnDataLoss`` says."""
+        if self._options.fail_on_data_loss:
+            raise loss.as_error()
+        self._events.data_lost(loss)
+
+    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> Iterator[OffsetRange]:
+        for partition, until in end.items():
+            offset = begin.get(partition)
+            if offset is not None and until < offset:
+                self.report(data_loss.partition_offset_changed(partition, offset, until))
+            elif offset is not None:
+                yield OffsetRange(partition, offset, until)
+
+    def _start_of_added(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
+        added = end.keys() - start.keys()
+        if not added:
+            return PartitionOffsets()
+        earliest = self._offset_reader.earliest(added)
+        if earliest.keys() != added:
+            self.report(data_loss.earliest_offsets_not_found(added - earliest.keys()))
+        self._events.partitions_added(earliest)
+        for partition, offset in earliest.items():
+            if offset != 0:
+                self.report(data_loss.added_partition_starts_late(partition, offset))
+        return earliest

@@ -1,0 +1,58 @@
+"""What other distributions bring, by entry points.
+
+``pyspark_kafka.clients``: a ``Client`` each, by the name that the option ``client`` gives.
+``pyspark_kafka.containers``: a function each, which is called with every new ``Container`` and may
+override its providers. It runs wherever a container is made: on drivers and in Spark's workers.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import TYPE_CHECKING, Any, Final
+
+from .domain.errors import PluginError
+from .ports.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLIENTS: Final = "pyspark_kafka.clients"
+CONTAINERS: Final = "pyspark_kafka.containers"
+
+
+def installed_clients() -> tuple[str, ...]:
+    """Give the names of the clients that other distributions bring."""
+    return tuple(sorted(_of_group(CLIENTS).names))
+
+
+def installed_client(name: str) -> Client | None:
+    """Give the client of a name, or ``None``.
+
+    :raises PluginError: if it cannot be loaded, or is no client.
+    """
+    for entry_point in _of_group(CLIENTS).select(name=name):
+        client = _load(entry_point)
+        if not isinstance(client, Client):
+            raise PluginError(str(entry_point.value), f"it is no {Client.__name__}: {client!r}")
+        return client
+    return None
+
+
+def installed_configurations() -> list[Callable[[Any], None]]:
+    """Give the functions that configure containers, in the order of their names.
+
+    :raises PluginError: if one cannot be loaded.
+    """
+    found = sorted(_of_group(CONTAINERS), key=lambda entry_point: entry_point.name)
+    return [_load(entry_point) for entry_point in found]
+
+
+def _of_group(group: str) -> EntryPoints:
+    return entry_points(group=group)
+
+
+def _load(entry_point: EntryPoint) -> Any:
+    try:
+        return entry_point.load()
+    except (ImportError, AttributeError) as error:
+        raise PluginError(entry_point.value, str(error)) from error

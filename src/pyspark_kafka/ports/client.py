@@ -1,0 +1,26 @@
+"""What a Kafka client is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..domain.options import SourceOptions
+    from .offset_fetcher import OffsetFetcher
+    from .record_reader import RecordReader
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client, by what makes its adapters from the options of a query.
+
+    An object of this class is what an entry point of the group ``pyspark_kafka.clients`` names.
+    Nothing connects before an adapter is used; each is closed when its container is.
+    """
+
+    offset_fetcher: Callable[[SourceOptions], OffsetFetcher]
+    record_reader: Callable[[SourceOptions], RecordReader]
