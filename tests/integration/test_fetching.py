@@ -21,6 +21,7 @@ from pyspark_kafka.brokers.metadata import known_leaders
 from pyspark_kafka.brokers.settings import Node, free_ports, server_properties
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -434,3 +435,22 @@ def test_a_session_that_ends_in_a_pause_is_begun_anew(
     expired = time.monotonic() + 1.5 * SESSION_MS / 1_000
     await_until(lambda: time.monotonic() > expired)
     assert reading.read_rest() == ALL
+
+
+def test_a_groups_offsets_are_known_wherever_its_coordinator_is(
+    three_brokers: KafkaCluster, replicated: TopicPartition, client: str
+) -> None:
+    """What is committed is found again while the group's coordinator moves among brokers."""
+    world = KafkaWorld(client, str, three_brokers)
+    fetcher = world.container().offset_fetcher()
+    fetcher.commit(client, PartitionOffsets({replicated: 1}))
+    try:
+        for round_number in range(3):
+            for number in range(3):
+                coordinator = TopicPartition("__consumer_offsets", number)
+                move_leader(three_brokers, coordinator, (number + round_number) % 3)
+                offset = 3 * round_number + number + 2
+                fetcher.commit(client, PartitionOffsets({replicated: offset}))
+                assert fetcher.committed(client, [replicated]) == {replicated: offset}
+    finally:
+        world.close()

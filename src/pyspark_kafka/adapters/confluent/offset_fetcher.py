@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -91,13 +92,14 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        wanted = [_theirs(partition) for partition in sorted(partitions)]
-        found = self._of_group(
-            "a request for committed offsets",
-            lambda admin, timeout: admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group_id, wanted)], request_timeout=timeout
-            ),
-        )
+        # The admin client's request for them ends the process where a coordinator answers that it
+        # is not one any more (confluentinc/librdkafka#5040); a consumer's does not.
+        group = {"group.id": group_id, "enable.auto.commit": "false"}
+        consumer = self._connection.make(Consumer, group)
+        try:
+            found = self._committed(consumer, sorted(partitions))
+        finally:
+            consumer.close()
         return PartitionOffsets(
             (_ours(partition), partition.offset) for partition in found if partition.offset >= 0
         )
@@ -167,6 +169,21 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             if found is not None:
                 yield _ours(partition), found.offset
 
+    def _committed(
+        self, consumer: Consumer, partitions: Sequence[TopicPartition]
+    ) -> Sequence[ClientPartition]:
+        request = "a request for committed offsets"
+        wanted = [_theirs(partition) for partition in partitions]
+        try:
+            found = consumer.committed(wanted, timeout=self._connection.timeout_s)
+        except KafkaException as error:
+            consumer.poll(0)  # which says why it could not connect
+            raise self._connection.error(request, error.args[0]) from error
+        errors = [partition.error for partition in found if partition.error]
+        if errors:
+            raise self._connection.error(request, errors[0])
+        return found
+
     def _run(self, request: str, call: Callable[[Any, float], Any]) -> Any:
         if self._made is None:
             self._made = self._connection.make(AdminClient, {})
@@ -202,6 +219,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 failure, code = self._connection.error(request, errors[0]), errors[0].code()
             if code not in COORDINATOR_MOVES or time.monotonic() > deadline:
                 raise failure
+            # An admin client goes on asking the coordinator that it found first: a new one looks.
+            self._made = None
             time.sleep(RETRY_S)
 
     def _failure(self, request: str, error: KafkaException) -> Exception:

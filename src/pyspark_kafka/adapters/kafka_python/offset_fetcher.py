@@ -80,7 +80,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         wanted = [_theirs(partition) for partition in sorted(partitions)]
-        found = self._run(
+        found = self._of_group(
             "a request for committed offsets",
             lambda admin: admin.list_group_offsets({group_id: wanted})[group_id],
         )
@@ -95,10 +95,16 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             _theirs(partition): OffsetAndMetadata(offset, "", -1)
             for partition, offset in offsets.items()
         }
-        results = self._run(
-            "a request to commit offsets",
-            lambda admin: admin.alter_group_offsets(group_id, committed),
-        )
+
+        def alter(admin: Any) -> Mapping[ClientPartition, type[Exception]]:
+            results: dict[ClientPartition, type[Exception]]
+            results = admin.alter_group_offsets(group_id, committed)
+            for error in results.values():
+                if issubclass(error, kafka_errors.RetriableError):
+                    raise error
+            return results
+
+        results = self._of_group("a request to commit offsets", alter)
         failed = sorted(
             f"{_ours(partition)}: {error.__name__}"
             for partition, error in results.items()
@@ -196,6 +202,18 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         except kafka_errors.KafkaError as error:
             raise _LeadersChangedError from error
         return found
+
+    def _of_group(self, request: str, call: Callable[[Any], Any]) -> Any:
+        def ask(admin: Any) -> Any:
+            try:
+                return call(admin)
+            except kafka_errors.RetriableError:
+                # An admin client goes on asking the coordinator that it found first, moved or gone
+                # (`ClusterMetadata` keeps it): a new one looks.
+                self.close()
+                raise
+
+        return self._run(request, ask)
 
     def _run(self, request: str, call: Callable[[Any], Any]) -> Any:
         with self._cluster.mapped_errors(request):
