@@ -11,38 +11,56 @@ is loaded.
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from pyspark.sql import SparkSession
 
+    from .adapters.prometheus.lag_exporter import PrometheusLagExporter
+    from .adapters.spark.lag_listener import LagListener
+    from .adapters.system.logging_lag import LoggingLagExporter
     from .container import Container, container_for
     from .default_source import DefaultSource
     from .domain.errors import PysparkKafkaError
     from .domain.options import Query, SourceOptions, parse_source_options
+    from .ports.lag_exporter import LagExporter
 
 __version__: Final = "0.1.0"
 
 __all__ = [
     "Container",
     "DefaultSource",
+    "LagExporter",
+    "LoggingLagExporter",
+    "PrometheusLagExporter",
     "PysparkKafkaError",
     "Query",
     "SourceOptions",
     "container_for",
+    "lag_listener",
     "parse_source_options",
     "register",
     "session",
 ]
 
+_TOPICS: Final = ("assign", "subscribe", "subscribepattern")
+
 _HOMES: Final = {
     "Container": ".container",
     "DefaultSource": ".default_source",
+    "LagExporter": ".ports.lag_exporter",
+    "LagListener": ".adapters.spark.lag_listener",
+    "LoggingLagExporter": ".adapters.system.logging_lag",
+    "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PysparkKafkaError": ".domain.errors",
     "Query": ".domain.options",
     "SourceOptions": ".domain.options",
     "container_for": ".container",
+    "lag_meter_for": ".container",
     "parse_source_options": ".domain.options",
     "tuned_session": ".adapters.spark.session",
 }
@@ -66,6 +84,30 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     tuned = __getattr__("tuned_session")
     made: SparkSession = tuned(builder, f"{__name__}.worker_daemon")
     return made
+
+
+def lag_listener(
+    *exporters: LagExporter,
+    count_with: Mapping[str, str] | None = None,
+    queries: Collection[str] = (),
+) -> LagListener:
+    """Make a listener for ``spark.streams.addListener`` that tells how far queries are behind.
+
+    ``count_with`` are the options of the queries' source: with them Kafka is asked after each
+    batch, and records are counted where few are left; without them the lag is in offsets, as of
+    the batch's beginning. ``queries`` are the names of those to listen to; all, if left out.
+
+    :raises OptionsError: if these options cannot be used.
+    :raises MissingDependencyError: if PySpark is not installed.
+    """
+    kind: type[LagListener] = __getattr__("LagListener")
+    if count_with is None:
+        return kind(exporters, queries=queries)
+    parse, query = __getattr__("parse_source_options"), __getattr__("Query")
+    has_topics = any(name.lower() in _TOPICS for name in count_with)
+    # Topics are those of each query; the option is needed all the same.
+    options = parse({**count_with, **({} if has_topics else {"subscribe": "any"})}, query.STREAM)
+    return kind(exporters, partial(__getattr__("lag_meter_for"), options), queries)
 
 
 def __getattr__(name: str) -> Any:

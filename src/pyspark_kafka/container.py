@@ -22,12 +22,16 @@ from .adapters.system.logging_events import LoggingSourceEvents
 from .application.admission import Admission
 from .application.batch import KafkaBatch
 from .application.initial_offsets import InitialOffsets
+from .application.kafka_source import KafkaSource
+from .application.lag_meter import LagMeter
 from .application.micro_batch_stream import KafkaMicroBatchStream
 from .application.offset_reader import KafkaOffsetReader
 from .application.progress_reports import ProgressReports
 from .application.range_planner import RangePlanner
 from .application.range_read import RangeRead
 from .application.record_sizes import RecordSizes
+from .application.verified_start import VerifiedStart
+from .domain.data_loss import legacy_partition_offset_changed
 from .domain.errors import MissingDependencyError, OptionsError
 from .domain.options import SourceOptions
 from .plugins import installed_client, installed_clients, installed_configurations
@@ -110,7 +114,11 @@ class Container(containers.DeclarativeContainer):
     initial_offsets = providers.Factory(InitialOffsets, metadata_log, events)
     range_planner = providers.Factory(RangePlanner, offset_reader, options, events)
     progress_reports = providers.Factory(
-        ProgressReports, offset_fetcher.provider, options.provided.commit_offsets_to_group, events
+        ProgressReports,
+        offset_fetcher.provider,
+        options.provided.commit_offsets_to_group,
+        clock,
+        events,
     )
     micro_batch_stream = providers.Factory(
         KafkaMicroBatchStream,
@@ -120,6 +128,28 @@ class Container(containers.DeclarativeContainer):
         initial_offsets,
         progress_reports,
         options,
+    )
+    legacy_range_planner = providers.Factory(
+        RangePlanner, offset_reader, options, events, legacy_partition_offset_changed
+    )
+    legacy_stream = providers.Factory(
+        KafkaMicroBatchStream,
+        offset_reader,
+        admission,
+        legacy_range_planner,
+        initial_offsets,
+        progress_reports,
+        options,
+    )
+    verified_start = providers.Factory(
+        VerifiedStart, offset_reader, legacy_range_planner, initial_offsets, options
+    )
+    kafka_source = providers.Factory(
+        KafkaSource, legacy_stream, verified_start, admission, offset_reader
+    )
+    """The legacy source; called with what loads a batch of ranges: ``kafka_source(load)``."""
+    lag_meter = providers.Factory(
+        LagMeter, offset_fetcher, record_reader.provider, clock, options.provided.subscription
     )
     range_read = providers.Factory(
         RangeRead, record_reader, offset_fetcher.provider, options, events
@@ -139,6 +169,16 @@ def container_for(options: SourceOptions) -> Container:
     for configure in installed_configurations():
         configure(container)
     return container
+
+
+@contextmanager
+def lag_meter_for(options: SourceOptions) -> Iterator[LagMeter]:
+    """Lend a meter of lag, and close its clients afterwards; raises as ``container_for``."""
+    container = container_for(options)
+    try:
+        yield container.lag_meter()
+    finally:
+        container.shutdown_resources()
 
 
 def _installed(name: str) -> Client:

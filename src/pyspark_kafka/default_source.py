@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
 from .adapters.spark.data_source import KafkaDataSource
+from .adapters.spark.range_frames import RangeFrames
 from .adapters.spark.wiring import Wiring
 from .container import container_for
 from .container_pool import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
     from .application.batch import KafkaBatch
     from .application.micro_batch_stream import KafkaMicroBatchStream
@@ -43,6 +46,11 @@ class ContainerWiring(Wiring):
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
         with POOL.lease(options) as container:
             yield container.range_read()
+
+
+def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
+    """Give what loads the batches of a ``KafkaSource`` as data frames of a session."""
+    return RangeFrames(spark, ContainerWiring(), options)
 
 
 @final

@@ -403,15 +403,12 @@ _REAL_TIME: Final = "Spark's Python sources have no real-time mode."
 _CONTINUOUS: Final = "Not there yet: Spark's Python sources have no continuous processing."
 _SINK: Final = "Not there yet: this library does not write to Kafka."
 _TOGGLE: Final = (
-    "The setting chooses between the JVM connector's two implementations; here is only one."
+    "The setting chooses which of the JVM connector's two implementations its format is; ours is "
+    "always the newer one."
 )
 _DEPRECATED_FETCHING: Final = (
     "`useDeprecatedOffsetFetching` chooses between the JVM connector's two ways to offsets; here "
     "is only one, which the test for `false` holds."
-)
-_INITIAL_OFFSET_LOG: Final = (
-    "Spark gives a Python source no directory in the checkpoint, so that it keeps no log of "
-    "initial offsets."
 )
 _GROUP: Final = (
     "No consumer group is joined, so that none has a name; the JVM connector shows one only in "
@@ -451,11 +448,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         "KafkaMicroBatchSourceSuiteBase",
         {
             "async progress tracking": _SINK,
-            "ensure that initial offset are written with an extra byte in the beginning "
-            "(SPARK-19517)": _INITIAL_OFFSET_LOG,
-            "deserialization of initial offset written by Spark 2.1.0 "
-            "(SPARK-19517)": _INITIAL_OFFSET_LOG,
-            "deserialization of initial offset written by future version": _INITIAL_OFFSET_LOG,
             "allow group.id prefix": _GROUP,
             "allow group.id override": _GROUP,
             "ensure stream-stream self-join generates only one offset in log and correct metrics": (
@@ -478,7 +470,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_some(
         "KafkaDontFailOnDataLossSuite",
         {
-            "failOnDataLoss=false should not return duplicated records: microbatch v1": _TOGGLE,
             "failOnDataLoss=false should not return duplicated records: continuous "
             "processing": _CONTINUOUS,
             "failOnDataLoss=false should not return duplicated records: batch v1": _TOGGLE,

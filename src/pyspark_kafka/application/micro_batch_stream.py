@@ -69,8 +69,12 @@ class KafkaMicroBatchStream:
 
         An answer without any partition must not reach the offset log, where it would make a
         later batch begin anew at the earliest offsets (SPARK-41375).
+
+        An engine asks when all batches up to ``start`` are committed, and of the last one that may
+        be its only word for long: Spark calls ``commit`` when it plans the batch after it.
         """
         self._latest = self._fetch_latest(start)
+        self._progress.done(start, self._latest)
         if not self._latest:
             return start
         return self._admission.end_of_batch(start, self._latest, limit)
@@ -104,7 +108,7 @@ class KafkaMicroBatchStream:
 
     def commit(self, end: PartitionOffsets) -> None:
         """Take notice that the engine has committed a batch that ends at ``end``."""
-        self._progress.committed(end, self._latest)
+        self._progress.done(end, self._latest)
 
     def _starting_offsets(self) -> PartitionOffsets:
         limit = self._options.starting_offsets

@@ -145,6 +145,10 @@ class KafkaOffsetReader:
         """Give the first offset of each partition whose record is not older than a time."""
         return self._retrying(lambda: self._fetcher.for_timestamps(times))
 
+    def close(self) -> None:
+        """Give back the fetcher's connections. A second call does nothing."""
+        self._fetcher.close()
+
     def _committed(
         self, group_id: str, uncommitted: Uncommitted, partitions: frozenset[TopicPartition]
     ) -> PartitionOffsets:

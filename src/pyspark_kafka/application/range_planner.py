@@ -10,10 +10,11 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..domain.range_calculator import split_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..domain.data_loss import DataLoss
     from ..domain.options import SourceOptions
+    from ..domain.topic_partition import TopicPartition
     from ..ports.source_events import SourceEvents
     from .offset_reader import KafkaOffsetReader
 
@@ -23,11 +24,19 @@ class RangePlanner:
     """Spark's ``getOffsetRangesFromResolvedOffsets``, which both of its sources plan by."""
 
     def __init__(
-        self, offset_reader: KafkaOffsetReader, options: SourceOptions, events: SourceEvents
+        self,
+        offset_reader: KafkaOffsetReader,
+        options: SourceOptions,
+        events: SourceEvents,
+        offset_changed: Callable[[TopicPartition, int, int], DataLoss] = (
+            data_loss.partition_offset_changed
+        ),
     ) -> None:
+        """Take how to say that a partition ends before its start: the two sources differ in it."""
         self._offset_reader = offset_reader
         self._options = options
         self._events = events
+        self._offset_changed = offset_changed
 
     def plan(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[OffsetRange, ...]:
         """Split the offsets between two ends of batches into ranges, one for each task.
@@ -55,7 +64,7 @@ class RangePlanner:
         for partition, until in end.items():
             offset = begin.get(partition)
             if offset is not None and until < offset:
-                self.report(data_loss.partition_offset_changed(partition, offset, until))
+                self.report(self._offset_changed(partition, offset, until))
             elif offset is not None:
                 yield OffsetRange(partition, offset, until)
 

@@ -39,12 +39,13 @@ class KafkaCluster:
     Each of the ``brokers`` is a process, broker and controller at once, and its index is its
     broker id. With a ``directory`` data and logs stay there after the end, and a later cluster of
     as many brokers goes on with them; otherwise both are temporary. ``config`` holds further
-    broker properties. The processes end with this one, even when it is killed.
+    broker properties. The first listens on ``port`` and the others on the next ones, or on any
+    that are free. The processes end with this one, even when it is killed.
 
-    Entry raises ``JavaError`` without Java 17, ``JarsError`` when Kafka's jars cannot be
-    resolved, and ``BrokerStartError`` when the cluster is not ready within 90 s. Operations on
-    topics raise ``KafkaRequestError``, after 30 s at the latest when it is for the want of an
-    answer.
+    Entry raises ``OSError`` when a port is taken, ``JavaError`` without Java 17, ``JarsError`` when
+    Kafka's jars cannot be resolved, and ``BrokerStartError`` when the cluster is not ready within
+    90 s. Operations on topics raise ``KafkaRequestError``, after 30 s at the latest when it is for
+    the want of an answer.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class KafkaCluster:
         brokers: int = 1,
         directory: Path | None = None,
         config: Mapping[str, str] = _NO_CONFIG,
+        port: int | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster has at least one broker, and not {brokers}")
         self._brokers = brokers
         self._directory = directory
         self._config = dict(config)
+        self._port = port
         self._nodes: tuple[Node, ...] = ()
         self._processes: dict[int, JavaProcess] = {}
 
@@ -68,7 +71,7 @@ class KafkaCluster:
         self._command = (str(java), "-cp", f"{jars}/*")
         self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
         try:
-            self._nodes = new_nodes(self._brokers, self._root.resolve())
+            self._nodes = new_nodes(self._brokers, self._root.resolve(), self._port)
             self._format()
             for node in self._nodes:
                 self._launch(node)

@@ -47,11 +47,18 @@ class Node:
         return self.directory / "server.properties"
 
 
-def new_nodes(count: int, directory: Path) -> tuple[Node, ...]:
-    """Brokers with free ports, each in a directory of its own that exists."""
-    ports = free_ports(2 * count)
+def new_nodes(count: int, directory: Path, port: int | None = None) -> tuple[Node, ...]:
+    """Brokers, each in a directory of its own that exists.
+
+    Their ports are ``port`` and the next ones, or some that are free. ``OSError`` if there are none
+    or one is taken.
+    """
+    wanted = ports_from(port, count) if port else ()
+    # One more for each that may happen to be wanted.
+    spare = [free for free in free_ports(3 * count) if free not in wanted]
+    ports, controllers = wanted or spare[count:], spare[:count]
     nodes = tuple(
-        Node(index, ports[2 * index], ports[2 * index + 1], directory / f"broker-{index}")
+        Node(index, ports[index], controllers[index], directory / f"broker-{index}")
         for index in range(count)
     )
     for node in nodes:
@@ -137,10 +144,19 @@ def free_ports(count: int) -> tuple[int, ...]:
     raise OSError(f"there are no {count} free ports from {_PORTS.start} to {_PORTS.stop}")
 
 
+def ports_from(first: int, count: int) -> tuple[int, ...]:
+    """Loopback ports in a row; ``OSError`` when one is taken."""
+    ports = tuple(range(first, first + count))
+    for port in ports:
+        if not _is_free(port):
+            raise OSError(f"port {port} of 127.0.0.1 is taken, or may not be used")
+    return ports
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError:
+        except (OSError, OverflowError):
             return False
     return True

@@ -20,7 +20,7 @@ from .topics import embedded_topic, existing_topic, temporary_topic
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .parser import DemoSettings
+    from .demo_arguments import DemoSettings
     from .topics import TopicSource
 
 

@@ -95,14 +95,20 @@ def partitions_deleted(
 
 def partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
     """A partition that ends before the offset from which it is to be read on."""
-    causes = (
-        "This could be either 1) a user error that the start offset is set beyond available "
-        "offset when starting query, or 2) the kafka topic-partition is deleted and re-created."
-    )
+    return _offset_changed(partition, previous, now, ". ")
+
+
+def legacy_partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
+    """The same, of the legacy source, whose warning says what follows from it."""
+    return _offset_changed(partition, previous, now, ", some data may have been missed. ")
+
+
+def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> DataLoss:
+    """An offset of ``startingOffsets`` that no broker holds."""
     return DataLoss(
-        "PARTITION_OFFSET_CHANGED",
-        f"Partition {partition} offset was changed from {previous} to {now}.\n{causes}",
-        f"Partition {partition}'s offset was changed from {previous} to {now}. {causes}",
+        "START_OFFSET_RESET",
+        f"Starting offset for {partition} was {given} but consumer reset to {reset_to}.",
+        f"startingOffsets for {partition} was {given} but consumer reset to {reset_to}",
     )
 
 
@@ -119,4 +125,18 @@ def offset_range_not_read(
         f"Could not read records in offset [{start}, {until}) for topic partition {partition}\n"
         f"with consumer group {group_id}.",
         f"Skip missing records in [{start}, {skipped_to}) of {partition}",
+    )
+
+
+def _offset_changed(
+    partition: TopicPartition, previous: int, now: int, consequence: str
+) -> DataLoss:
+    causes = (
+        "This could be either 1) a user error that the start offset is set beyond available "
+        "offset when starting query, or 2) the kafka topic-partition is deleted and re-created."
+    )
+    return DataLoss(
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition {partition} offset was changed from {previous} to {now}.\n{causes}",
+        f"Partition {partition}'s offset was changed from {previous} to {now}{consequence}{causes}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, final
 from .topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @final
@@ -67,6 +67,108 @@ class Lag:
             "maxOffsetsBehindLatest": str(self.most),
             "avgOffsetsBehindLatest": _java_double(self.mean),
         }
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class PartitionLag:
+    """How far a query is behind in one partition.
+
+    ``consumed`` is the next offset that it reads; in a partition that it does not know yet, the
+    first one that Kafka holds. ``behind`` counts the records of ``[consumed, latest)`` if
+    ``is_exact``. Otherwise it counts offsets, transaction markers and aborted records among them,
+    and no more records than that are left. ``expired`` counts the offsets from ``consumed`` on
+    that Kafka does not hold any more.
+    """
+
+    partition: TopicPartition
+    consumed: int
+    latest: int
+    behind: int
+    is_exact: bool = False
+    expired: int = 0
+
+    @classmethod
+    def in_offsets(
+        cls, partition: TopicPartition, consumed: int, latest: int, earliest: int = 0
+    ) -> Self:
+        """Count offsets; where nothing lies between the two ends, that is exact."""
+        behind = max(0, latest - max(consumed, earliest))
+        expired = max(0, min(earliest, latest) - consumed)
+        return cls(partition, consumed, latest, behind, is_exact=behind == 0, expired=expired)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the log ends before what was consumed: it is another log than it was."""
+        return self.latest < self.consumed
+
+    def counted(self, records: int) -> PartitionLag:
+        """Give the same with the number of records that are left."""
+        return replace(self, behind=records, is_exact=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceLag:
+    """How far one source of a query is behind, by partition, in order."""
+
+    partitions: tuple[PartitionLag, ...]
+
+    @classmethod
+    def of(cls, partitions: Iterable[PartitionLag]) -> Self:
+        """Put partitions in order."""
+        return cls(tuple(sorted(partitions)))
+
+    @classmethod
+    def in_offsets(
+        cls, consumed: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]
+    ) -> Self:
+        """Count offsets between two; of a partition that is not in ``consumed`` all from 0."""
+        return cls.of(
+            PartitionLag.in_offsets(partition, consumed.get(partition, 0), offset)
+            for partition, offset in latest.items()
+        )
+
+    @property
+    def lag(self) -> Lag:
+        """The numbers by partition, with their sum, least, most and mean."""
+        return Lag({each.partition: each.behind for each in self.partitions})
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether records are counted in every partition, and no offsets."""
+        return all(each.is_exact for each in self.partitions)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryLag:
+    """How far a query is behind after a batch.
+
+    ``sources`` holds its Kafka sources by their position among all its sources;
+    ``timestamp_ms`` is when the batch began, in milliseconds since the epoch.
+    """
+
+    query_id: str
+    run_id: str
+    name: str | None
+    batch_id: int
+    timestamp_ms: int
+    sources: Mapping[str, SourceLag]
+
+    @property
+    def lag(self) -> Lag:
+        """The numbers by partition, those of several sources of one partition added up."""
+        behind: dict[TopicPartition, int] = {}
+        for source in self.sources.values():
+            for each in source.partitions:
+                behind[each.partition] = behind.get(each.partition, 0) + each.behind
+        return Lag(behind)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether records are counted in every partition, and no offsets."""
+        return all(source.is_exact for source in self.sources.values())
 
 
 def _java_double(value: float) -> str:

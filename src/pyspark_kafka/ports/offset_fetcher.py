@@ -22,6 +22,7 @@ class OffsetFetcher(ABC):
 
     :raises BrokerUnreachableError: if no broker answered in that time.
     :raises KafkaRequestError: if a broker answered with an error, authorization included.
+    :raises UnsupportedFeatureError: if the client cannot do it: groups and timestamps may lack.
     """
 
     @abstractmethod

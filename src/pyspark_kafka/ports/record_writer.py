@@ -29,6 +29,7 @@ class RecordWriter(ABC):
         """Wait until every record is acknowledged, and give how many were since the last call.
 
         :raises KafkaRequestError: naming the first record that could not be delivered.
+        :raises UnknownTopicError: if that is since its topic does not exist.
         """
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.application.progress_reports import RETRY_MS
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.domain.lag import Lag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -14,13 +15,18 @@ from .conftest import Kit, tp
 END = PartitionOffsets({tp(0): 2, tp(1): 0})
 
 
-def test_lag_is_reported_with_each_commit(kit: Kit) -> None:
-    """What was committed is set against the latest offsets that the stream knows."""
+def test_lag_is_reported_with_each_batch(kit: Kit) -> None:
+    """What a batch has read is set against the latest offsets that the stream knows, once."""
     stream = kit.container({"startingOffsets": "earliest"}).micro_batch_stream()
+    start = stream.initial_offset()
     kit.produce(5)
-    stream.latest_offset(stream.initial_offset(), stream.default_read_limit)
+    stream.latest_offset(start, stream.default_read_limit)
+    stream.latest_offset(END, stream.default_read_limit)
     stream.commit(END)
-    assert kit.events.named("lag_measured") == ((Lag({tp(0): 3, tp(1): 0}),),)
+    assert kit.events.named("lag_measured") == (
+        (Lag({tp(0): 5, tp(1): 0}),),
+        (Lag({tp(0): 3, tp(1): 0}),),
+    )
 
 
 def test_without_latest_offsets_there_is_no_lag(kit: Kit) -> None:
@@ -37,13 +43,32 @@ def test_offsets_are_committed_to_the_group_that_is_named(kit: Kit) -> None:
     assert kit.cluster.committed("other") == {}
 
 
-def test_a_commit_that_fails_is_reported(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stream goes on: the group's offsets are a copy."""
-    failure = KafkaRequestError("a commit", "why")
+def test_the_last_batch_is_committed_when_the_next_is_asked_for(kit: Kit) -> None:
+    """An engine without new data never commits the last batch, but goes on asking behind it."""
+    stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
+    kit.produce(2)
+    assert stream.latest_offset(END, stream.default_read_limit) == END
+    assert kit.cluster.committed("g") == END
 
-    def fail(*_arguments: object) -> None:
-        raise failure
+
+def test_a_commit_that_fails_is_reported_and_tried_again_later(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream goes on, and does not try at every trigger: the group's offsets are a copy."""
+    failure = KafkaRequestError("a commit", "why")
+    tried: list[object] = []
+
+    def fail(_fetcher: object, _group_id: str, offsets: object) -> None:
+        tried.append(offsets)
+        if len(tried) < 3:
+            raise failure
 
     monkeypatch.setattr(MemoryOffsetFetcher, "commit", fail)
-    kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream().commit(END)
+    stream = kit.container({"commitOffsetsToGroup": "g"}).micro_batch_stream()
+    for _ in range(3):
+        stream.commit(END)
     assert kit.events.named("group_commit_failed") == (("g", failure),)
+    for _ in range(3):
+        kit.clock.sleep_ms(RETRY_MS)
+        stream.commit(END)
+    assert tried == [END] * 3

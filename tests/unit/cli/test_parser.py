@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.cli.parser import DemoSettings, parse_arguments
+from pyspark_kafka.cli.parser import (
+    BrokerSettings,
+    DemoSettings,
+    LagSettings,
+    parse_arguments,
+)
 from pyspark_kafka.container import CLIENTS
 
 
@@ -29,13 +34,65 @@ def test_demo_with_options() -> None:
 def test_demo_of_a_topic() -> None:
     """A topic of a cluster can be named."""
     settings = parse_arguments(["demo", "--bootstrap-servers", "h:9092", "--topic", "mine"])
-    assert settings.topic == "mine"
+    assert settings == DemoSettings(bootstrap_servers="h:9092", topic="mine")
+
+
+LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
+
+
+def test_lag_without_options() -> None:
+    """A checkpoint and a cluster are all that is needed to watch a query."""
+    assert parse_arguments(LAG) == LagSettings("s3a://b/c", "h:9092")
+
+
+def test_lag_with_options() -> None:
+    """Values of the storage are JSON where they can be, and all others are text as it stands."""
+    given = [
+        *("--option", "kafka.security.protocol=SASL_SSL", "--option", "kafka.sasl.x=a=b"),
+        *("--storage-option", "anon=true", "--storage-option", "key=AK"),
+        *("--storage-option", 'client_kwargs={"region_name":"x"}', "--storage-option", 'n="1"'),
+        *("--client", "confluent", "--count-up-to", "0", "--json", "--interval", "0.5"),
+    ]
+    assert parse_arguments([*LAG, *given]) == LagSettings(
+        "s3a://b/c",
+        "h:9092",
+        client="confluent",
+        interval=0.5,
+        as_json=True,
+        most_counted=0,
+        options=(("kafka.security.protocol", "SASL_SSL"), ("kafka.sasl.x", "a=b")),
+        storage_options='{"anon": true, "key": "AK", "client_kwargs": {"region_name": "x"}, '
+        '"n": "1"}',
+    )
+
+
+def test_lag_hides_what_may_be_secret() -> None:
+    """Neither options nor a URL with credentials are in the settings' text."""
+    secret = ("--option", "kafka.sasl.jaas.config=geheim", "--storage-option", "secret=geheim")
+    given = ("lag", "--checkpoint", "s3://k:geheim@b", "--bootstrap-servers", "h:1", *secret)
+    assert "geheim" not in repr(parse_arguments(given))
+
+
+def test_broker_without_options() -> None:
+    """The mock broker needs no option, and has no topics before they are asked for."""
+    assert parse_arguments(["broker"]) == BrokerSettings(
+        kafka=False, brokers=1, port=None, topics=()
+    )
+
+
+def test_broker_with_options() -> None:
+    """All options end up in the settings."""
+    given = ["--kafka", "--brokers", "3", "--port", "9092", "--topic", "a:4", "--topic", "b"]
+    assert parse_arguments(["broker", *given]) == BrokerSettings(
+        kafka=True, brokers=3, port=9092, topics=(("a", 4), ("b", 1))
+    )
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_clients_are_those_of_the_library(client: str) -> None:
     """Every client that can be chosen is one that the library has."""
-    assert parse_arguments(["demo", "--client", client]).client in CLIENTS
+    assert parse_arguments(["demo", "--client", client]) == DemoSettings(client=client)
+    assert client in CLIENTS
 
 
 @pytest.mark.parametrize(
@@ -51,6 +108,18 @@ def test_clients_are_those_of_the_library(client: str) -> None:
             ["demo", "--bootstrap-servers", "h:1", "--topic", "t", "--events", "5"],
             "--events cannot go with --topic",
         ),
+        (["lag", "--checkpoint", "c"], "the following arguments are required: --bootstrap"),
+        ([*LAG, "--once", "--interval", "1"], "--interval cannot go with --once"),
+        ([*LAG, "--interval", "0"], "'0' is not a number of seconds above 0"),
+        ([*LAG, "--interval", "nan"], "'nan' is not a number of seconds above 0"),
+        ([*LAG, "--interval", "soon"], "'soon' is not a number of seconds above 0"),
+        ([*LAG, "--count-up-to", "-1"], "'-1' is not a positive number"),
+        ([*LAG, "--option", "kafka.x"], "an option is given as name=value"),
+        ([*LAG, "--option", "=x"], "an option is given as name=value"),
+        (["broker", "--port", "9092"], "--port needs --kafka"),
+        (["broker", "--kafka", "--port", "70000"], "'70000' is not a port"),
+        (["broker", "--topic", ":3"], "':3' names no topic"),
+        (["broker", "--topic", "a:0"], "'0' is not a positive number"),
     ],
 )
 def test_what_cannot_be_run(
@@ -69,3 +138,37 @@ def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) ->
         parse_arguments(["demo", "--help"])
     assert ended.value.code == 0
     assert "nothing is written" in capsys.readouterr().out
+
+
+def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
+    """Settings of a file are the client's, without their prefix; the command line's come after."""
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# a comment\n"
+        "\n"
+        "security.protocol = SASL_SSL\n"
+        "sasl.jaas.config=a.Module required \\\n"
+        '    username="u" password="p=q";\n'
+    )
+    given = ["lag", "--checkpoint", "/c", "--bootstrap-servers", "b:1"]
+    settings = parse_arguments([*given, "--command-config", str(file), "--option", "assign={}"])
+    assert isinstance(settings, LagSettings)
+    assert settings.options == (
+        ("kafka.security.protocol", "SASL_SSL"),
+        ("kafka.sasl.jaas.config", 'a.Module required username="u" password="p=q";'),
+        ("assign", "{}"),
+    )
+
+
+@pytest.mark.parametrize("text", ["no setting", None])
+def test_a_file_that_holds_no_settings_is_refused(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line without a value, or a file that is not there, ends the command before it begins."""
+    file = tmp_path / "client.properties"
+    if text is not None:
+        file.write_text(text)
+    given = ["lag", "--checkpoint", "/c", "--bootstrap-servers", "b:1"]
+    with pytest.raises(SystemExit):
+        parse_arguments([*given, "--command-config", str(file)])
+    assert "--command-config" in capsys.readouterr().err

@@ -6,9 +6,11 @@ from pyspark_kafka.domain.data_loss import (
     DataLoss,
     added_partition_starts_late,
     earliest_offsets_not_found,
+    legacy_partition_offset_changed,
     offset_range_not_read,
     partition_offset_changed,
     partitions_deleted,
+    start_offset_reset,
 )
 from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -59,6 +61,18 @@ FINDINGS = [
         "PARTITION_OFFSET_CHANGED",
         f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
         f"Partition t-0's offset was changed from 5 to 1. {CAUSES}",
+    ),
+    (
+        legacy_partition_offset_changed(T0, 5, 1),
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition t-0 offset was changed from 5 to 1.\n{CAUSES}",
+        f"Partition t-0's offset was changed from 5 to 1, some data may have been missed. {CAUSES}",
+    ),
+    (
+        start_offset_reset(T0, 99, 3),
+        "START_OFFSET_RESET",
+        "Starting offset for t-0 was 99 but consumer reset to 3.",
+        "startingOffsets for t-0 was 99 but consumer reset to 3",
     ),
     (
         offset_range_not_read(T0, 5, 100, 42, "my-group"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.lag import Lag
+from pyspark_kafka.domain.lag import Lag, PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .strategies import LARGEST_OFFSET
@@ -82,3 +82,48 @@ def test_partitions_in_order() -> None:
     lag = Lag.between({T[10]: 5, T[2]: 7}, {T[2]: 1})
     assert list(lag.behind.items()) == [(T[2], 6), (T[10], 5)]
     assert lag.total == 11
+
+
+def test_a_partition_is_behind_by_the_offsets_between() -> None:
+    """Offsets are a bound of the records that are left, and exact where none are."""
+    lag = PartitionLag.in_offsets(T[0], 3, 10)
+    assert (lag.behind, lag.is_exact, lag.expired, lag.is_cut_short) == (7, False, 0, False)
+    assert lag.counted(5) == PartitionLag(T[0], 3, 10, behind=5, is_exact=True)
+    assert PartitionLag.in_offsets(T[0], 10, 10).is_exact
+
+
+@pytest.mark.parametrize(
+    ("consumed", "earliest", "latest", "behind", "expired"),
+    [(3, 5, 10, 5, 2), (3, 10, 10, 0, 7), (3, 2, 10, 7, 0), (3, 3, 10, 7, 0)],
+)
+def test_what_kafka_has_deleted_is_not_left_to_read(
+    consumed: int, earliest: int, latest: int, behind: int, expired: int
+) -> None:
+    """Offsets before the earliest one are told apart, for they are lost."""
+    lag = PartitionLag.in_offsets(T[0], consumed, latest, earliest)
+    assert (lag.behind, lag.expired) == (behind, expired)
+
+
+def test_a_log_that_ends_before_what_was_consumed() -> None:
+    """A topic that was created anew leaves nothing to read, and is told apart."""
+    lag = PartitionLag.in_offsets(T[0], 10, 4)
+    assert (lag.behind, lag.is_cut_short, lag.expired) == (0, True, 0)
+
+
+def test_a_source_has_its_partitions_in_order() -> None:
+    """The lag of a source is exact if that of all its partitions is."""
+    source = SourceLag.in_offsets({T[0]: 4, T[1]: 2}, {T[2]: 3, T[1]: 9, T[0]: 4})
+    assert [each.partition for each in source.partitions] == [T[0], T[1], T[2]]
+    assert source.lag == Lag({T[0]: 0, T[1]: 7, T[2]: 3})
+    assert not source.is_exact
+    assert SourceLag.of(each.counted(1) for each in source.partitions).is_exact
+
+
+def test_sources_of_a_query_are_added_up() -> None:
+    """Two sources that read one partition are behind by what is left for both."""
+    one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6, T[1]: 1})
+    other = SourceLag.in_offsets({T[0]: 6}, {T[0]: 6})
+    lag = QueryLag("id", "run", None, 3, 1_000, {"0": one, "2": other})
+    assert lag.lag == Lag({T[0]: 2, T[1]: 1})
+    assert not lag.is_exact
+    assert QueryLag("id", "run", None, 3, 1_000, {"2": other}).is_exact

@@ -1,0 +1,99 @@
+"""Data frames of offset ranges, which the legacy source's batches are."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from ...domain.offset_range import OffsetRange
+from ...domain.topic_partition import TopicPartition
+from .registration import register_source
+from .schema import spark_schema
+from .task import read_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from ...domain.options import SourceOptions
+    from .wiring import Wiring
+
+_RANGES: Final = "ranges"
+
+
+@final
+class RangeFrames:
+    """Makes a frame of ranges with one task for each, in the options' own columns.
+
+    Nothing is read before Spark runs the frame, and it reads again whenever Spark does so. Spark
+    knows the ranges by a data source that is registered with the session for these options.
+    ``mapInArrow`` would need none, but pandas.
+    """
+
+    def __init__(self, spark: SparkSession, wiring: Wiring, options: SourceOptions) -> None:
+        self._spark = spark
+        self._schema = spark_schema(options.projection)
+        self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"
+        register_source(spark, _source(self._format, wiring, options))
+
+    def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
+        if not ranges:
+            return self._spark.createDataFrame([], self._schema)
+        return self._spark.read.format(self._format).option(_RANGES, _write(ranges)).load()
+
+
+@final
+class _RangeReader(DataSourceReader):
+    """Goes to the tasks with frozen values only."""
+
+    def __init__(
+        self, wiring: Wiring, options: SourceOptions, ranges: Sequence[OffsetRange]
+    ) -> None:
+        self._wiring = wiring
+        self._options = options
+        self._ranges = ranges
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(planned) for planned in self._ranges]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_range(self._wiring, self._options, partition.value, self._options.projection)
+
+
+def _source(format_name: str, wiring: Wiring, options: SourceOptions) -> type[DataSource]:
+    """Make a source for options that are parsed already: Spark hands a source text only."""
+
+    class RangeSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return format_name
+
+        def schema(self) -> StructType:
+            return spark_schema(options.projection)
+
+        def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+            return _RangeReader(wiring, options, _read(self.options[_RANGES]))
+
+    return RangeSource
+
+
+def _write(ranges: Sequence[OffsetRange]) -> str:
+    return json.dumps(
+        [
+            (one.partition.topic, one.partition.partition, one.from_offset, one.until_offset)
+            for one in ranges
+        ]
+    )
+
+
+def _read(text: str) -> list[OffsetRange]:
+    return [
+        OffsetRange(TopicPartition(topic, number), start, end)
+        for topic, number, start, end in json.loads(text)
+    ]

@@ -1,0 +1,43 @@
+"""The lag of queries as log lines."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, final
+
+from ...ports.lag_exporter import LagExporter
+
+if TYPE_CHECKING:
+    from ...domain.lag import QueryLag
+
+log = logging.getLogger("pyspark_kafka.lag")
+
+
+@final
+class LoggingLagExporter(LagExporter):
+    """Writes a line for each batch to the logger ``pyspark_kafka.lag``, at a level of choice.
+
+    Each partition has a line of its own at level DEBUG.
+    """
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        self._level = level
+
+    def export(self, lag: QueryLag) -> None:
+        numbers = lag.lag
+        log.log(
+            self._level,
+            "Query %s is %d %s behind after batch %d (min %d, max %d, avg %.1f by partition)",
+            lag.name or lag.query_id,
+            numbers.total,
+            "records" if lag.is_exact else "offsets",
+            lag.batch_id,
+            numbers.least,
+            numbers.most,
+            numbers.mean,
+        )
+        for partition, behind in numbers.behind.items():
+            log.debug("%s: %d behind", partition, behind)
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing: what was written stays."""

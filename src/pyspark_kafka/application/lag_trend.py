@@ -1,0 +1,148 @@
+"""Whether a query catches up, as far as what was seen of it tells."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..domain.lag import SourceLag
+    from ..domain.topic_partition import TopicPartition
+
+WINDOW_MS: Final = 60_000
+"""How far the rates look back; twice as far as two commits lie apart, if that is more."""
+
+LONGEST_WINDOW_MS: Final = 900_000
+
+_UNKNOWN_MS: Final = 10_000
+_SAME: Final = 0.01
+
+
+class Direction(enum.Enum):
+    """Where a query's lag goes."""
+
+    UNKNOWN = "unknown"
+    CAUGHT_UP = "caught up"
+    CATCHING_UP = "catching up"
+    KEEPING_PACE = "keeping pace"
+    FALLING_BEHIND = "falling behind"
+    WAITING = "waiting"
+    """There is something to read, and no batch is committed."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A direction, and what it is taken from, where that is known.
+
+    ``read`` and ``arrived`` are offsets a second; ``seconds_left`` is when nothing would be left
+    at this pace, and ``seconds_waited`` how long no commit was seen.
+    """
+
+    direction: Direction
+    read: float | None = None
+    arrived: float | None = None
+    seconds_left: float | None = None
+    seconds_waited: float | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LagSample:
+    """What was seen at a time; ``batch_id`` is that of the newest committed batch."""
+
+    at_ms: int
+    batch_id: int
+    sources: Mapping[str, SourceLag]
+
+    @property
+    def behind(self) -> int:
+        """What is left in all sources."""
+        return sum(source.lag.total for source in self.sources.values())
+
+    def latest(self) -> dict[tuple[str, TopicPartition], int]:
+        """Give the latest offset of each partition of each source."""
+        return {
+            (name, each.partition): each.latest
+            for name, source in self.sources.items()
+            for each in source.partitions
+        }
+
+    def consumed(self) -> dict[tuple[str, TopicPartition], int]:
+        """Give the next offset to read of each partition of each source."""
+        return {
+            (name, each.partition): each.consumed
+            for name, source in self.sources.items()
+            for each in source.partitions
+        }
+
+
+@final
+class LagTrend:
+    """Keeps samples of one query for a while.
+
+    A query reads in batches, so that its lag is a saw. Only moments at which a commit was just
+    seen are like one another: direction and pace are taken from the first and the last of these.
+    """
+
+    def __init__(self) -> None:
+        self._seen: deque[LagSample] = deque()
+        self._commits: deque[LagSample] = deque()
+
+    def add(self, sample: LagSample) -> Trend:
+        """Take a sample, later than those before, and give the trend."""
+        if self._seen and sample.batch_id != self._seen[-1].batch_id:
+            self._commits.append(sample)
+        self._seen.append(sample)
+        window = self._window_ms()
+        for kept in (self._seen, self._commits):
+            while len(kept) > 2 and sample.at_ms - kept[0].at_ms > window:
+                kept.popleft()
+        return self._trend(sample, window)
+
+    def _window_ms(self) -> int:
+        if len(self._commits) < 2:
+            return WINDOW_MS
+        apart = self._commits[-1].at_ms - self._commits[-2].at_ms
+        return min(LONGEST_WINDOW_MS, max(WINDOW_MS, 2 * apart))
+
+    def _trend(self, now: LagSample, window: int) -> Trend:
+        arrived = _rate(self._seen[0], now, self._seen[0].latest(), now.latest())
+        if now.behind == 0:
+            return Trend(Direction.CAUGHT_UP, arrived=arrived)
+        waited = now.at_ms - (self._commits or self._seen)[-1 if self._commits else 0].at_ms
+        if len(self._commits) < 2 or waited > window:
+            is_long = waited >= _UNKNOWN_MS
+            direction = Direction.WAITING if is_long else Direction.UNKNOWN
+            return Trend(
+                direction, arrived=arrived, seconds_waited=waited / 1_000 if is_long else None
+            )
+        return self._between_commits(now, arrived)
+
+    def _between_commits(self, now: LagSample, arrived: float | None) -> Trend:
+        first, last = self._commits[0], self._commits[-1]
+        read = _rate(first, last, first.consumed(), last.consumed())
+        gained = first.behind - last.behind
+        if abs(gained) <= _SAME * max(first.behind, last.behind):
+            return Trend(Direction.KEEPING_PACE, read, arrived)
+        if gained < 0:
+            return Trend(Direction.FALLING_BEHIND, read, arrived)
+        pace = gained * 1_000 / (last.at_ms - first.at_ms)
+        return Trend(Direction.CATCHING_UP, read, arrived, seconds_left=now.behind / pace)
+
+
+def _rate(
+    first: LagSample,
+    last: LagSample,
+    before: Mapping[tuple[str, TopicPartition], int],
+    after: Mapping[tuple[str, TopicPartition], int],
+) -> float | None:
+    """Give offsets a second, over the partitions that are in both samples."""
+    if last.at_ms <= first.at_ms:
+        return None
+    grown = sum(after[each] - offset for each, offset in before.items() if each in after)
+    return grown * 1_000 / (last.at_ms - first.at_ms)

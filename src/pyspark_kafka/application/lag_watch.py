@@ -1,0 +1,79 @@
+"""Looking again and again at how far a query is behind, by its checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from .lag_checkpoint import CheckpointState
+from .lag_trend import Direction, LagSample, LagTrend, Trend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..domain.lag import SourceLag
+    from ..domain.topic_partition import TopicPartition
+    from ..ports.clock import Clock
+    from .lag_checkpoint import QueryCheckpoint
+    from .lag_meter import LagMeter
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LagLook:
+    """What one look has shown. ``sources`` are the Kafka sources of the committed batch."""
+
+    state: CheckpointState = field(default_factory=CheckpointState)
+    sources: Mapping[str, SourceLag] = field(default_factory=dict)
+    trend: Trend = field(default_factory=lambda: Trend(Direction.UNKNOWN))
+
+    @property
+    def behind(self) -> int:
+        """What is left in all sources."""
+        return sum(source.lag.total for source in self.sources.values())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether records are counted in every partition, and no offsets."""
+        return all(source.is_exact for source in self.sources.values())
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """What is left by partition of each source."""
+        return tuple(each.behind for one in self.sources.values() for each in one.partitions)
+
+    @property
+    def gone(self) -> tuple[TopicPartition, ...]:
+        """Partitions that the query has read and Kafka does not have any more."""
+        committed = self.state.committed
+        if committed is None:
+            return ()
+        there = {each.partition for one in self.sources.values() for each in one.partitions}
+        return tuple(sorted(set().union(*committed.offsets.values()) - there))
+
+
+@final
+class LagWatch:
+    """Holds what a checkpoint says against what Kafka has, and remembers for the trend."""
+
+    def __init__(self, checkpoint: QueryCheckpoint, meter: LagMeter, clock: Clock) -> None:
+        self._checkpoint = checkpoint
+        self._meter = meter
+        self._clock = clock
+        self._trend = LagTrend()
+
+    def look(self) -> LagLook:
+        """Look once.
+
+        :raises MetadataLogError: if the checkpoint cannot be read.
+        :raises BrokerUnreachableError: if no broker answers.
+        :raises KafkaRequestError: if a broker does not tell the offsets.
+        """
+        state = self._checkpoint.state()
+        if state.committed is None:
+            return LagLook(state)
+        offsets = state.committed.offsets
+        measured = self._meter.measure_all(offsets.values())
+        sources = dict(zip(offsets, measured, strict=True))
+        sample = LagSample(self._clock.now_ms(), state.committed.batch_id, sources)
+        return LagLook(state, sources, self._trend.add(sample))

@@ -1,0 +1,58 @@
+"""``pyspark-kafka broker``: a Kafka for whoever has none."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from ..brokers import EmbeddedBroker, KafkaCluster, require_java
+from .console import Console
+from .ending import silent_libraries, until_told_to_end
+
+if TYPE_CHECKING:
+    from .broker_arguments import BrokerSettings
+
+
+def run_broker(settings: BrokerSettings) -> int:
+    """Run brokers until they are told to end, and give the exit status.
+
+    :raises PysparkKafkaError: if something that they need is missing, or they do not start.
+    """
+    console = Console(sys.stdout)
+    with silent_libraries(), until_told_to_end(), _brokers(settings, console) as brokers:
+        for name, partitions in settings.topics:
+            brokers.create_topic(name, partitions)
+        console.clear()
+        _introduce(settings, brokers.options, console)
+        threading.Event().wait()
+    console.clear()
+    console.line("The broker has ended.")
+    return 0
+
+
+def _brokers(settings: BrokerSettings, console: Console) -> EmbeddedBroker | KafkaCluster:
+    if not settings.kafka:
+        return EmbeddedBroker(settings.brokers)
+    require_java()
+    console.live("Apache Kafka starts ...")
+    return KafkaCluster(settings.brokers, port=settings.port)
+
+
+def _introduce(settings: BrokerSettings, options: dict[str, str], console: Console) -> None:
+    kind = "Apache Kafka" if settings.kafka else "A mock broker"
+    console.line(f"{kind} runs until Ctrl-C. The options of a query:")
+    console.line()
+    for name, value in options.items():
+        console.line(f"  {name}={value}")
+    console.line()
+    for name, partitions in settings.topics:
+        console.line(f"topic '{name}', {partitions} partition{'s' if partitions > 1 else ''}")
+    console.line("To read from it:")
+    console.line()
+    topic = settings.topics[0][0] if settings.topics else "mine"
+    console.line('  (spark.readStream.format("pyspark_kafka")')
+    for name, value in {**options, "subscribe": topic}.items():
+        console.line(f'    .option("{name}", "{value}")')
+    console.line("    .load())")
+    console.line()

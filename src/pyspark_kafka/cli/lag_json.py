@@ -1,0 +1,68 @@
+"""The lag of a query for machines."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..application.lag_watch import LagLook
+    from ..domain.checkpoint_log import CheckpointedBatch
+    from ..domain.lag import PartitionLag
+
+
+def lag_json(look: LagLook, checkpoint: str, now_ms: int) -> str:
+    """Give a look as one line of JSON; times are ISO 8601 in UTC."""
+    numbers = look.numbers
+    answer = {
+        "time": _time(now_ms),
+        "checkpoint": checkpoint,
+        "committedBatch": _batch(look.state.committed),
+        "inFlightBatch": _batch(look.state.in_flight),
+        "lag": {
+            "total": look.behind,
+            "min": min(numbers, default=0),
+            "max": max(numbers, default=0),
+            "avg": look.behind / len(numbers) if numbers else 0.0,
+            "exact": look.is_exact,
+        }
+        if look.state.committed
+        else None,
+        "trend": {
+            "direction": look.trend.direction.value,
+            "offsetsReadPerSecond": look.trend.read,
+            "offsetsArrivedPerSecond": look.trend.arrived,
+        },
+        "partitions": [
+            {"source": source, **_partition(each)}
+            for source, lag in look.sources.items()
+            for each in lag.partitions
+        ],
+        "gone": [{"topic": gone.topic, "partition": gone.partition} for gone in look.gone],
+    }
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _batch(batch: CheckpointedBatch | None) -> dict[str, Any] | None:
+    if batch is None:
+        return None
+    begun = None if batch.timestamp_ms is None else _time(batch.timestamp_ms)
+    return {"id": batch.batch_id, "begun": begun}
+
+
+def _partition(lag: PartitionLag) -> dict[str, Any]:
+    return {
+        "topic": lag.partition.topic,
+        "partition": lag.partition.partition,
+        "consumed": lag.consumed,
+        "latest": lag.latest,
+        "lag": lag.behind,
+        "exact": lag.is_exact,
+        "expired": lag.expired,
+    }
+
+
+def _time(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1_000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

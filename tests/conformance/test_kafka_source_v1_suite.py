@@ -1,0 +1,417 @@
+"""KafkaMicroBatchV1SourceSuite: what the legacy source does, batch for batch, without Spark."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
+from pyspark_kafka.container import container_for
+from pyspark_kafka.domain.available_now import EndBeyondLatestError, LostPartitionsError
+from pyspark_kafka.domain.errors import DataLossError, MetadataLogError
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.read_limits import ReadAllAvailable
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from tests.contract.worlds import KafkaWorld, Record
+from tests.spark.queries import PEER, read_stream
+
+from .peer import peer
+from .stream_runs import run_once
+from .test_kafka_source_suite import STARTS, STRATEGIES, filled, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.application.kafka_source import KafkaSource
+    from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.domain.offset_range import OffsetRange
+
+BASE = "KafkaMicroBatchSourceSuiteBase"
+VALUE = Projection(("value",))
+
+
+class Run:
+    """One life of a driver: a source whose batches are numbers, over logs in a directory."""
+
+    def __init__(self, world: KafkaWorld, directory: Path, **options: str) -> None:
+        given = {
+            **world.addresses,
+            "client": world.client,
+            "startingOffsets": "earliest",
+            "fetchOffset.retryIntervalMs": "20",
+            "kafkaConsumer.pollTimeoutMs": "10000",
+            "metadataPath": str(directory / "sources" / "0"),
+            **options,
+        }
+        self.container = container_for(parse_source_options(given, Query.STREAM))
+        self.clock = MemoryClock(now_ms=3_600_000)
+        self.container.clock.override(self.clock)
+        self.batches: list[list[int]] = []
+        self.source: KafkaSource[list[int]] = self.container.kafka_source(self._load)
+        offsets, commits = (
+            FsspecMetadataLog(StoragePath(str(directory / name))) for name in ("offsets", "commits")
+        )
+        self.execution = MicroBatchExecution(
+            self.source, offsets, commits, lambda batch, _number: self.batches.append(batch)
+        )
+
+    def to_end(self) -> list[list[int]]:
+        """Run until there is nothing to do, and give what each batch read."""
+        while self.execution.run_batch():
+            pass
+        return self.batches
+
+    def _load(self, ranges: Sequence[OffsetRange]) -> list[int]:
+        return [
+            int(row["value"])
+            for planned in ranges
+            for batch in self.container.range_read().read(planned, VALUE)
+            for row in batch.to_pylist()
+        ]
+
+
+@contextmanager
+def run(world: KafkaWorld, directory: Path, **options: str) -> Iterator[Run]:
+    """Let a driver live for as long as a context."""
+    made = Run(world, directory, **options)
+    yield made
+    made.source.stop()
+    made.container.shutdown_resources()
+
+
+def sized(world: KafkaWorld, *counts: int) -> str:
+    """Make a topic with so many numbers in each partition."""
+    topic = world.topic(len(counts))
+    for partition, count in enumerate(counts):
+        write(world, topic, partition, *range(1000 * partition, 1000 * partition + count))
+    return topic
+
+
+@peer(BASE, "maxOffsetsPerTrigger")
+def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
+    """Of 101, 11 and 1 records ten are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
+    topic = sized(world, 101, 11, 1)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="10") as driver:
+        assert driver.execution.run_batch()
+        assert driver.execution.run_batch()
+        assert driver.batches == [[*range(8), 1000, 2000], [*range(8, 17), 1001]]
+        rest = driver.source.latest_offset(None, ReadAllAvailable())
+        assert rest == _offsets(topic, 101, 11, 1)
+
+
+@peer(BASE, "minOffsetsPerTrigger")
+def test_min_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
+    """The first batch always runs; later ones wait for 15 offsets, or for 5 s, or for nothing."""
+    topic = sized(world, 4, 1)
+    limits = {"minOffsetsPerTrigger": "15", "maxTriggerDelay": "5s"}
+    with run(world, tmp_path, subscribe=topic, **limits) as driver:
+        assert driver.execution.run_batch()
+        write(world, topic, 0, *range(10, 16))
+        assert not driver.execution.run_batch()
+        write(world, topic, 1, *range(20, 29))
+        assert driver.execution.run_batch()
+        write(world, topic, 0, 30)
+        assert not driver.execution.run_batch()
+        driver.clock.sleep_ms(5_000)
+        assert driver.execution.run_batch()
+        assert driver.batches == [[0, 1, 2, 3, 1000], [*range(10, 16), *range(20, 29)], [30]]
+        write(world, topic, 0, 31)
+        last = driver.source.latest_offset(None, ReadAllAvailable())
+        assert last == _offsets(topic, 12, 10)
+
+
+@peer(BASE, "compositeReadLimit")
+def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
+    """At least 15 and at most 20 of 33 are 19; the 14 that are left wait for their time."""
+    topic = sized(world, 21, 11, 1)
+    limits = {
+        "minOffsetsPerTrigger": "15",
+        "maxOffsetsPerTrigger": "20",
+        "maxTriggerDelay": "5s",
+    }
+    with run(world, tmp_path, subscribe=topic, **limits) as driver:
+        assert [len(batch) for batch in driver.to_end()] == [19]
+        driver.clock.sleep_ms(5_000)
+        assert [len(batch) for batch in driver.to_end()] == [19, 14]
+
+
+@peer(BASE, "Trigger.AvailableNow")
+def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
+    """15 records, at most 5 at a time, are exactly 3 batches, whatever comes meanwhile."""
+    topic = sized(world, 15)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
+        driver.source.prepare_for_trigger_available_now()
+        while driver.execution.run_batch():
+            write(world, topic, 0, 99)
+        assert driver.batches == [list(range(5)), list(range(5, 10)), list(range(10, 15))]
+
+
+@peer(
+    BASE,
+    "Query with Trigger.AvailableNow should throw error when topic partitions got unavailable "
+    "during subsequent batches",
+)
+def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
+    """A topic that is made anew with 3 of its 5 partitions fails the next batch."""
+    topic = sized(world, *[15] * 5)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
+        driver.source.prepare_for_trigger_available_now()
+        assert driver.execution.run_batch()
+        world.delete_topic(topic)
+        world.create(topic, 3)
+        with pytest.raises(LostPartitionsError, match="have been lost during running query with"):
+            driver.execution.run_batch()
+
+
+@peer(
+    BASE,
+    "Query with Trigger.AvailableNow should throw error when offset(s) in planned topic partitions "
+    "got unavailable during subsequent batches",
+)
+def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
+    """A topic that is made anew with fewer records fails the next batch."""
+    topic = sized(world, 15)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
+        driver.source.prepare_for_trigger_available_now()
+        assert driver.execution.run_batch()
+        world.delete_topic(topic)
+        world.create(topic, 1)
+        write(world, topic, 0, 0, 1, 2)
+        with pytest.raises(EndBeyondLatestError, match="available offset which is less than end"):
+            driver.execution.run_batch()
+
+
+@peer(
+    "KafkaSourceSuiteBase",
+    "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger",
+)
+def test_spark_53560_an_uncommitted_batch_is_run_again(world: KafkaWorld, tmp_path: Path) -> None:
+    """A batch that was planned before the topic grew is done by the next run, and then the rest."""
+    topic = sized(world, 4)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="3") as driver:
+        driver.execution = MicroBatchExecution(
+            driver.source, _log(tmp_path, "offsets"), _log(tmp_path, "commits"), _crash
+        )
+        with pytest.raises(CrashError):
+            driver.execution.run_batch()
+    world.add_partitions(topic, 2)
+    write(world, topic, 1, 50)
+    with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="3") as driver:
+        driver.source.prepare_for_trigger_available_now()
+        assert driver.to_end() == [[0, 1, 2], [3, 50]]
+
+
+@peer(
+    BASE,
+    "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset calculation",  # noqa: E501
+)
+def test_spark_26718_rate_limit_of_long_max(world: KafkaWorld, tmp_path: Path) -> None:
+    """The largest limit there is reads all."""
+    topic = sized(world, 10)
+    options = {
+        "startingOffsets": json.dumps({topic: {"0": 5}}),
+        "maxOffsetsPerTrigger": str(2**63 - 1),
+    }
+    with run(world, tmp_path, subscribe=topic, **options) as driver:
+        assert driver.to_end() == [list(range(5, 10))]
+
+
+@peer(BASE, "SPARK-22956: currentPartitionOffsets should be set when no new data comes in")
+def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_path: Path) -> None:
+    """After a restart that found nothing new, a limit counts from where the query was."""
+    topic = sized(world, 8)
+    limit = {"subscribe": topic, "maxOffsetsPerTrigger": "5"}
+    with run(world, tmp_path, **limit) as driver:
+        assert driver.to_end() == [list(range(5)), list(range(5, 8))]
+    with run(world, tmp_path, **limit) as driver:
+        assert driver.to_end() == []
+        write(world, topic, 0, *range(8, 15))
+        assert driver.to_end() == [list(range(8, 13)), [13, 14]]
+
+
+@peer(BASE, "subscribe topic by pattern with topic recreation between batches")
+def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> None:
+    """A topic that was made anew with fewer records fails the query, or is warned of."""
+    topic = sized(world, 2, 2)
+    options = {"subscribePattern": f"^{topic}$"}
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == [[0, 1, 1000, 1001]]
+    world.delete_topic(topic)
+    world.create(topic, 2)
+    write(world, topic, 0, 0)
+    write(world, topic, 1, *range(5))
+    with (
+        run(world, tmp_path, **options) as driver,
+        pytest.raises(DataLossError, match="was changed from 2 to 1"),
+    ):
+        driver.to_end()
+    with run(world, tmp_path, failOnDataLoss="false", **options) as driver:
+        assert driver.to_end() == [[2, 3, 4]]
+
+
+@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset")
+def test_spark_41375_empty_partitions(world: KafkaWorld, tmp_path: Path) -> None:
+    """When every topic is gone, no batch without any partition is written down."""
+    topic = sized(world, 3)
+    options = {"subscribePattern": f"^{topic}$", "failOnDataLoss": "false"}
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == [[0, 1, 2]]
+        world.delete_topic(topic)
+        assert driver.to_end() == [[0, 1, 2]]
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == []
+    assert _log(tmp_path, "offsets").batch_ids() == [0]
+
+
+@peer(BASE, "read Kafka transactional messages: read_committed")
+def test_read_committed(world: KafkaWorld, tmp_path: Path) -> None:
+    """Offsets of aborted and control records use the limit up and give no rows."""
+    topic = world.topic()
+    for commit, numbers in ((True, range(5)), (False, range(6, 11)), (True, range(12, 17))):
+        with world.transaction(commit=commit) as write_in:
+            write_in(TopicPartition(topic, 0), [Record(str(number).encode()) for number in numbers])
+    options = {"maxOffsetsPerTrigger": "3", "kafka.isolation.level": "read_committed"}
+    with run(world, tmp_path, subscribe=topic, **options) as driver:
+        assert driver.to_end() == [[0, 1, 2], [3, 4], [], [], [12, 13, 14], [15, 16]]
+
+
+@peer(
+    "KafkaDontFailOnDataLossSuite",
+    "failOnDataLoss=false should not return duplicated records: microbatch v1",
+)
+def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
+    """What is deleted between two runs, or under a batch that was planned, is skipped once."""
+    topic = sized(world, 10)
+    part = TopicPartition(topic, 0)
+    options = {"subscribe": topic, "failOnDataLoss": "false", "maxOffsetsPerTrigger": "20"}
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == [list(range(10))]
+        write(world, topic, 0, *range(10, 40))
+        world.delete_records(part, 15)
+        assert driver.to_end() == [list(range(10)), list(range(15, 30)), list(range(30, 40))]
+    write(world, topic, 0, *range(40, 50))
+    world.delete_records(part, 45)
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == [list(range(45, 50))]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_source_begins_where_it_is_told(world: KafkaWorld, start: str, tmp_path: Path) -> None:
+    """From its start on every record is read once, through a restart and new partitions."""
+    topic = filled(world)
+    starting, first = STARTS[start]
+    options = {**STRATEGIES["subscribing topic by name"](topic), **starting(topic)}
+    with run(world, tmp_path, **options) as driver:
+        assert sorted(driver.to_end()[0]) == sorted(first)
+    write(world, topic, 0, 7, 8)
+    world.add_partitions(topic, 6)
+    write(world, topic, 5, 9)
+    with run(world, tmp_path, **options) as driver:
+        assert driver.to_end() == [[7, 8, 9]]
+
+
+def test_a_start_that_is_not_held(world: KafkaWorld, tmp_path: Path) -> None:
+    """A given offset that was deleted fails the query, or is reset to the earliest one."""
+    topic = sized(world, 10)
+    world.delete_records(TopicPartition(topic, 0), 4)
+    options = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 2}})}
+    with (
+        run(world, tmp_path, **options) as driver,
+        pytest.raises(DataLossError, match=f"for {topic}-0 was 2 but consumer reset to 4"),
+    ):
+        driver.to_end()
+    with run(world, tmp_path, failOnDataLoss="false", **options) as driver:
+        assert driver.to_end() == [list(range(4, 10))]
+
+
+BOTH = pytest.mark.parametrize("kind", ["KafkaSource", "KafkaMicroBatchStream"])
+
+
+@BOTH
+@peer(
+    BASE,
+    "ensure that initial offset are written with an extra byte in the beginning (SPARK-19517)",
+)
+def test_initial_offsets_have_an_extra_byte(
+    world: KafkaWorld, spark: SparkSession, kafka: KafkaCluster, kind: str, tmp_path: Path
+) -> None:
+    """A zero stands before the text, and the whole is what the JVM connector writes."""
+    topic = sized(world, 3, 1)
+    run_once(
+        read_stream(spark, kafka, PEER, subscribe=topic, startingOffsets="latest"),
+        tmp_path / "theirs",
+    )
+    theirs = (tmp_path / "theirs" / "checkpoint" / "sources" / "0" / "0").read_bytes()
+    _initial(world, kind, tmp_path / "ours", subscribe=topic, startingOffsets="latest")
+    ours = (tmp_path / "ours" / "sources" / "0" / "0").read_bytes()
+    assert ours[0] == 0
+    assert ours == theirs
+
+
+@BOTH
+@peer(BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)")
+def test_initial_offsets_of_spark_2_1_0(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
+    """Without a version, and with the text's length before it, the offsets are read."""
+    topic = sized(world, 3, 1)
+    text = json.dumps({topic: {"0": 1, "1": 0}}, separators=(",", ":")).encode()
+    _write_initial(tmp_path, bytes([len(text)]) + text)
+    found = _initial(world, kind, tmp_path, subscribe=topic, startingOffsets="latest")
+    assert found == _offsets(topic, 1, 0)
+
+
+@BOTH
+@peer(BASE, "deserialization of initial offset written by future version")
+def test_initial_offsets_of_a_future_version(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
+    """A later version is refused in the words of the JVM connector, and nothing is read."""
+    topic = sized(world, 3)
+    _write_initial(tmp_path, b"\0v99999\n{}")
+    with pytest.raises(MetadataLogError) as caught:
+        _initial(world, kind, tmp_path, subscribe=topic)
+    assert "maximum supported log version is v1, but encountered v99999" in str(caught.value)
+    assert "produced by a newer version of Spark and cannot be read by this version" in str(
+        caught.value
+    )
+
+
+class CrashError(RuntimeError):
+    """What takes a driver down."""
+
+
+def _crash(_batch: list[int], _number: int) -> None:
+    raise CrashError
+
+
+def _initial(world: KafkaWorld, kind: str, directory: Path, **options: str) -> PartitionOffsets:
+    """Give the offsets at which a stream begins, of either kind of source."""
+    with run(world, directory, **options) as driver:
+        if kind == "KafkaSource":
+            return driver.source.initial_partition_offsets
+        found: PartitionOffsets = driver.container.micro_batch_stream().initial_offset()
+        return found
+
+
+def _write_initial(directory: Path, content: bytes) -> None:
+    path = directory / "sources" / "0" / "0"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+
+
+def _log(directory: Path, name: str) -> FsspecMetadataLog:
+    return FsspecMetadataLog(StoragePath(str(directory / name)))
+
+
+def _offsets(topic: str, *offsets: int) -> PartitionOffsets:
+    return PartitionOffsets(
+        (TopicPartition(topic, number), offset) for number, offset in enumerate(offsets)
+    )

@@ -1,0 +1,107 @@
+"""Running this package's commands as a user does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import pyspark_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HOME = Path(str(pyspark_kafka.__file__)).parents[1]
+SECONDS = 60.0
+
+
+def command(*arguments: str) -> list[str]:
+    """Give the command line."""
+    return [sys.executable, "-m", "pyspark_kafka", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Give an environment in which the command finds this package."""
+    inherited = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([str(HOME), inherited] if inherited else [str(HOME)])
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
+def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+        env=environment(**more),
+    )
+
+
+class Running:
+    """A command that runs; its output is read in the background."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.lines: deque[str] = deque()
+        self.errors: deque[str] = deque()
+        self._threads = [
+            threading.Thread(target=self._read, args=pair)
+            for pair in ((process.stdout, self.lines), (process.stderr, self.errors))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def await_line(self, wanted: Callable[[str], bool]) -> str:
+        """Give the first line from now on that is wanted."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            if self.lines:
+                line = self.lines.popleft()
+                if wanted(line):
+                    return line
+            else:
+                assert self.process.poll() is None, "".join(self.errors)
+                time.sleep(0.02)
+        raise AssertionError("no such line came")
+
+    def end(self, signal: int) -> int:
+        """Send a signal, and give the exit status."""
+        self.process.send_signal(signal)
+        status = self.process.wait(SECONDS)
+        for thread in self._threads:
+            thread.join(SECONDS)
+        return status
+
+    @staticmethod
+    def _read(stream: IO[str], lines: deque[str]) -> None:
+        with stream:
+            for line in stream:
+                lines.append(line)
+
+
+@contextmanager
+def running(*arguments: str, **more: str) -> Iterator[Running]:
+    """Start a command; it is killed if the block leaves it running."""
+    process = subprocess.Popen(
+        command(*arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**more),
+    )
+    started = Running(process)
+    try:
+        yield started
+    finally:
+        if process.poll() is None:
+            process.kill()
+            started.end(0)

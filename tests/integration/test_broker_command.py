@@ -1,0 +1,118 @@
+"""``pyspark-kafka broker``."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.container import container_for
+from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.projection import Projection
+
+from .commands import Running, run, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = ("kafka.bootstrap.servers=", "kafka.api.", "kafka.broker.")
+
+
+def options_of(started: Running) -> dict[str, str]:
+    """Take from the output what a user would copy."""
+    options = {}
+    line = started.await_line(lambda line: line.strip().startswith(SETTINGS))
+    while line.strip():
+        name, _, value = line.strip().partition("=")
+        options[name] = value
+        line = started.await_line(lambda _: True)
+    return options
+
+
+def produce(options: dict[str, str], client: str, topic: str) -> None:
+    servers = options["kafka.bootstrap.servers"]
+    if client == "confluent":
+        from confluent_kafka import Producer
+
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+        producer.produce(topic, b"v", partition=1)
+        assert producer.flush(30) == 0
+        return
+    from kafka import KafkaProducer
+
+    version = {"api_version": (2, 1)} if len(options) > 1 else {}
+    with closing(KafkaProducer(bootstrap_servers=servers, **version)) as kafka_producer:
+        kafka_producer.send(topic, b"v", partition=1).get(30)
+
+
+def values(options: dict[str, str], client: str, topic: str) -> list[bytes | None]:
+    given = {**options, "client": client, "subscribe": topic}
+    container = container_for(parse_source_options(given, Query.BATCH))
+    try:
+        return [
+            value
+            for planned in container.batch().plan_input_partitions()
+            for batch in container.range_read().read(planned, Projection(("value",)))
+            for value in batch["value"].to_pylist()
+        ]
+    finally:
+        container.shutdown_resources()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [(), ("--kafka",)])
+def test_a_broker_serves_both_clients_until_it_is_told_to_end(
+    tmp_path: Path, kind: tuple[str, ...], ending: int
+) -> None:
+    """What it prints is all that a query needs; nothing of it is left in the end."""
+    topics = ("--topic", "orders:2", "--topic", "other")
+    with running("broker", *kind, *topics, TMPDIR=str(tmp_path)) as started:
+        options = options_of(started)
+        for number, client in enumerate(("confluent", "kafka-python"), 1):
+            produce(options, client, "orders")
+            for reader in ("confluent", "kafka-python"):
+                assert values(options, reader, "orders") == [b"v"] * number
+        if kind:
+            assert processes_in(tmp_path)
+        assert started.end(ending) == 0
+    assert not started.errors
+    assert processes_in(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_brokers_listen_where_they_are_told_to() -> None:
+    """With a port, the address is known before."""
+    [port] = free_ports(1)
+    with running("broker", "--kafka", "--port", str(port)) as started:
+        assert options_of(started) == {"kafka.bootstrap.servers": f"127.0.0.1:{port}"}
+        taken = run("broker", "--kafka", "--port", str(port))
+        assert started.end(signal.SIGINT) == 0
+    assert (taken.returncode, taken.stdout) == (1, "")
+    assert taken.stderr == f"error: port {port} of 127.0.0.1 is taken, or may not be used\n"
+
+
+def test_a_missing_java_is_told_of(tmp_path: Path) -> None:
+    """Apache Kafka is not even downloaded without a Java to run it."""
+    ended = run("broker", "--kafka", JAVA_HOME=str(tmp_path))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: Java 17 or newer is needed")
+    assert "Install a JDK 17" in line
+
+
+def processes_in(directory: Path) -> list[int]:
+    """Give the processes of this machine that have a file of a directory on their command line."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read()
+        except OSError:
+            continue
+        if str(directory).encode() in line:
+            found.append(int(pid))
+    return found

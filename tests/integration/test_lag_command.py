@@ -1,0 +1,297 @@
+"""``pyspark-kafka lag`` on checkpoints that are written by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.testing.waiting import await_until
+
+from .commands import SECONDS, command, environment, run, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..servers.s3 import S3Server
+    from ..spark.topics import Topics
+
+METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{}}'
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint, as Spark writes it."""
+
+    directory: Path
+
+    def begin(self, batch_id: int, *ends: str, version: str = "v1") -> None:
+        self._write("offsets", batch_id, "\n".join([version, METADATA, *ends]))
+
+    def commit(self, batch_id: int) -> None:
+        self._write("commits", batch_id, 'v1\n{"nextBatchWatermarkMs":0}')
+
+    def _write(self, log: str, batch_id: int, text: str) -> None:
+        (self.directory / log).mkdir(parents=True, exist_ok=True)
+        (self.directory / log / f".{batch_id}.crc").write_bytes(b"crc\0")
+        (self.directory / log / f".{batch_id}.1f-2.tmp").write_text(text)
+        (self.directory / log / f".{batch_id}.1f-2.tmp").rename(
+            self.directory / log / str(batch_id)
+        )
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path / "checkpoint")
+
+
+def lag(kafka: KafkaCluster, checkpoint: Checkpoint, *more: str) -> list[str]:
+    servers = ("--bootstrap-servers", kafka.bootstrap_servers)
+    return ["lag", "--checkpoint", str(checkpoint.directory), *servers, *more]
+
+
+def answer(*arguments: str) -> Any:
+    ended = run(*arguments, "--json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return json.loads(ended.stdout)
+
+
+def lags(look: Any) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for each in look["partitions"]:
+        found.setdefault(each["source"], []).append(each["lag"])
+    return found
+
+
+def test_a_query_of_several_sources(
+    kafka: KafkaCluster, topics: Topics, client: str, checkpoint: Checkpoint
+) -> None:
+    """Each Kafka source is measured from the committed batch on, new partitions included."""
+    topic, other = topics.create(2), topics.create()
+    topics.numbers(topic, 0, range(10))
+    topics.numbers(topic, 1, range(3))
+    topics.numbers(other, 0, range(4))
+    checkpoint.begin(7, "12", f'{{"{topic}":{{"0":6}}}}', "-", f'{{"{other}": {{"0": 4}}}}')
+    checkpoint.commit(7)
+    checkpoint.begin(8, "13", f'{{"{topic}":{{"0":9}}}}', "-", f'{{"{other}": {{"0": 4}}}}')
+    look = answer(*lag(kafka, checkpoint, "--client", client))
+    assert look["committedBatch"] == {"id": 7, "begun": "2026-11-21T08:52:30.969Z"}
+    assert look["inFlightBatch"]["id"] == 8
+    assert look["lag"] == {"total": 7, "min": 0, "max": 4, "avg": 7 / 3, "exact": True}
+    assert lags(look) == {"1": [4, 3], "3": [0]}
+
+
+def test_named_sources(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+    """A checkpoint of version 2 calls its sources by name."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(5))
+    checkpoint.begin(0, f'clicks:{{"{topic}":{{"0":2}}}}', "rate:3", version="v2")
+    checkpoint.commit(0)
+    assert lags(answer(*lag(kafka, checkpoint))) == {"clicks": [3]}
+
+
+def test_transactions(
+    kafka: KafkaCluster, topics: Topics, client: str, checkpoint: Checkpoint
+) -> None:
+    """Markers never count, and aborted records do as the isolation level says."""
+    from confluent_kafka import Producer
+
+    topic = topics.create()
+    producer = Producer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "transactional.id": topic,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(SECONDS)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for _ in range(2):
+            producer.produce(topic, b"v")
+        assert producer.flush(SECONDS) == 0
+        end(SECONDS)
+    checkpoint.begin(0, f'{{"{topic}":{{"0":2}}}}')
+    checkpoint.commit(0)
+    given = lag(kafka, checkpoint, "--client", client)
+    committed = "kafka.isolation.level=read_committed"
+    for options, expected, is_exact in (
+        (("--option", committed), 0, True),
+        ((), 2, True),
+        (("--option", committed, "--count-up-to", "3"), 4, False),
+    ):
+        look = answer(*given, *options)
+        assert (look["lag"]["total"], look["lag"]["exact"]) == (expected, is_exact)
+
+
+def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+    """The partition with most left comes first, and the total last."""
+    topic = topics.create(2)
+    topics.numbers(topic, 0, range(2))
+    topics.numbers(topic, 1, range(1_234))
+    checkpoint.begin(0, f'{{"{topic}":{{"0":1,"1":0}},"gone":{{"0":1}}}}')
+    checkpoint.commit(0)
+    ended = run(*lag(kafka, checkpoint))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert [topic, "1", "0", "1,234", "≤", "1,234"] in [line[:6] for line in lines]
+    assert [line[0] for line in lines if line and line[0] in (topic, "total")] == [
+        topic,
+        topic,
+        "total",
+    ]
+    assert ["total", "≤", "1,235"] in lines
+    assert "not in Kafka any more: gone-0" in ended.stdout
+
+
+def test_a_checkpoint_without_a_commit(
+    kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
+) -> None:
+    """One look says that there is none yet; a longer one waits for it."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(3))
+    checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')
+    ended = run(*lag(kafka, checkpoint, "--once"))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert re.search("committed +no batch yet", ended.stdout)
+    with running(*lag(kafka, checkpoint, "--json", "--interval", "0.1")) as started:
+        assert json.loads(started.await_line(bool))["lag"] is None
+        checkpoint.commit(0)
+        started.await_line(lambda line: (json.loads(line)["lag"] or {}).get("total") == 2)
+        assert started.end(signal.SIGINT) == 0
+        assert not started.errors
+
+
+def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> None:
+    """A checkpoint of other sources is told apart from one without lag."""
+    checkpoint.begin(0, "12")
+    checkpoint.commit(0)
+    assert "no source that reads from Kafka" in run(*lag(kafka, checkpoint)).stdout
+
+
+@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
+@pytest.mark.parametrize(
+    ("written", "more", "problem"),
+    [
+        ("", (), "There is no checkpoint of a streaming query: no batch was ever begun in it."),
+        ("v9\n{}\n-", (), "maximum supported log version is v2"),
+        (
+            'v1\n{}\n{"t":{"0":1}}',
+            ("--option", "kafka.default.api.timeout.ms=1000"),
+            "No Kafka broker answered at 127.0.0.1:1 within 1 s",
+        ),
+        (
+            "",
+            (
+                "--option=kafka.security.protocol=SASL_SSL",
+                "--option=kafka.sasl.jaas.config=geheim",
+            ),
+            "Option 'kafka.sasl.jaas.config' must be",
+        ),
+        ("", ("--storage-option", "auto_mkdir=geheim", "--option", "nonsense=1"), "nonsense"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    checkpoint: Checkpoint, client: str, written: str, more: tuple[str, ...], problem: str
+) -> None:
+    """The line says what is wrong, no client says more, and no secret is in it."""
+    if written:
+        for log in ("offsets", "commits"):
+            (checkpoint.directory / log).mkdir(parents=True)
+            (checkpoint.directory / log / "0").write_text(written)
+    servers = ("--bootstrap-servers", "127.0.0.1:1", "--client", client)
+    ended = run("lag", "--checkpoint", str(checkpoint.directory), *servers, *more)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert problem in line
+    assert "geheim" not in line
+
+
+def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster) -> None:
+    """What a storage answers is one line too, without the keys."""
+    given = ("--checkpoint", f"s3a://no-such-bucket/{s3.new_bucket()}")
+    options = json.loads(s3.storage_options)
+    keys = [f"--storage-option={name}={json.dumps(value)}" for name, value in options.items()]
+    ended = run("lag", *given, "--bootstrap-servers", kafka.bootstrap_servers, *keys)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
+    assert "no-such-bucket" in line
+    assert options["secret"] not in line
+
+
+def test_a_terminal(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
+    """The table is drawn over and over, fits the screen, and Ctrl-C gives the cursor back."""
+    topic = topics.create(40)
+    ends = ",".join(f'"{number}":0' for number in range(40))
+    checkpoint.begin(0, f'{{"{topic}":{{{ends}}}}}')
+    checkpoint.commit(0)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(*lag(kafka, checkpoint, "--interval", "0.1")),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=environment(TERM="xterm", COLUMNS="100", LINES="30"),
+    )
+    os.close(theirs)
+    screen = b""
+    deadline = time.monotonic() + SECONDS
+    try:
+        for wanted in (b"caught up", b"1 record", b"caught up"):
+            while wanted not in screen:
+                assert time.monotonic() < deadline, screen.decode()
+                screen += os.read(ours, 65_536)
+            if wanted == b"caught up":
+                topics.numbers(topic, 3, range(1))
+                checkpoint.begin(1, f'{{"{topic}":{{{ends}}}}}'.replace('"3":0', '"3":1'))
+            else:
+                checkpoint.commit(1)
+            shown, screen = screen, b""
+        assert b" more)" in shown
+        process.send_signal(signal.SIGINT)
+        while chunk := _read(ours):
+            screen += chunk
+        assert process.wait(SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert screen.rstrip().endswith(b"\x1b[?25h")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_look_that_fails_is_not_the_last(
+    kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
+) -> None:
+    """Whoever watches is told what is wrong, and sees when it is over."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(9))
+    checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')
+    checkpoint.commit(0)
+    with running(*lag(kafka, checkpoint, "--json", "--interval", "0.1")) as started:
+        assert json.loads(started.await_line(bool))["lag"]["total"] == 8
+        checkpoint.begin(1, "-", version="v9")
+        await_until(lambda: len(started.errors) > 0)
+        checkpoint.begin(1, f'{{"{topic}":{{"0":9}}}}')
+        checkpoint.commit(1)
+        started.await_line(lambda line: json.loads(line)["lag"]["total"] == 0)
+        assert started.end(signal.SIGTERM) == 0
+    assert "maximum supported log version is v2" in started.errors[0]

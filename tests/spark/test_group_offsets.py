@@ -1,0 +1,121 @@
+"""A consumer group that shows how far a query is."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+from kafka.errors import RetriableError
+
+from ..conformance.stream_runs import await_until, run_once
+from .queries import OURS, read, read_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+Offsets = dict[int, int]
+
+
+def listed_by_librdkafka(servers: str, group: str) -> Offsets:
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    [answer] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    partitions = answer.result().topic_partitions or []
+    return {one.partition: one.offset for one in partitions}
+
+
+def listed_by_kafka_python(servers: str, group: str) -> Offsets:
+    with closing(KafkaAdminClient(bootstrap_servers=servers)) as admin:
+        offsets = admin.list_group_offsets([group])[group]
+        return {one.partition: found.offset for one, found in offsets.items()}
+
+
+def test_a_running_query_is_seen_by_tools_that_show_lag(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """Either admin client lists the next offset of every partition after a batch is committed."""
+    topic, group = topics.create(2), topics.fresh_name()
+    options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
+    query = (
+        read_stream(spark, kafka, OURS, subscribe=topic, **options)
+        .writeStream.format("noop")
+        .start()
+    )
+    try:
+        for total, added in ((5, range(5)), (12, range(7))):
+            topics.numbers(topic, 0, added)
+            # librdkafka ends the process if it asks while the coordinator is being found
+            # (confluentinc/librdkafka#5040), and so comes second.
+            await_until(partial(_is_at, kafka.bootstrap_servers, group, {0: total, 1: 0}))
+            assert listed_by_librdkafka(kafka.bootstrap_servers, group) == {0: total, 1: 0}
+    finally:
+        query.stop()
+    assert query.exception() is None
+
+
+def _is_at(servers: str, group: str, offsets: Offsets) -> bool:
+    try:
+        return listed_by_kafka_python(servers, group) == offsets
+    except RetriableError:
+        return False  # nobody coordinates the group yet
+
+
+def test_a_new_query_begins_where_a_group_is(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """What one query has told a group, another one begins with, in batch and in streams."""
+    topic, group = topics.create(2), topics.fresh_name()
+    topics.numbers(topic, 0, range(5))
+    first = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
+    run_once(read_stream(spark, kafka, OURS, subscribe=topic, **first), tmp_path / "first")
+    topics.numbers(topic, 0, range(5, 8))
+    topics.numbers(topic, 1, range(8, 9))
+
+    second = {"client": client, "kafka.group.id": group, "startingOffsets": "group"}
+    batches = run_once(
+        read_stream(spark, kafka, OURS, subscribe=topic, **second), tmp_path / "second"
+    )
+    assert batches == [[5, 6, 7, 8]]
+    rows = read(spark, kafka, OURS, subscribe=topic, **second).collect()
+    assert sorted(int(row.value) for row in rows) == [5, 6, 7, 8]
+
+
+def test_a_group_that_committed_nothing_is_an_error(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """The query says which group lacks which partitions, and what can be done."""
+    topic, group = topics.create(), topics.fresh_name()
+    options = {"client": client, "kafka.group.id": group, "startingOffsets": "group"}
+    with pytest.raises(Exception, match="KAFKA_NO_COMMITTED_OFFSET") as caught:
+        read(spark, kafka, OURS, subscribe=topic, **options).collect()
+    assert f"'{group}' has committed no offset for Set({topic}-0)" in str(caught.value)
+
+
+def test_a_failing_commit_stops_no_query(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """A group with members of its own refuses the commit, and the query reads on."""
+    topic, group = topics.create(), topics.fresh_name()
+    topics.numbers(topic, 0, range(5))
+    member = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
+    member.subscribe([topic])
+    try:
+        await_until(lambda: member.poll(0.1) is None and bool(member.assignment()))
+        options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
+        stream = read_stream(spark, kafka, OURS, subscribe=topic, **options)
+        assert run_once(stream, tmp_path) == [[0, 1, 2, 3, 4]]
+    finally:
+        member.close()
+    ends = json.loads((tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[2])
+    assert ends == {topic: {"0": 5}}

@@ -1,0 +1,100 @@
+"""What a query reads whose first batch failed, restarted by whichever source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from ..conformance.stream_runs import run_once
+from .queries import OURS, PEER, read_stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+FAILURE = "the first batch fails"
+BEFORE, AFTER = "before it is planned", "after it is planned"
+
+
+def fail_first_batch(stream: DataFrame, directory: Path, when: str) -> None:
+    """Run a query whose first batch fails, before or after Spark has planned it."""
+
+    def fail(_batch: DataFrame, _number: int) -> None:
+        raise RuntimeError(FAILURE)
+
+    query = (
+        stream.writeStream.foreachBatch(fail)
+        .option("checkpointLocation", str(directory / "checkpoint"))
+        .start()
+    )
+    with pytest.raises(StreamingQueryException, match=FAILURE):
+        query.awaitTermination(60)
+    if when == BEFORE:
+        # What a driver leaves that ends between the two: Spark asks where to begin, then plans.
+        for log in (directory / "checkpoint" / "offsets").iterdir():
+            log.unlink()
+
+
+def options_of(source: str, client: str, directory: Path | None) -> dict[str, str]:
+    """Give the options of a query from the latest offset, whose checkpoint ours can look into."""
+    if source == PEER:
+        return {}
+    path = {} if directory is None else {"metadataPath": f"{directory}/checkpoint/sources/0"}
+    return {"client": client, **path}
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+@pytest.mark.parametrize(
+    ("first", "second"), [(OURS, OURS), (PEER, OURS), (OURS, PEER)], ids="-".join
+)
+def test_nothing_is_lost_when_the_first_batch_fails(
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topics: Topics,
+    client: str,
+    tmp_path: Path,
+    first: str,
+    second: str,
+    when: str,
+) -> None:
+    """A restart begins where the first start did, on each other's checkpoints, too."""
+    topic = topics.create(2)
+    topics.numbers(topic, 0, range(5))
+    options = options_of(first, client, tmp_path)
+    fail_first_batch(read_stream(spark, kafka, first, subscribe=topic, **options), tmp_path, when)
+    topics.numbers(topic, 1, range(5, 10))
+    options = options_of(second, client, tmp_path)
+    batches = run_once(read_stream(spark, kafka, second, subscribe=topic, **options), tmp_path)
+    assert batches == [[5, 6, 7, 8, 9]]
+
+
+def test_without_a_log_what_came_before_the_restart_is_lost(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """Spark hands a source in Python no directory: without one it begins anew at the end."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(5))
+    stream = read_stream(spark, kafka, OURS, subscribe=topic, **options_of(OURS, client, None))
+    fail_first_batch(stream, tmp_path, BEFORE)
+    topics.numbers(topic, 0, range(5, 10))
+    assert run_once(stream, tmp_path) == []
+
+
+def test_without_a_log_a_planned_batch_does_not_know_where_it_began(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """A batch that ends before the end of now cannot begin there, and fails the query."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(5))
+    stream = read_stream(spark, kafka, OURS, subscribe=topic, **options_of(OURS, client, None))
+    fail_first_batch(stream, tmp_path, AFTER)
+    topics.numbers(topic, 0, range(5, 10))
+    with pytest.raises(StreamingQueryException, match="PARTITION_OFFSET_CHANGED"):
+        run_once(stream, tmp_path)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.domain.errors import MissingDependencyError
+from pyspark_kafka.domain.lag import QueryLag, SourceLag
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+
+def lag(
+    behind: int = 5, *, query: str = "id", run: str = "run", name: str | None = None
+) -> QueryLag:
+    """Give the lag of a query that reads two partitions, of which the other has nothing left."""
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    source = SourceLag.in_offsets({first: 0, second: 3}, {first: behind, second: 3})
+    return QueryLag(query, run, name, 7, 1_700_000_000_500, {"1": source})
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def series(registry: CollectorRegistry) -> dict[str, float]:
+    """Give the text that Prometheus scrapes, without comments, as numbers by series."""
+    lines = generate_latest(registry).decode().splitlines()
+    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in samples}
+
+
+def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) -> None:
+    """Labels tell queries, sources, topics and partitions apart."""
+    PrometheusLagExporter(registry).export(lag(name="orders"))
+    labels = 'query="orders",query_id="id",source="1",topic="t"'
+    query = 'query="orders",query_id="id"'
+    assert series(registry) == {
+        f'pyspark_kafka_lag{{partition="0",{labels}}}': 5.0,
+        f'pyspark_kafka_lag{{partition="1",{labels}}}': 0.0,
+        f'pyspark_kafka_lag_exact{{partition="0",{labels}}}': 0.0,
+        f'pyspark_kafka_lag_exact{{partition="1",{labels}}}': 1.0,
+        f"pyspark_kafka_lag_min{{{query}}}": 0.0,
+        f"pyspark_kafka_lag_max{{{query}}}": 5.0,
+        f"pyspark_kafka_lag_avg{{{query}}}": 2.5,
+        f"pyspark_kafka_lag_timestamp_seconds{{{query}}}": 1_700_000_000.5,
+    }
+
+
+def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
+    """A later batch replaces what was known of the query, and of no other."""
+    exporter = PrometheusLagExporter(registry)
+    for each in (lag(9, query="a"), lag(8, query="b"), lag(1, query="a")):
+        exporter.export(each)
+    most = {name: value for name, value in series(registry).items() if "_max" in name}
+    assert most == {
+        'pyspark_kafka_lag_max{query="",query_id="a"}': 1.0,
+        'pyspark_kafka_lag_max{query="",query_id="b"}': 8.0,
+    }
+
+
+def test_prometheus_keeps_no_series_of_a_query_that_ended(registry: CollectorRegistry) -> None:
+    """The end of a run takes its series away, and not those of the next run."""
+    exporter = PrometheusLagExporter(registry)
+    exporter.export(lag(run="first"))
+    exporter.query_ended("id", "first")
+    assert series(registry) == {}
+    exporter.export(lag(run="second"))
+    exporter.query_ended("id", "first")
+    assert series(registry) != {}
+
+
+def test_prometheus_can_be_closed(registry: CollectorRegistry) -> None:
+    """Afterwards the registry has room for another one."""
+    exporter = PrometheusLagExporter(registry)
+    exporter.export(lag())
+    exporter.close()
+    exporter.close()
+    assert series(registry) == {}
+    PrometheusLagExporter(registry)
+
+
+def test_a_missing_prometheus_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without prometheus-client, the exporter says what to install."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[prometheus\]'"):
+        PrometheusLagExporter()
+
+
+def test_a_log_line_for_each_batch(caplog: pytest.LogCaptureFixture) -> None:
+    """The line has the numbers, and says whether records or offsets are meant."""
+    exporter = LoggingLagExporter(logging.WARNING)
+    with caplog.at_level(logging.INFO, "pyspark_kafka"):
+        exporter.export(lag(name="orders"))
+        exporter.export(lag(0))
+        exporter.query_ended("id", "run")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        (
+            "WARNING",
+            "Query orders is 5 offsets behind after batch 7 (min 0, max 5, avg 2.5 by partition)",
+        ),
+        (
+            "WARNING",
+            "Query id is 0 records behind after batch 7 (min 0, max 0, avg 0.0 by partition)",
+        ),
+    ]
+
+
+def test_a_log_line_for_each_partition(caplog: pytest.LogCaptureFixture) -> None:
+    """At level DEBUG partitions are told apart."""
+    with caplog.at_level(logging.DEBUG, "pyspark_kafka"):
+        LoggingLagExporter().export(lag())
+    assert [record.getMessage() for record in caplog.records][1:] == [
+        "t-0: 5 behind",
+        "t-1: 0 behind",
+    ]

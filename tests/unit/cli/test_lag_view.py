@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from pyspark_kafka.application.lag_checkpoint import CheckpointState
+from pyspark_kafka.application.lag_trend import Direction, Trend
+from pyspark_kafka.application.lag_watch import LagLook
+from pyspark_kafka.cli.lag_json import lag_json
+from pyspark_kafka.cli.lag_view import LagView, duration
+from pyspark_kafka.domain.checkpoint_log import CheckpointedBatch
+from pyspark_kafka.domain.lag import PartitionLag, SourceLag
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+T = [TopicPartition("t", number) for number in range(40)]
+NOW = 1_700_000_000_000
+
+
+def batch(batch_id: int, **ends: int) -> CheckpointedBatch:
+    offsets = PartitionOffsets({T[int(name[1:])]: offset for name, offset in ends.items()})
+    return CheckpointedBatch(batch_id, NOW - 90_000, {"0": offsets})
+
+
+def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagLook:
+    state = CheckpointState(batch(41, t0=5, t1=7), batch(42, t0=1_005, t1=7))
+    source = SourceLag.of(partitions)
+    return LagLook(state, {"0": source}, trend or Trend(Direction.UNKNOWN))
+
+
+def drawn(shown: LagLook, height: int = 30, encoding: str = "utf-8", **more: object) -> list[str]:
+    """Give the lines on a screen."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=out, width=100, height=height)
+    console.print(LagView(shown, "s3a://b/c", "h:9092", NOW, **more))  # type: ignore[arg-type]
+    out.seek(0)
+    return [line.rstrip() for line in out.read().splitlines()]
+
+
+SOME = look(
+    PartitionLag(T[0], 5, 1_239, behind=1_234),
+    PartitionLag(T[1], 7, 8, behind=1, is_exact=True, expired=3),
+    PartitionLag(T[2], 9_000_000, 9_040_000, behind=40_000),
+)
+
+
+def test_a_screen() -> None:
+    """Most comes first, numbers have separators, and bounds are told from counts."""
+    lines = drawn(SOME)
+    assert lines[0] == "checkpoint  s3a://b/c"
+    assert lines[1] == "kafka       h:9092"
+    assert lines[2].startswith("committed   batch 41, begun 2023-11-")
+    assert lines[2].endswith(", 90 s ago")
+    assert lines[3].endswith(", 90 s ago, 1,000 offsets")
+    assert lines[4] == (
+        "lag         ≤ 41,235 records  (by partition: min 1, avg 13,745.0, max 40,000)"
+    )
+    assert lines[5] == "trend       two commits have to be seen to tell"
+    rows = [line.split() for line in lines[8:]]
+    assert rows[1:4] == [
+        ["t", "2", "9,000,000", "9,040,000", "≤", "40,000", "████████████"],
+        ["t", "0", "5", "1,239", "≤", "1,234", "█"],
+        ["t", "1", "7", "8", "1", "█", "3", "deleted", "unread"],
+    ]
+    assert ["total", "≤", "41,235"] in rows
+    assert lines[-1] == "≤ offsets, of which markers are not taken out"
+
+
+def test_a_screen_without_unicode() -> None:
+    """A terminal of another encoding gets signs that it has."""
+    text = "\n".join(drawn(SOME, encoding="ascii"))
+    assert "<= 41,235 records" in text
+    assert "############" in text
+
+
+def test_what_does_not_fit_the_screen_is_told() -> None:
+    """The partitions with most left stay, and the total is that of all."""
+    shown = look(*(PartitionLag(each, 0, each.partition, each.partition) for each in T))
+    lines = drawn(shown, height=24, is_cut_to_screen=True)
+    assert len(lines) < 24
+    assert [line.split()[1] for line in lines if line.startswith(" t ")] == [
+        str(number) for number in range(39, 30, -1)
+    ]
+    [total] = [line for line in lines if "total" in line]
+    assert total.split() == ["total", "(+", "31", "more)", "≤", "780"]
+    assert len([line for line in drawn(shown) if line.startswith(" t ")]) == 40
+
+
+def test_what_is_not_there_any_more() -> None:
+    """Deleted partitions are named, and logs that began anew."""
+    lines = drawn(look(PartitionLag.in_offsets(T[0], 5, 2)))
+    assert any("ends before what was consumed" in line for line in lines)
+    assert lines[-1] == "not in Kafka any more: t-1"
+
+
+def test_a_failing_look_keeps_the_last_one() -> None:
+    """Why there is no newer one stands below."""
+    lines = drawn(SOME, problem="No broker answered.")
+    assert lines[-1] == "No broker answered."
+    assert any("41,235" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("trend", "text"),
+    [
+        (Trend(Direction.CAUGHT_UP, arrived=0.4), "caught up  (0/s arrive)"),
+        (
+            Trend(Direction.CATCHING_UP, 1_484.3, 962.0, seconds_left=7_300.0),
+            "catching up, about 2 h left at this pace  (1,484/s read, 962/s arrive)",
+        ),
+        (Trend(Direction.FALLING_BEHIND, 1.0, 2.0), "falling behind  (1/s read, 2/s arrive)"),
+        (Trend(Direction.WAITING, seconds_waited=75.0), "no batch was committed for 75 s"),
+    ],
+)
+def test_trends(trend: Trend, text: str) -> None:
+    """What is said of a trend is what is known of it."""
+    shown = drawn(look(PartitionLag(T[0], 0, 5, behind=5), trend=trend))
+    assert f"trend       {text}" in shown
+
+
+def test_before_the_first_commit() -> None:
+    """There is no table, and what is on its way is shown."""
+    lines = drawn(LagLook(CheckpointState(None, batch(0, t0=1))))
+    assert "committed   no batch yet" in lines
+    assert any(line.startswith("in flight   batch 0, ") for line in lines)
+    assert not any("lag" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (3 * 86_400, "3 days")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    """A duration has the unit in which it reads best."""
+    assert duration(seconds) == text
+
+
+def test_json() -> None:
+    """A machine gets all that a person sees, and times in UTC."""
+    text = lag_json(SOME, "s3a://b/c", NOW)
+    assert "\n" not in text
+    answer = json.loads(text)
+    assert answer["time"] == "2023-11-14T22:13:20.000Z"
+    assert answer["inFlightBatch"] == {"id": 42, "begun": "2023-11-14T22:11:50.000Z"}
+    assert answer["lag"] == {
+        "total": 41_235,
+        "min": 1,
+        "max": 40_000,
+        "avg": 13_745.0,
+        "exact": False,
+    }
+    assert answer["trend"]["direction"] == "unknown"
+    assert answer["partitions"][1] == {
+        "source": "0",
+        "topic": "t",
+        "partition": 1,
+        "consumed": 7,
+        "latest": 8,
+        "lag": 1,
+        "exact": True,
+        "expired": 3,
+    }
+    assert answer["gone"] == []

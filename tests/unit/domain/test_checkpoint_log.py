@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from pyspark_kafka.domain.checkpoint_log import (
+    CheckpointedBatch,
+    kafka_offsets,
+    read_batch,
+    read_batch_end,
+    write_batch_end,
+)
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+from .strategies import partition_offsets
+
+METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{"a.b":"c"}}'
+OURS = PartitionOffsets({TopicPartition("t", 0): 9, TopicPartition("t", 1): 7})
+
+
+def batch(*lines: str) -> CheckpointedBatch:
+    return read_batch(4, "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize("text", ['{"t":{"0":9,"1":7}}', '{"t": {"0": 9, "1": 7}}'])
+def test_a_batch_of_either_source(text: str) -> None:
+    """The offsets of the JVM connector and those of a source in Python are read alike."""
+    assert batch("v1", METADATA, text) == CheckpointedBatch(4, 1_795_251_150_969, {"0": OURS})
+
+
+def test_sources_are_called_by_their_position() -> None:
+    """Sources that are not Kafka's are passed over, and those without an offset."""
+    lines = ("1", '{"t":{"0":9,"1":7}}', "-", '{"logOffset":3}', '{"t":{"0":9,"1":7}}')
+    assert batch("v1", METADATA, *lines).offsets == {"1": OURS, "4": OURS}
+
+
+def test_sources_of_version_2_have_names() -> None:
+    """A name stands before the first colon, in any order."""
+    found = batch("v2", METADATA, 'second:{"t":{"0":9,"1":7}}', "first:-", "other:12")
+    assert found.offsets == {"second": OURS}
+
+
+@pytest.mark.parametrize("metadata", ["", "{}", '{"batchTimestampMs":0}'])
+def test_a_batch_without_a_time(metadata: str) -> None:
+    """Spark wrote no metadata once, and none that say a time before that."""
+    assert batch("v1", metadata, "-") == CheckpointedBatch(4, None, {})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "it is no offset log"),
+        (b"v1", "it is no offset log"),
+        (b"v1\n\xff", "it is no offset log"),
+        (b"v3\n{}\n-", "maximum supported log version is v2"),
+        (b"1\n{}\n-", "failed to read correct log version"),
+        (b"v1\n[]\n-", "these are no metadata"),
+        (b"v1\n{\n-", "these are no metadata"),
+    ],
+)
+def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
+    """A file of another kind, or of a later version, is refused."""
+    with pytest.raises(ValueError, match=problem):
+        read_batch(0, content)
+
+
+@pytest.mark.parametrize("text", [None, "-", "None", "null", "1", "{}", '{"t":3}', '{"t":{"x":1}}'])
+def test_offsets_that_are_not_kafkas(text: str | None) -> None:
+    """What has another shape, or nothing in it, is no offset of Kafka's."""
+    assert kafka_offsets(text) is None
+
+
+END = PartitionOffsets({TopicPartition("t", 0): 23})
+
+# As Spark 4.3 writes it, but for most of the settings.
+FROM_SPARK = (
+    b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1795250000000,"conf":'
+    b'{"spark.sql.shuffle.partitions":"2"}}\n{"t":{"0":23}}'
+)
+
+
+def test_the_bytes_of_a_batch() -> None:
+    """A batch is the version's line, Spark's notes, and the offsets."""
+    expected = b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":17,"conf":{}}\n{"t":{"0":23}}'
+    assert write_batch_end(END, 17) == expected
+
+
+@given(partition_offsets)
+def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
+    """Any offsets come back as they were."""
+    assert read_batch_end(write_batch_end(offsets, 0)) == offsets
+
+
+def test_what_spark_writes_is_read() -> None:
+    """What Spark notes of a query is passed over."""
+    assert read_batch_end(FROM_SPARK) == END
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "it is no offset log"),
+        (b"v3\n{}\n{}", "maximum supported log version is v2, but encountered v3"),
+        (b"v2\n{}\n0:{}", "not the log of a query with one source: v2, 1 in it"),
+        (b"v1\n{}", "not the log of a query with one source: v1, 0 in it"),
+        (FROM_SPARK + b"\n{}", "not the log of a query with one source: v1, 2 in it"),
+        (b"v1\n{}\n-", "Expected e.g."),
+        (b"\xff", "it is no offset log"),
+    ],
+)
+def test_what_is_no_log_of_one_source(content: bytes, problem: str) -> None:
+    """Bytes of other queries, of later versions or of none are refused."""
+    with pytest.raises(ValueError, match=problem):
+        read_batch_end(content)
