@@ -1,4 +1,4 @@
-"""A world for each client."""
+"""How an adapter of the registry comes by its world."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .registry import WORLDS
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from .registry import Held
     from .worlds import World
 
 
-@pytest.fixture(params=sorted(WORLDS))
-def world(request: pytest.FixtureRequest, fresh_name: Callable[[], str]) -> Iterator[World]:
-    """Give a cluster and the client that is held to the contract."""
-    client: str = request.param
-    made = WORLDS[client](client, fresh_name, lambda: request.getfixturevalue("kafka"))
-    yield made
-    made.close()
+@pytest.fixture
+def open_world(
+    request: pytest.FixtureRequest, fresh_name: Callable[[], str]
+) -> Callable[[Held], World]:
+    """Give a way to an adapter's world; the run's Kafka starts when one needs it."""
+    return lambda held: held.world(fresh_name, lambda: request.getfixturevalue("kafka"))

@@ -1,43 +1,99 @@
-"""Every client, and the cluster against which it is held to the contracts."""
+"""Every adapter, by its port, and what holds it to the contract."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
+from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
+from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.system.clock import SystemClock
+from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
+from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.lag_exporter import LagExporter
+from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
+from pyspark_kafka.ports.record_reader import RecordReader
+from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.ports.source_events import SourceEvents
 
 from .worlds import ConsumeWorld, KafkaWorld, MemoryWorld, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark_kafka.brokers import KafkaCluster
 
-
-def memory_world(
-    client: str, fresh_name: Callable[[], str], _kafka: Callable[[], KafkaCluster]
-) -> World:
-    """Make a new cluster in memory."""
-    return MemoryWorld(client, fresh_name)
+    FreshName = Callable[[], str]
+    Kafka = Callable[[], KafkaCluster]
 
 
-def kafka_world(
-    client: str, fresh_name: Callable[[], str], kafka: Callable[[], KafkaCluster]
-) -> World:
-    """Take the run's real Kafka."""
-    return KafkaWorld(client, fresh_name, kafka())
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An adapter of a client, and the cluster in which it is held to the contract.
+
+    ``world`` is given what makes fresh names and what starts the run's Kafka.
+    """
+
+    adapter: type
+    world: Callable[[FreshName, Kafka], World]
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.adapter.__name__}{self.how}"
 
 
-def consume_world(
-    _client: str, fresh_name: Callable[[], str], kafka: Callable[[], KafkaCluster]
-) -> World:
-    """Take the run's real Kafka, and a reader that does not find librdkafka's C API."""
+def _memory(fresh_name: FreshName, _kafka: Kafka) -> World:
+    return MemoryWorld("memory", fresh_name)
+
+
+def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
+    return KafkaWorld("confluent", fresh_name, kafka())
+
+
+def _consume(fresh_name: FreshName, kafka: Kafka) -> World:
     return ConsumeWorld("confluent", fresh_name, kafka())
 
 
-WORLDS: dict[str, Callable[[str, Callable[[], str], Callable[[], KafkaCluster]], World]] = {
-    "confluent": kafka_world,
-    "kafka-python": kafka_world,
-    "memory": memory_world,
-}
+def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
+    return KafkaWorld("kafka-python", fresh_name, kafka())
 
-READER_WORLDS = {**WORLDS, "confluent without the C API": consume_world}
-"""The clients, and the other ways in which they read."""
+
+OFFSET_FETCHERS: Final = (
+    Held(ConfluentOffsetFetcher, _confluent),
+    Held(KafkaPythonOffsetFetcher, _kafka_python),
+    Held(MemoryOffsetFetcher, _memory),
+)
+RECORD_READERS: Final = (
+    Held(ConfluentRecordReader, _confluent),
+    Held(ConfluentRecordReader, _consume, " without the C API"),
+    Held(KafkaPythonRecordReader, _kafka_python),
+    Held(MemoryRecordReader, _memory),
+)
+CLOCKS: Final = (MemoryClock, SystemClock)
+SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
+
+REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
+    Clock: CLOCKS,
+    # Held to the contract in `test_lag_exporter.py`.
+    LagExporter: (LoggingLagExporter, PrometheusLagExporter),
+    # In `test_metadata_log.py`.
+    MetadataLog: (FsspecMetadataLog, MemoryMetadataLog),
+    OffsetFetcher: tuple(held.adapter for held in OFFSET_FETCHERS),
+    RecordReader: tuple(held.adapter for held in RECORD_READERS),
+    # In `test_record_writer.py`.
+    RecordWriter: (MemoryRecordWriter,),
+    SourceEvents: SOURCE_EVENTS,
+}
+"""The adapters of each port. A test fails while one is missing."""

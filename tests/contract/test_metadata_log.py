@@ -1,61 +1,80 @@
-"""What every ``MetadataLog`` owes."""
+"""Every ``MetadataLog`` does what its port owes."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.testing import MetadataLogContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark_kafka.ports.metadata_log import MetadataLog
+
+    from ..servers.hdfs import HdfsCluster
+    from ..servers.s3 import S3Server
 
 
-@pytest.fixture(params=[MemoryMetadataLog])
-def log(request: pytest.FixtureRequest) -> MetadataLog:
-    """Give each log in turn."""
-    made: MetadataLog = request.param()
-    return made
+class TestMemoryMetadataLog(MetadataLogContract):
+    @pytest.fixture
+    def log(self) -> MetadataLog:
+        """Give a log that ends with its object."""
+        return MemoryMetadataLog()
+
+    @pytest.fixture
+    def again(self, log: MetadataLog) -> MetadataLog:
+        """Give the same one: there is no other of its place."""
+        return log
 
 
-def test_what_was_added_is_given_back(log: MetadataLog) -> None:
-    """A batch's bytes are given back as they were, whatever they are."""
-    assert log.add(0, b"\x00v1\n{}")
-    assert log.add(7, b"")
-    assert (log.get(0), log.get(7)) == (b"\x00v1\n{}", b"")
+class FsspecContract(MetadataLogContract):
+    """The contract for a path, which a subclass gives."""
+
+    @pytest.fixture
+    def path(self) -> StoragePath:
+        """Give a directory that does not exist."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def log(self, path: StoragePath) -> MetadataLog:
+        """Give a log of it."""
+        return FsspecMetadataLog(path)
+
+    @pytest.fixture
+    def again(self, path: StoragePath) -> MetadataLog:
+        """Give another log of it, with connections of its own."""
+        return FsspecMetadataLog(path)
 
 
-def test_an_empty_log_has_nothing(log: MetadataLog) -> None:
-    """What was never written is not there."""
-    assert log.get(0) is None
-    assert log.latest() is None
+class TestLocal(FsspecContract):
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> StoragePath:
+        """Give a directory on disk."""
+        return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
 
-def test_a_batch_is_written_once(log: MetadataLog) -> None:
-    """The second writer is told that it was not the first, and changes nothing."""
-    assert log.add(3, b"first")
-    assert not log.add(3, b"second")
-    assert log.get(3) == b"first"
+class TestHdfs(FsspecContract):
+    @pytest.fixture
+    def path(self, hdfs: HdfsCluster, fresh_name: Callable[[], str]) -> StoragePath:
+        """Give a directory of HDFS."""
+        return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
 
-def test_the_latest_batch_is_the_highest(log: MetadataLog) -> None:
-    """Batches are ordered by number, not by when they were written or how they are spelled."""
-    for batch_id in (9, 10, 2):
-        log.add(batch_id, str(batch_id).encode())
-    assert log.latest() == (10, b"10")
+class TestS3(FsspecContract):
+    @pytest.fixture
+    def path(self, s3: S3Server) -> StoragePath:
+        """Give a prefix of a bucket, by the scheme of the JVM."""
+        return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
 
 
-def test_purging_keeps_the_threshold_and_what_is_above(log: MetadataLog) -> None:
-    """Batches below the threshold are gone, and a second purge changes nothing."""
-    for batch_id in range(5):
-        log.add(batch_id, b"x")
-    for _ in range(2):
-        log.purge(3)
-        assert [log.get(batch_id) is not None for batch_id in range(5)] == [False] * 3 + [True] * 2
-
-
-def test_of_many_writers_one_wins(log: MetadataLog) -> None:
-    """Of concurrent writers of one batch exactly one is told that it was first."""
-    with ThreadPoolExecutor(50) as pool:
-        won = list(pool.map(lambda number: log.add(0, b"%d" % number), range(50)))
-    assert won.count(True) == 1
-    assert log.get(0) == b"%d" % won.index(True)
+class TestFsspecMemory(FsspecContract):
+    @pytest.fixture
+    def path(self, fresh_name: Callable[[], str]) -> StoragePath:
+        """Give a directory in the memory of this process."""
+        return StoragePath(f"memory://{fresh_name()}/sources/0")

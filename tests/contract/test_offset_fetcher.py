@@ -1,171 +1,33 @@
-"""What every ``OffsetFetcher`` owes."""
+"""Every ``OffsetFetcher`` does what its port owes."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.errors import UnknownTopicError
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import OffsetFetcherContract
 
-from .worlds import Record, World
+from .registry import OFFSET_FETCHERS, Held
 
 if TYPE_CHECKING:
-    from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
+    from collections.abc import Callable
 
-COMMITTED = {"kafka__isolation__level": "read_committed"}
-
-
-def records(count: int) -> list[Record]:
-    return [Record(b"v%d" % number) for number in range(count)]
+    from .worlds import World
 
 
-def fetcher(world: World, **options: str) -> OffsetFetcher:
-    made: OffsetFetcher = world.container(**options).offset_fetcher()
-    return made
+class TestOffsetFetcher(OffsetFetcherContract):
+    @pytest.fixture(params=OFFSET_FETCHERS, ids=str)
+    def held(self, request: pytest.FixtureRequest) -> Held:
+        """Give each adapter in turn."""
+        made: Held = request.param
+        return made
 
+    @pytest.fixture
+    def world(self, open_world: Callable[[Held], World], held: Held) -> World:
+        """Give the adapter's world."""
+        return open_world(held)
 
-def all_of(topic: str, partitions: int) -> frozenset[TopicPartition]:
-    return frozenset(TopicPartition(topic, number) for number in range(partitions))
-
-
-def test_a_subscription_stands_for_all_partitions_of_its_topics(world: World) -> None:
-    """Every partition of each subscribed topic is given, those without records included."""
-    one, other = world.topic(3), world.topic()
-    options = world.options(subscribe=f"{one},{other}")
-    assert fetcher(world).partitions(options.subscription) == all_of(one, 3) | all_of(other, 1)
-
-
-def test_a_subscription_to_an_unknown_topic_names_it(world: World) -> None:
-    """An unknown topic is an error that names the topic, the option and the cluster."""
-    topic, unknown = world.topic(), world.fresh_name()
-    options = world.options(subscribe=f"{topic},{unknown}")
-    with pytest.raises(UnknownTopicError) as caught:
-        fetcher(world).partitions(options.subscription)
-    assert f"'{unknown}'" in str(caught.value)
-    assert f"'{topic}'" not in str(caught.value)
-    assert "'subscribe'" in str(caught.value)
-    assert options.bootstrap_servers in str(caught.value)
-
-
-def test_assigned_partitions_that_do_not_exist_are_left_out(world: World) -> None:
-    """Of an assignment only the partitions that the cluster has are given."""
-    topic = world.topic(2)
-    options = world.options(assign=json.dumps({topic: [1, 7], world.fresh_name(): [0]}))
-    assert fetcher(world).partitions(options.subscription) == {TopicPartition(topic, 1)}
-
-
-def test_a_pattern_is_found_anywhere_in_a_name(world: World) -> None:
-    """A pattern needs to match a part of a topic's name only."""
-    topic = world.topic(2)
-    options = world.options(subscribePattern=f"{topic[1:]}$")
-    assert all_of(topic, 2) <= fetcher(world).partitions(options.subscription)
-
-
-def test_a_pattern_does_not_find_internal_topics(world: World) -> None:
-    """Kafka's own topics are no records of the user's."""
-    topic = world.topic()
-    made = fetcher(world)
-    # Committing lets a real Kafka create its internal topic of offsets.
-    made.commit(world.fresh_name(), PartitionOffsets({TopicPartition(topic, 0): 1}))
-    found = made.partitions(world.options(subscribePattern=".*").subscription)
-    assert not [partition for partition in found if partition.topic.startswith("__")]
-    assert TopicPartition(topic, 0) in found
-
-
-def test_a_pattern_without_topics_stands_for_no_partition(world: World) -> None:
-    """A pattern that finds nothing is no error: a topic may come later."""
-    options = world.options(subscribePattern=f"^{world.fresh_name()}-none$")
-    assert fetcher(world).partitions(options.subscription) == frozenset()
-
-
-def test_partitions_that_are_added_are_seen(world: World) -> None:
-    """Each call asks the cluster afresh."""
-    topic = world.topic()
-    options = world.options(subscribe=topic)
-    made = fetcher(world)
-    assert made.partitions(options.subscription) == all_of(topic, 1)
-    world.add_partitions(topic, 3)
-    assert made.partitions(options.subscription) == all_of(topic, 3)
-
-
-def test_offsets_of_a_partition_without_records_are_zero(world: World) -> None:
-    """An empty partition begins and ends at 0."""
-    partition = TopicPartition(world.topic(), 0)
-    made = fetcher(world)
-    assert made.earliest([partition]) == {partition: 0}
-    assert made.latest([partition]) == {partition: 0}
-
-
-def test_offsets_follow_what_is_written_and_deleted(world: World) -> None:
-    """The latest offset is that behind the last record, the earliest the first one kept."""
-    topic = world.topic(2)
-    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    world.produce(first, records(5))
-    world.produce(second, records(2))
-    world.delete_records(first, 3)
-    made = fetcher(world)
-    assert made.earliest([first, second]) == {first: 3, second: 0}
-    assert made.latest([first, second]) == {first: 5, second: 2}
-
-
-def test_partitions_that_do_not_exist_have_no_offsets(world: World) -> None:
-    """Unknown topics and partitions are left out of the answer, the rest stands in it."""
-    topic = world.topic()
-    known, unknown = TopicPartition(topic, 0), TopicPartition(topic, 5)
-    asked = [known, unknown, TopicPartition(world.fresh_name(), 0)]
-    made = fetcher(world)
-    assert made.earliest(asked) == {known: 0}
-    assert made.latest(asked) == {known: 0}
-    assert made.for_timestamps(dict.fromkeys(asked, 0)) == {known: None}
-
-
-def test_no_partitions_have_no_offsets(world: World) -> None:
-    """Asking for nothing answers nothing."""
-    made = fetcher(world)
-    assert made.earliest([]) == {}
-    assert made.latest([]) == {}
-    assert made.for_timestamps({}) == {}
-
-
-def test_an_open_transaction_holds_the_latest_offset_back(world: World) -> None:
-    """Under read_committed the latest offset is the last stable one, else the end of the log."""
-    partition = TopicPartition(world.topic(), 0)
-    world.produce(partition, records(2))
-    with world.transaction(commit=True) as write:
-        write(partition, records(3))
-        assert fetcher(world).latest([partition]) == {partition: 5}
-        assert fetcher(world, **COMMITTED).latest([partition]) == {partition: 2}
-    assert fetcher(world, **COMMITTED).latest([partition]) == {partition: 6}
-
-
-def test_a_timestamp_finds_the_first_record_that_is_not_older(world: World) -> None:
-    """Times between records find the later one, and times behind the last record find none."""
-    partition = TopicPartition(world.topic(), 0)
-    world.produce(partition, [Record(b"v", timestamp=1_000 * number) for number in (1, 2, 3)])
-    made = fetcher(world)
-    found = [made.for_timestamps({partition: time})[partition] for time in (0, 2_000, 2_001, 3_001)]
-    assert found == [0, 1, 2, None]
-
-
-def test_what_a_group_commits_is_found_again(world: World) -> None:
-    """A group's committed offsets are its own, and partitions without any are left out."""
-    topic, group = world.topic(2), world.fresh_name()
-    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    made = fetcher(world)
-    assert made.committed(group, [first, second]) == {}
-    made.commit(group, PartitionOffsets({first: 4}))
-    made.commit(group, PartitionOffsets({first: 7}))
-    assert made.committed(group, [first, second]) == {first: 7}
-    assert made.committed(world.fresh_name(), [first]) == {}
-
-
-def test_closing_twice_does_no_harm(world: World) -> None:
-    """The second call of close does nothing."""
-    made = fetcher(world)
-    made.earliest([TopicPartition(world.topic(), 0)])
-    made.close()
-    made.close()
+    def test_it_is_the_adapter_that_is_held(self, world: World, held: Held) -> None:
+        """The world's client makes the adapter that the registry names."""
+        assert type(world.container().offset_fetcher()) is held.adapter

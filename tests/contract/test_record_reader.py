@@ -1,248 +1,33 @@
-"""What every ``RecordReader`` owes."""
+"""Every ``RecordReader`` does what its port owes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
-from pyspark_kafka.domain.errors import (
-    MalformedTimestampError,
-    OffsetOutOfRangeError,
-)
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, Projection
-from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.record_schema import record_schema
+from pyspark_kafka.testing import RecordReaderContract
 
-from .registry import READER_WORLDS
-from .worlds import Record, World
+from .registry import RECORD_READERS, Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from pyspark_kafka.ports.record_reader import RecordReader
-
-COMMITTED = {"kafka__isolation__level": "read_committed"}
-VALUES = Projection(("offset", "value"))
+    from .worlds import World
 
 
-def records(start: int, end: int) -> list[Record]:
-    return [Record(b"v%d" % number) for number in range(start, end)]
+class TestRecordReader(RecordReaderContract):
+    @pytest.fixture(params=RECORD_READERS, ids=str)
+    def held(self, request: pytest.FixtureRequest) -> Held:
+        """Give each adapter in turn."""
+        made: Held = request.param
+        return made
 
+    @pytest.fixture
+    def world(self, open_world: Callable[[Held], World], held: Held) -> World:
+        """Give the adapter's world."""
+        return open_world(held)
 
-def reader(world: World, **options: str) -> RecordReader:
-    made: RecordReader = world.container(**options).record_reader()
-    return made
-
-
-def rows(
-    made: RecordReader, offset_range: OffsetRange, projection: Projection = ALL_COLUMNS
-) -> list[dict[str, Any]]:
-    batches = list(made.read(offset_range, projection))
-    assert all(batch.num_rows > 0 for batch in batches)
-    assert all(batch.schema == record_schema(projection) for batch in batches)
-    return pa.Table.from_batches(batches, record_schema(projection)).to_pylist()
-
-
-def offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
-    return [row["offset"] for row in rows(made, offset_range, VALUES)]
-
-
-@pytest.fixture(params=sorted(READER_WORLDS))
-def world(request: pytest.FixtureRequest, fresh_name: Callable[[], str]) -> Iterator[World]:
-    """Give a cluster and the client that is held to the contract."""
-    client: str = request.param
-    made = READER_WORLDS[client](client, fresh_name, lambda: request.getfixturevalue("kafka"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def partition(world: World) -> TopicPartition:
-    """Give the second of two partitions, so that none is taken for the other."""
-    return TopicPartition(world.topic(2), 1)
-
-
-def test_records_come_in_order_and_once(world: World, partition: TopicPartition) -> None:
-    """A range over many fetches and batches is read whole, in order, each record once."""
-    world.produce(partition, records(0, 25_000))
-    read = rows(reader(world), OffsetRange(partition, 0, 25_000), VALUES)
-    assert read == [{"offset": n, "value": b"v%d" % n} for n in range(25_000)]
-
-
-def test_every_part_of_a_record_is_read(world: World, partition: TopicPartition) -> None:
-    """Each column holds what was produced, in the type that the schema names."""
-    record = Record(b"value", b"key", (("a", b"1"), ("b", b"2")), 1_700_000_000_123)
-    world.produce(partition, [record])
-    [row] = rows(reader(world), OffsetRange(partition, 0, 1))
-    assert int(row.pop("timestamp").timestamp() * 1_000) == record.timestamp
-    assert row == {
-        "key": b"key",
-        "value": b"value",
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "offset": 0,
-        "timestampType": 0,
-        "headers": [{"key": "a", "value": b"1"}, {"key": "b", "value": b"2"}],
-    }
-
-
-@pytest.mark.parametrize(("key", "value"), [(None, b""), (b"", None), (None, None), (b"", b"")])
-def test_null_and_empty_are_told_apart(
-    world: World, partition: TopicPartition, key: bytes | None, value: bytes | None
-) -> None:
-    """A null key or value stays null, and an empty one stays empty."""
-    world.produce(partition, [Record(value, key)])
-    [row] = rows(reader(world), OffsetRange(partition, 0, 1))
-    assert (row["key"], row["value"]) == (key, value)
-
-
-def test_headers_keep_order_duplicates_and_nulls(world: World, partition: TopicPartition) -> None:
-    """Headers are a list of pairs; a record without any has null."""
-    headers = (("b", b"1"), ("a", None), ("b", b""), ("", b"2"))
-    world.produce(partition, [Record(b"v", headers=headers), Record(b"w")])
-    some, none = rows(reader(world), OffsetRange(partition, 0, 2))
-    assert [(pair["key"], pair["value"]) for pair in some["headers"]] == list(headers)
-    assert none["headers"] is None
-
-
-@pytest.mark.parametrize(("start", "end"), [(0, 100), (0, 1), (37, 41), (99, 100), (50, 50)])
-def test_nothing_outside_of_the_range_is_read(
-    world: World, partition: TopicPartition, start: int, end: int
-) -> None:
-    """A range that begins and ends within a batch of the log gives just its own records."""
-    world.produce(partition, records(0, 100))
-    assert offsets(reader(world), OffsetRange(partition, start, end)) == list(range(start, end))
-
-
-@pytest.mark.parametrize("columns", [("value",), ("offset", "key"), tuple(reversed(COLUMNS))])
-def test_only_the_projected_columns_are_read(
-    world: World, partition: TopicPartition, columns: tuple[str, ...]
-) -> None:
-    """Batches hold the columns that were asked for, in that order, with the same values."""
-    world.produce(partition, [Record(b"value", b"key")])
-    [whole] = rows(reader(world), OffsetRange(partition, 0, 1))
-    [part] = rows(reader(world), OffsetRange(partition, 0, 1), Projection(columns))
-    assert list(part) == list(columns)
-    assert part == {column: whole[column] for column in columns}
-
-
-def test_a_reader_reads_one_range_after_another(world: World) -> None:
-    """A reader serves partitions of several topics, forwards, backwards and again."""
-    one, other = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
-    world.produce(one, records(0, 10))
-    world.produce(other, records(0, 20))
-    made = reader(world)
-    for partition, start, end in ((one, 5, 10), (other, 0, 20), (one, 0, 5), (one, 0, 5)):
-        assert offsets(made, OffsetRange(partition, start, end)) == list(range(start, end))
-
-
-def test_an_iterator_can_be_dropped(world: World, partition: TopicPartition) -> None:
-    """A range that is not read to its end leaves nothing behind for the next one."""
-    world.produce(partition, records(0, 25_000))
-    made = reader(world)
-    for drop in (0, 1, 2):
-        iterator = made.read(OffsetRange(partition, drop, 25_000), VALUES)
-        assert next(iterator)["offset"][0].as_py() == drop
-        del iterator
-    assert offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
-
-
-def test_batches_belong_to_the_caller(world: World, partition: TopicPartition) -> None:
-    """A batch that is kept does not change when the next one is read."""
-    world.produce(partition, records(0, 25_000))
-    kept = [
-        (batch, batch.to_pylist())
-        for batch in reader(world).read(OffsetRange(partition, 0, 25_000), VALUES)
-    ]
-    assert len(kept) > 1
-    assert all(batch.to_pylist() == then for batch, then in kept)
-
-
-def test_aborted_records_are_passed_over_when_committed_ones_are_asked_for(
-    world: World, partition: TopicPartition
-) -> None:
-    """Under read_committed neither aborted records nor control records are seen."""
-    _two_transactions(world, partition)
-    made = reader(world, **COMMITTED)
-    assert offsets(made, OffsetRange(partition, 0, 12)) == [0, 1, 6, 7, 8, 10, 11]
-
-
-def test_aborted_records_are_seen_when_all_are_asked_for(
-    world: World, partition: TopicPartition
-) -> None:
-    """Under read_uncommitted only control records are passed over."""
-    _two_transactions(world, partition)
-    assert offsets(reader(world), OffsetRange(partition, 0, 12)) == [
-        *(0, 1, 2, 3, 4, 6, 7, 8, 10, 11),
-    ]
-
-
-def test_a_range_may_end_in_offsets_that_hold_no_record(
-    world: World, partition: TopicPartition
-) -> None:
-    """A range whose last offsets are control or aborted records ends all the same."""
-    world.produce(partition, records(0, 2))
-    with world.transaction(commit=False) as write:
-        write(partition, records(2, 5))
-    assert offsets(reader(world, **COMMITTED), OffsetRange(partition, 0, 6)) == [0, 1]
-    assert offsets(reader(world, **COMMITTED), OffsetRange(partition, 3, 6)) == []
-    assert offsets(reader(world), OffsetRange(partition, 5, 6)) == []
-
-
-def test_a_start_that_was_deleted_is_out_of_range(world: World, partition: TopicPartition) -> None:
-    """A range that begins before the log does is an error that says what the broker holds."""
-    world.produce(partition, records(0, 10))
-    world.delete_records(partition, 4)
-    with pytest.raises(OffsetOutOfRangeError) as caught:
-        rows(reader(world), OffsetRange(partition, 2, 10))
-    assert (caught.value.partition, caught.value.offset) == (partition, 2)
-    assert (caught.value.earliest, caught.value.latest) == (4, 10)
-
-
-def test_a_start_behind_the_end_is_out_of_range(world: World, partition: TopicPartition) -> None:
-    """A range that begins behind the log's end, as after a topic is made anew, is an error."""
-    world.produce(partition, records(0, 10))
-    with pytest.raises(OffsetOutOfRangeError) as caught:
-        rows(reader(world), OffsetRange(partition, 15, 20))
-    assert (caught.value.offset, caught.value.latest) == (15, 10)
-
-
-def test_a_reader_survives_a_range_that_fails(world: World, partition: TopicPartition) -> None:
-    """After an error the same reader reads the next range."""
-    world.produce(partition, records(0, 10))
-    world.delete_records(partition, 4)
-    made = reader(world)
-    with pytest.raises(OffsetOutOfRangeError):
-        rows(made, OffsetRange(partition, 0, 10))
-    assert offsets(made, OffsetRange(partition, 4, 10)) == list(range(4, 10))
-
-
-def test_a_timestamp_that_does_not_fit_names_its_record(world: World) -> None:
-    """A time in nanoseconds overflows Spark's microseconds, and the record is named."""
-    partition = TopicPartition(world.topic(message__timestamp__after__max__ms=str(2**63 - 1)), 0)
-    world.produce(partition, [Record(b"v"), Record(b"w", timestamp=1_700_000_000_000_000_000)])
-    with pytest.raises(MalformedTimestampError, match="partition 0 offset 1"):
-        rows(reader(world), OffsetRange(partition, 0, 2))
-    assert offsets(reader(world), OffsetRange(partition, 0, 2)) == [0, 1]
-
-
-def test_closing_twice_does_no_harm(world: World, partition: TopicPartition) -> None:
-    """The second call of close does nothing."""
-    world.produce(partition, records(0, 1))
-    made = reader(world)
-    assert offsets(made, OffsetRange(partition, 0, 1)) == [0]
-    made.close()
-    made.close()
-
-
-def _two_transactions(world: World, partition: TopicPartition) -> None:
-    """Write 0-1 plainly, 2-4 aborted with its marker 5, 6-8 committed with 9, and 10-11."""
-    world.produce(partition, records(0, 2))
-    with world.transaction(commit=False) as write:
-        write(partition, records(2, 5))
-    with world.transaction(commit=True) as write:
-        write(partition, records(6, 9))
-    world.produce(partition, records(10, 12))
+    def test_it_is_the_adapter_that_is_held(self, world: World, held: Held) -> None:
+        """The world's client makes the adapter that the registry names."""
+        assert type(world.container().record_reader()) is held.adapter

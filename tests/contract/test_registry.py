@@ -1,12 +1,49 @@
-"""The registry itself."""
+"""The registry itself: whatever fulfils a port is held to its contract."""
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka import adapters, ports
 from pyspark_kafka.container import CLIENTS
 
-from .registry import WORLDS
+from .registry import OFFSET_FETCHERS, RECORD_READERS, REGISTRY, Held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+    from .worlds import World
 
 
-def test_every_client_is_held_to_the_contracts() -> None:
-    """A client that the container knows and the registry lacks would go untested."""
-    assert sorted(WORLDS) == sorted(CLIENTS)
+def classes(package: ModuleType) -> Iterator[type]:
+    """Give the classes that the modules of a package define."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
+            if found.__module__ == module.name:
+                yield found
+
+
+def test_every_port_is_in_the_registry() -> None:
+    """A port that the registry lacks would have adapters that go untested."""
+    assert REGISTRY.keys() == {found for found in classes(ports) if inspect.isabstract(found)}
+
+
+@pytest.mark.parametrize("port", REGISTRY, ids=lambda port: port.__name__)
+def test_every_adapter_is_in_the_registry(port: type) -> None:
+    """An adapter that the registry lacks would go untested."""
+    fulfilling = {found for found in classes(adapters) if issubclass(found, port)}
+    assert set(REGISTRY[port]) == {found for found in fulfilling if not inspect.isabstract(found)}
+
+
+@pytest.mark.parametrize("adapters_held", [OFFSET_FETCHERS, RECORD_READERS])
+def test_every_client_is_held_to_the_contracts(
+    adapters_held: tuple[Held, ...], open_world: Callable[[Held], World]
+) -> None:
+    """Each name that the option ``client`` may give stands for an adapter of the registry."""
+    assert {open_world(held).client for held in adapters_held} == set(CLIENTS)

@@ -10,6 +10,9 @@ from .environments import build, without_the_package
 
 ROOT = Path(__file__).parents[2]
 
+# They are run by a test, where they are installed.
+collect_ignore = ["projects"]
+
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:

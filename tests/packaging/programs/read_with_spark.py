@@ -8,7 +8,7 @@ import sys
 from pyspark.sql import SparkSession
 
 
-def main(bootstrap_servers: str, topic: str) -> None:
+def main(bootstrap_servers: str, topic: str, client: str = "kafka-python") -> None:
     """Read, and print how many rows there were."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
@@ -22,6 +22,7 @@ def main(bootstrap_servers: str, topic: str) -> None:
         spark.read.format("pyspark_kafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)
         .option("subscribe", topic)
+        .option("client", client)
         .load()
     )
     print(table.count())

@@ -1,0 +1,74 @@
+"""Contract suites for whoever writes an adapter, and the worlds in which they run.
+
+A suite is a class of pytest tests. A subclass says what is held to it::
+
+    class TestMyFetcher(OffsetFetcherContract):
+        @pytest.fixture
+        def world(self) -> World:
+            return MyWorld("my-client")
+
+Needs the extra ``testing``.
+"""
+
+from __future__ import annotations
+
+from ..domain.errors import MissingDependencyError
+
+try:
+    import pytest
+
+    # Before they are imported, or their assertions would not say what they compared.
+    pytest.register_assert_rewrite(
+        *(
+            f"{__name__}.{module}"
+            for module in (
+                "clock_contract",
+                "kafka_world",
+                "lag_exporter_contract",
+                "metadata_log_contract",
+                "offset_fetcher_contract",
+                "record_reader_contract",
+                "record_writer_contract",
+                "source_events_contract",
+                "waiting",
+                "world_contract",
+            )
+        )
+    )
+except ModuleNotFoundError as error:
+    if error.name != "pytest":
+        raise
+    raise MissingDependencyError("pytest, which runs the contract suites,", "testing") from error
+
+from .capability import ALL, Capability
+from .clock_contract import ClockContract
+from .kafka_world import KafkaWorld
+from .lag_exporter_contract import LagExporterContract
+from .memory_world import MemoryWorld
+from .metadata_log_contract import MetadataLogContract
+from .offset_fetcher_contract import OffsetFetcherContract
+from .record import Record, numbered
+from .record_reader_contract import RecordReaderContract
+from .record_writer_contract import RecordWriterContract
+from .source_events_contract import SourceEventsContract
+from .waiting import await_until
+from .world import World, unique_name
+
+__all__ = [
+    "ALL",
+    "Capability",
+    "ClockContract",
+    "KafkaWorld",
+    "LagExporterContract",
+    "MemoryWorld",
+    "MetadataLogContract",
+    "OffsetFetcherContract",
+    "Record",
+    "RecordReaderContract",
+    "RecordWriterContract",
+    "SourceEventsContract",
+    "World",
+    "await_until",
+    "numbered",
+    "unique_name",
+]

@@ -1,0 +1,89 @@
+"""The cluster in memory, as a world."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..adapters.memory.cluster import ADDRESS, MemoryCluster
+from .capability import ALL, Capability
+from .world import World, unique_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ..container import Container
+    from ..domain.options import SourceOptions
+    from ..domain.topic_partition import TopicPartition
+    from .record import Record
+
+
+class MemoryWorld(World):
+    """A ``MemoryCluster`` of its own, or one that is given."""
+
+    capabilities = ALL - {Capability.COMPRESSION}
+
+    def __init__(
+        self,
+        client: str = "memory",
+        fresh_name: Callable[[], str] = unique_name,
+        cluster: MemoryCluster | None = None,
+    ) -> None:
+        super().__init__(client, fresh_name)
+        self.cluster = cluster or MemoryCluster()
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Whatever the address: the cluster is the container's."""
+        return {"kafka.bootstrap.servers": ADDRESS}
+
+    def topic(self, partitions: int = 1, **_config: str) -> str:
+        """Create a topic, which has no configuration."""
+        name = self.fresh_name()
+        self.cluster.create_topic(name, partitions)
+        return name
+
+    def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
+        """Append records."""
+        self._produce(partition, records, None)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Give a topic more partitions."""
+        self.cluster.add_partitions(topic, total)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic."""
+        self.cluster.delete_topic(topic)
+
+    def delete_records(self, partition: TopicPartition, before: int) -> None:
+        """Delete records as retention does."""
+        self.cluster.delete_records({partition: before})
+
+    @contextmanager
+    def transaction(
+        self, *, commit: bool
+    ) -> Iterator[Callable[[TopicPartition, Sequence[Record]], None]]:
+        """Write within a transaction of the cluster."""
+        number = self.cluster.begin_transaction()
+        yield lambda partition, records: self._produce(partition, records, number)
+        self.cluster.end_transaction(number, commit=commit)
+
+    def make_container(self, options: SourceOptions) -> Container:
+        """Make a container that has this cluster."""
+        container = super().make_container(options)
+        container.memory_cluster.override(self.cluster)
+        return container
+
+    def _produce(
+        self, partition: TopicPartition, records: Sequence[Record], transaction: int | None
+    ) -> None:
+        for record in records:
+            self.cluster.produce(
+                partition.topic,
+                record.value,
+                key=record.key,
+                partition=partition.partition,
+                headers=record.headers,
+                timestamp=record.timestamp,
+                transaction=transaction,
+            )

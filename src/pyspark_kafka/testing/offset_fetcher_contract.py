@@ -1,0 +1,209 @@
+"""What every ``OffsetFetcher`` owes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..domain.errors import UnknownTopicError, UnsupportedFeatureError
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.topic_partition import TopicPartition
+from .capability import Capability
+from .record import Record, numbered
+from .world_contract import COMMITTED, WorldContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ports.offset_fetcher import OffsetFetcher
+    from .world import World
+
+
+def _fetcher(world: World, **options: str) -> OffsetFetcher:
+    made: OffsetFetcher = world.container(**options).offset_fetcher()
+    return made
+
+
+def _all_of(topic: str, partitions: int) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(topic, number) for number in range(partitions))
+
+
+class OffsetFetcherContract(WorldContract):
+    """Holds an ``OffsetFetcher`` to its contract; a subclass gives the fixture ``world``."""
+
+    def test_a_subscription_stands_for_all_partitions_of_its_topics(self, world: World) -> None:
+        """Every partition of each subscribed topic is given, those without records included."""
+        one, other = world.topic(3), world.topic()
+        options = world.options(subscribe=f"{one},{other}")
+        expected = _all_of(one, 3) | _all_of(other, 1)
+        assert _fetcher(world).partitions(options.subscription) == expected
+
+    def test_a_subscription_to_an_unknown_topic_names_it(self, world: World) -> None:
+        """An unknown topic is an error that names the topic, the option and the cluster."""
+        topic, unknown = world.topic(), world.fresh_name()
+        options = world.options(subscribe=f"{topic},{unknown}")
+        with pytest.raises(UnknownTopicError) as caught:
+            _fetcher(world).partitions(options.subscription)
+        assert f"'{unknown}'" in str(caught.value)
+        assert f"'{topic}'" not in str(caught.value)
+        assert "'subscribe'" in str(caught.value)
+        assert options.bootstrap_servers in str(caught.value)
+
+    def test_assigned_partitions_that_do_not_exist_are_left_out(self, world: World) -> None:
+        """Of an assignment only the partitions that the cluster has are given."""
+        topic = world.topic(2)
+        options = world.options(assign=json.dumps({topic: [1, 7], world.fresh_name(): [0]}))
+        assert _fetcher(world).partitions(options.subscription) == {TopicPartition(topic, 1)}
+
+    def test_a_pattern_is_found_anywhere_in_a_name(self, world: World) -> None:
+        """A pattern needs to match a part of a topic's name only."""
+        topic = world.topic(2)
+        options = world.options(subscribePattern=f"{topic[1:]}$")
+        assert _all_of(topic, 2) <= _fetcher(world).partitions(options.subscription)
+
+    def test_a_pattern_does_not_find_internal_topics(self, world: World) -> None:
+        """Kafka's own topics are no records of the user's."""
+        topic = world.topic()
+        made = _fetcher(world)
+        if Capability.GROUPS in world.capabilities:
+            # Committing lets a real Kafka create its internal topic of offsets.
+            made.commit(world.fresh_name(), PartitionOffsets({TopicPartition(topic, 0): 1}))
+        found = made.partitions(world.options(subscribePattern=".*").subscription)
+        assert not [partition for partition in found if partition.topic.startswith("__")]
+        assert TopicPartition(topic, 0) in found
+
+    def test_a_pattern_without_topics_stands_for_no_partition(self, world: World) -> None:
+        """A pattern that finds nothing is no error: a topic may come later."""
+        options = world.options(subscribePattern=f"^{world.fresh_name()}-none$")
+        assert _fetcher(world).partitions(options.subscription) == frozenset()
+
+    def test_partitions_that_are_added_are_seen(self, world: World) -> None:
+        """Each call asks the cluster afresh."""
+        world.require(Capability.ADD_PARTITIONS)
+        topic = world.topic()
+        options = world.options(subscribe=topic)
+        made = _fetcher(world)
+        assert made.partitions(options.subscription) == _all_of(topic, 1)
+        world.add_partitions(topic, 3)
+        assert made.partitions(options.subscription) == _all_of(topic, 3)
+
+    def test_a_topic_that_is_deleted_is_gone(self, world: World) -> None:
+        """What is deleted while a fetcher lives is neither subscribed to nor has it offsets."""
+        world.require(Capability.DELETE_TOPICS)
+        topic = world.topic(2)
+        options = world.options(subscribePattern=f"^{topic}$")
+        made = _fetcher(world)
+        assert made.partitions(options.subscription) == _all_of(topic, 2)
+        world.delete_topic(topic)
+        assert made.partitions(options.subscription) == frozenset()
+        assert made.latest([TopicPartition(topic, 0)]) == {}
+
+    def test_offsets_of_a_partition_without_records_are_zero(self, world: World) -> None:
+        """An empty partition begins and ends at 0."""
+        partition = TopicPartition(world.topic(), 0)
+        made = _fetcher(world)
+        assert made.earliest([partition]) == {partition: 0}
+        assert made.latest([partition]) == {partition: 0}
+
+    def test_the_latest_offset_follows_what_is_written(self, world: World) -> None:
+        """The latest offset is that behind the last record, asked for afresh each time."""
+        topic = world.topic(2)
+        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        made = _fetcher(world)
+        world.produce(first, numbered(0, 5))
+        assert made.latest([first, second]) == {first: 5, second: 0}
+        world.produce(second, numbered(0, 2))
+        assert made.latest([first, second]) == {first: 5, second: 2}
+
+    def test_the_earliest_offset_follows_what_is_deleted(self, world: World) -> None:
+        """The earliest offset is that of the first record kept; the latest stays."""
+        world.require(Capability.DELETE_RECORDS)
+        topic = world.topic(2)
+        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        world.produce(first, numbered(0, 5))
+        world.produce(second, numbered(0, 2))
+        world.delete_records(first, 3)
+        made = _fetcher(world)
+        assert made.earliest([first, second]) == {first: 3, second: 0}
+        assert made.latest([first, second]) == {first: 5, second: 2}
+
+    def test_partitions_that_do_not_exist_have_no_offsets(self, world: World) -> None:
+        """Unknown topics and partitions are left out of the answer, the rest stands in it."""
+        topic = world.topic()
+        known, unknown = TopicPartition(topic, 0), TopicPartition(topic, 5)
+        asked = [known, unknown, TopicPartition(world.fresh_name(), 0)]
+        made = _fetcher(world)
+        assert made.earliest(asked) == {known: 0}
+        assert made.latest(asked) == {known: 0}
+        if Capability.TIMESTAMPS in world.capabilities:
+            assert made.for_timestamps(dict.fromkeys(asked, 0)) == {known: None}
+
+    def test_no_partitions_have_no_offsets(self, world: World) -> None:
+        """Asking for nothing answers nothing."""
+        made = _fetcher(world)
+        assert made.earliest([]) == {}
+        assert made.latest([]) == {}
+        if Capability.TIMESTAMPS in world.capabilities:
+            assert made.for_timestamps({}) == {}
+
+    def test_an_open_transaction_holds_the_latest_offset_back(self, world: World) -> None:
+        """Under read_committed the latest offset is the last stable one, else the log's end."""
+        world.require(Capability.TRANSACTIONS)
+        partition = TopicPartition(world.topic(), 0)
+        world.produce(partition, numbered(0, 2))
+        with world.transaction(commit=True) as write:
+            write(partition, numbered(0, 3))
+            assert _fetcher(world).latest([partition]) == {partition: 5}
+            assert _fetcher(world, **COMMITTED).latest([partition]) == {partition: 2}
+        assert _fetcher(world, **COMMITTED).latest([partition]) == {partition: 6}
+
+    def test_a_timestamp_finds_the_first_record_that_is_not_older(self, world: World) -> None:
+        """Times between records find the later one, and times behind the last record find none."""
+        world.require(Capability.TIMESTAMPS)
+        partition = TopicPartition(world.topic(), 0)
+        world.produce(partition, [Record(b"v", timestamp=1_000 * number) for number in (1, 2, 3)])
+        made = _fetcher(world)
+        found = [
+            made.for_timestamps({partition: time})[partition] for time in (0, 2_000, 2_001, 3_001)
+        ]
+        assert found == [0, 1, 2, None]
+
+    def test_what_a_group_commits_is_found_again(self, world: World) -> None:
+        """A group's committed offsets are its own, and partitions without any are left out."""
+        world.require(Capability.GROUPS)
+        topic, group = world.topic(2), world.fresh_name()
+        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        made = _fetcher(world)
+        assert made.committed(group, [first, second]) == {}
+        made.commit(group, PartitionOffsets({first: 4}))
+        made.commit(group, PartitionOffsets({first: 7}))
+        assert made.committed(group, [first, second]) == {first: 7}
+        assert made.committed(world.fresh_name(), [first]) == {}
+
+    def test_what_cannot_be_done_is_refused(self, world: World) -> None:
+        """A client without groups, or offsets by time, says so, and answers nothing untrue."""
+        partition = TopicPartition(world.topic(), 0)
+        made = _fetcher(world)
+        calls: dict[Capability, list[Callable[[], object]]] = {
+            Capability.GROUPS: [
+                lambda: made.commit("group", PartitionOffsets({partition: 1})),
+                lambda: made.committed("group", [partition]),
+            ],
+            Capability.TIMESTAMPS: [lambda: made.for_timestamps({partition: 0})],
+        }
+        undeclared = calls.keys() - world.capabilities
+        if not undeclared:
+            pytest.skip(f"{type(world).__name__} declares groups and timestamps")
+        for capability in undeclared:
+            for call in calls[capability]:
+                with pytest.raises(UnsupportedFeatureError):
+                    call()
+
+    def test_closing_twice_does_no_harm(self, world: World) -> None:
+        """The second call of close does nothing."""
+        made = _fetcher(world)
+        made.earliest([TopicPartition(world.topic(), 0)])
+        made.close()
+        made.close()

@@ -1,0 +1,59 @@
+"""What every ``SourceEvents`` owes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from ..domain.data_loss import partitions_deleted
+from ..domain.errors import OffsetOutOfRangeError
+from ..domain.lag import Lag
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..ports.source_events import SourceEvents
+
+_PARTITION: Final = TopicPartition("t", 0)
+_OFFSETS: Final = PartitionOffsets({_PARTITION: 5})
+_OUT_OF_RANGE: Final = OffsetOutOfRangeError(_PARTITION, 1, earliest=3, latest=5)
+
+REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
+    "initial_offsets": (_OFFSETS,),
+    "partitions_added": (_OFFSETS,),
+    "data_lost": (partitions_deleted([_PARTITION]),),
+    "offset_out_of_range": (_OUT_OF_RANGE,),
+    "offsets_retried": (1, 3, "why"),
+    "lag_measured": (Lag({_PARTITION: 7}),),
+    "group_commit_failed": ("g", _OUT_OF_RANGE),
+}
+"""The port's methods, and facts for each."""
+
+
+def report_all(events: SourceEvents) -> None:
+    """Make one report of each kind."""
+    for name, facts in REPORTS.items():
+        getattr(events, name)(*facts)
+
+
+class SourceEventsContract:
+    """Holds a ``SourceEvents`` to its contract; a subclass gives it in the fixture ``events``."""
+
+    @pytest.fixture
+    def events(self) -> SourceEvents:
+        """Give the ear that is held to the contract."""
+        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'events'")
+
+    @pytest.mark.parametrize("report", sorted(REPORTS))
+    def test_a_report_is_taken(self, events: SourceEvents, report: str) -> None:
+        """A report is taken, and taken again, without failing the source that makes it."""
+        for _ in range(2):
+            assert getattr(events, report)(*REPORTS[report]) is None
+
+    def test_reports_without_partitions_are_taken(self, events: SourceEvents) -> None:
+        """A stream of a pattern that finds no topic reports no offsets, and no lag."""
+        events.initial_offsets(PartitionOffsets())
+        events.lag_measured(Lag({}))

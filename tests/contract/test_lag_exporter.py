@@ -1,0 +1,29 @@
+"""Every ``LagExporter`` does what its port owes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.testing import LagExporterContract
+
+if TYPE_CHECKING:
+    from pyspark_kafka.ports.lag_exporter import LagExporter
+
+
+class TestPrometheusLagExporter(LagExporterContract):
+    @pytest.fixture
+    def exporter(self) -> LagExporter:
+        """Give an exporter with a registry of its own."""
+        return PrometheusLagExporter(CollectorRegistry())
+
+
+class TestLoggingLagExporter(LagExporterContract):
+    @pytest.fixture
+    def exporter(self) -> LagExporter:
+        """Give an exporter to the log."""
+        return LoggingLagExporter()

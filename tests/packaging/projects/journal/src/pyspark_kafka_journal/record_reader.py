@@ -1,0 +1,44 @@
+"""Records of a journal as Arrow."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka.adapters.arrow.record_columns import RecordColumns
+from pyspark_kafka.domain.errors import OffsetOutOfRangeError
+from pyspark_kafka.ports.record_reader import RecordReader
+
+from .journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.domain.offset_range import OffsetRange
+    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.projection import Projection
+
+RECORDS_A_BATCH: Final = 1_000
+
+
+@final
+class JournalRecordReader(RecordReader):
+    """Reads lines. They never go away, so that a range is there from its start or not at all."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._journal = Journal(options.bootstrap_servers)
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        partition, until = offset_range.partition, offset_range.until_offset
+        latest = self._journal.end(partition) or 0
+        records = self._journal.records(partition, offset_range.from_offset, min(until, latest))
+        while batch := list(islice(records, RECORDS_A_BATCH)):
+            yield RecordColumns.of(batch).to_record_batch(partition, projection)
+        if offset_range.size and until > latest:
+            missing = max(offset_range.from_offset, latest)
+            raise OffsetOutOfRangeError(partition, missing, earliest=0, latest=latest)
+
+    def close(self) -> None:
+        """Do nothing: a file is closed with the iterator that reads it."""

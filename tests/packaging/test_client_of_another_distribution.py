@@ -1,0 +1,79 @@
+"""A project of its own brings a client, and holds it to the suites that the wheel ships."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .environments import build
+
+PROJECT = Path(__file__).parent / "projects" / "journal"
+PROGRAMS = Path(__file__).parent / "programs"
+
+pytestmark = pytest.mark.usefixtures("environment")
+
+
+class Installed(NamedTuple):
+    """A checkout of the project, and a Python that has it and the wheel installed."""
+
+    project: Path
+    python: Path
+
+    def run(self, *arguments: str | Path) -> str:
+        done = subprocess.run(
+            [self.python, *arguments],
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(
+    bare_python: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installed:
+    """Install the project beside the wheel."""
+    home = tmp_path_factory.mktemp("journal")
+    # Without what a run of its tests in place may have left there.
+    project = shutil.copytree(
+        PROJECT, home / "project", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+    )
+    environment = shutil.copytree(bare_python.parents[1], home / "venv", symlinks=True)
+    made = Installed(project, environment / "bin" / "python")
+    wheels = (wheel, build(project, home / "dist"))
+    # Isolated, or a relative PYTHONPATH leads it to the project's egg-info, taken for installed.
+    made.run("-I", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", *wheels)
+    return made
+
+
+def test_its_client_passes_the_shipped_suites(installed: Installed) -> None:
+    """The client does what it declares, and is skipped where it declares nothing."""
+    output = installed.run("-m", "pytest", "-p", "no:cacheprovider")
+    counts = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|skipped)", output)}
+    assert counts.keys() == {"passed", "skipped"}
+    assert counts["passed"] > 2 * counts["skipped"]
+
+
+def test_a_strict_type_checker_accepts_what_subclasses_the_suites(installed: Installed) -> None:
+    """Ports, suites and worlds are typed for whoever implements them."""
+    assert "no issues found" in installed.run("-m", "mypy", "--cache-dir", installed.project)
+
+
+def test_a_query_of_spark_reads_by_its_name(installed: Installed, tmp_path: Path) -> None:
+    """Spark's driver and its workers find the client by the option `client`."""
+    topic = tmp_path / "orders"
+    topic.mkdir()
+    for partition, count in enumerate((3, 4)):
+        lines = [json.dumps({"value": str(n), "timestamp": n}) + "\n" for n in range(count)]
+        (topic / f"{partition}.jsonl").write_text("".join(lines))
+    program = PROGRAMS / "read_with_spark.py"
+    assert installed.run(program, tmp_path, "orders", "journal").splitlines()[-1] == "7"

@@ -1,0 +1,166 @@
+"""The contract suites as an author of adapters gets them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from dependency_injector import providers
+
+import pyspark_kafka.ports
+import pyspark_kafka.testing
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.domain.errors import MissingDependencyError
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, Record, unique_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SUITE = """
+import itertools
+import pytest
+from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.testing import ClockContract, MemoryWorld, OffsetFetcherContract, World
+
+class BackwardClock(Clock):
+    def __init__(self):
+        self.times = itertools.count(41, -1)
+    def now_ms(self):
+        return next(self.times)
+    def sleep_ms(self, milliseconds):
+        pass
+
+class TestClock(ClockContract):
+    @pytest.fixture
+    def clock(self):
+        return BackwardClock()
+
+class LesserWorld(World):
+    capabilities = frozenset()
+    def __init__(self):
+        super().__init__("memory")
+        self.memory = MemoryWorld()
+    addresses = property(lambda self: self.memory.addresses)
+    def topic(self, partitions=1, **config):
+        return self.memory.topic(partitions)
+    def produce(self, partition, records):
+        self.memory.produce(partition, records)
+    def make_container(self, options):
+        return self.memory.make_container(options)
+
+class TestFetcher(OffsetFetcherContract):
+    @pytest.fixture
+    def world(self):
+        return LesserWorld()
+
+class TestNothing(ClockContract):
+    pass
+"""
+
+
+def snake_case(contract: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", contract.removesuffix("Contract")).lower()
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Run suites on adapters that do less than they should."""
+    suite = tmp_path_factory.mktemp("suite") / "test_suite.py"
+    suite.write_text(SUITE)
+    command = (sys.executable, "-m", "pytest", "-ra", f"--rootdir={suite.parent}", str(suite))
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def test_a_suite_fails_an_adapter_that_breaks_its_contract(output: str) -> None:
+    """Each promise that is broken is a test that fails."""
+    for test in ("test_time_does_not_go_back", "test_time_passes_while_one_sleeps"):
+        assert re.search(rf"FAILED \S+::TestClock::{test}\b", output)
+
+
+def test_assertions_say_what_they_compared(output: str) -> None:
+    """A suite's assertions are rewritten as those of the author's own tests are."""
+    assert "assert (39 - 41) >= 20" in output or "assert (40 - 41) >= 20" in output
+
+
+def test_what_a_world_does_not_declare_is_skipped(output: str) -> None:
+    """The reason says what the world lacks."""
+    assert "LesserWorld declares no transactions that are committed and aborted" in output
+    assert "LesserWorld declares no topics that grow" in output
+
+
+def test_what_a_client_answers_untruly_is_found(output: str) -> None:
+    """A client that takes offsets of groups, in a world that declares none, fails."""
+    assert re.search(r"FAILED \S+::TestFetcher::test_what_cannot_be_done_is_refused\b", output)
+
+
+def test_a_fixture_that_is_missing_is_named(output: str) -> None:
+    """Who forgets the fixture is told which one."""
+    assert "NotImplementedError: TestNothing is to override the fixture 'clock'" in output
+
+
+def test_all_that_is_named_is_there() -> None:
+    """Whatever `__all__` promises can be had, the suite of every port included."""
+    named = set(pyspark_kafka.testing.__all__)
+    assert all(hasattr(pyspark_kafka.testing, name) for name in named)
+    ports = {path.stem for path in Path(pyspark_kafka.ports.__path__[0]).glob("*.py")}
+    suites = {snake_case(name) for name in named if name.endswith("Contract")}
+    assert suites == ports - {"__init__", "client", "record_schema"}
+
+
+def test_importing_the_suites_loads_no_client_and_no_broker() -> None:
+    """An author's test run pays for what it uses."""
+    script = (
+        "import sys, pyspark_kafka.testing\n"
+        "heavy = {'confluent_kafka', 'kafka', 'pyspark', 'pyspark_kafka.brokers'}\n"
+        "sys.exit(str(heavy & sys.modules.keys()) if heavy & sys.modules.keys() else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_missing_pytest_names_the_extra() -> None:
+    """Without pytest, importing the suites says what to install."""
+    script = "import sys; sys.modules['pytest'] = None; import pyspark_kafka.testing"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert "pip install 'pyspark-kafka[testing]'" in done.stderr.splitlines()[-1]
+
+
+def test_a_missing_librdkafka_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without confluent-kafka a world of a real Kafka says what to install."""
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    # It is not started.
+    cluster = KafkaCluster()
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
+        KafkaWorld("kafka-python", unique_name, cluster)
+
+
+def test_a_world_closes_the_containers_that_it_made() -> None:
+    """What a world has handed out is closed with it, and a second close does nothing."""
+    closed = []
+
+    def part() -> Iterator[str]:
+        yield "a reader"
+        closed.append("a reader")
+
+    world = MemoryWorld()
+    container = world.container()
+    container.record_reader.override(providers.Resource(part))
+    assert container.record_reader() == "a reader"
+    world.close()
+    world.close()
+    assert closed == ["a reader"]
+
+
+def test_a_world_in_memory_is_a_cluster_of_ones_own_choice() -> None:
+    """A user's test arranges a cluster by a world, and looks at it directly."""
+    world = MemoryWorld()
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, [Record(b"v")])
+    assert world.cluster.ends(partition, committed_only=True) == (0, 1)
+    assert world.capabilities == ALL - {Capability.COMPRESSION}
