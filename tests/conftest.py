@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from .servers.hdfs import HdfsCluster
+    from .servers.s3 import S3Server
+
 BROKER_CONFIG = {
     # Compaction is looked at every 15 s by default, which a test would have to wait for.
     "log.cleaner.backoff.ms": "100",
@@ -33,6 +36,24 @@ def kafka() -> Iterator[KafkaCluster]:
     """Run a real Apache Kafka broker for as long as the tests run."""
     with KafkaCluster(config=BROKER_CONFIG) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def hdfs() -> Iterator[HdfsCluster]:
+    """Run a real HDFS for as long as the tests run."""
+    from .servers.hdfs import HdfsCluster
+
+    with HdfsCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """Run moto's server of S3 for as long as the tests run."""
+    from .servers.s3 import run_s3
+
+    with run_s3() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,116 @@
+"""A metadata log in a directory of any storage that fsspec knows."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.errors import MetadataLogError
+from ...ports.metadata_log import MetadataLog
+from .failures import failures_of
+from .file_names import batch_id_of, file_name, is_temporary
+from .storages import opener_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...domain.storage_path import StoragePath
+    from .log_directory import LogDirectory, LogFile
+
+_ABANDONED_SECONDS: Final = 24 * 60 * 60.0
+_PURGES: Final = 3
+
+
+@final
+class FsspecMetadataLog(MetadataLog):
+    """One file a batch, named by its id, as Spark's ``HDFSMetadataLog`` lays them out.
+
+    Other files of the directory are left alone, but for temporary files of this class that are a
+    day old: their writers were killed.
+
+    :raises UnsupportedFeatureError: if the storage cannot make a file just once; what only shows
+        when it is tried, ``add`` raises.
+    """
+
+    def __init__(self, path: StoragePath) -> None:
+        self._path = path
+        self._open = opener_of(path)
+        # By process: connections and event loops do not survive a fork, and closing those of the
+        # parent is not for the child to do.
+        self._directories: dict[int, LogDirectory] = {}
+        self._swept = False
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self}')"
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        name = file_name(batch_id)
+        with failures_of(self._path.child(name)):
+            added = self._directory().create(name, bytes(metadata))
+        self._sweep_once()
+        return added
+
+    def get(self, batch_id: int) -> bytes | None:
+        name = file_name(batch_id)
+        with failures_of(self._path.child(name)):
+            return self._directory().read(name)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        for batch_id in reversed(self.batch_ids()):
+            metadata = self.get(batch_id)
+            if metadata is not None:  # or else it was purged since the listing
+                return batch_id, metadata
+        return None
+
+    def batch_ids(self) -> Sequence[int]:
+        found = (batch_id_of(file.name) for file in self._files())
+        return sorted(batch_id for batch_id in found if batch_id is not None)
+
+    def purge(self, threshold: int) -> None:
+        for _ in range(_PURGES):
+            files = self._files()
+            ids = (batch_id_of(file.name) for file in files)
+            doomed = sorted(one for one in ids if one is not None and one < threshold)
+            # From the lowest on, so that one that is stopped half-way leaves no gap.
+            self._remove([*map(file_name, doomed), *_abandoned(files)])
+            if not doomed:
+                return
+        raise MetadataLogError(
+            str(self._path),
+            "The storage still has batches that were deleted. Check that it may delete files",
+        )
+
+    def _files(self) -> list[LogFile]:
+        with failures_of(self._path):
+            return list(self._directory().files())
+
+    def _remove(self, names: list[str]) -> None:
+        with failures_of(self._path):
+            self._directory().remove(names)
+
+    def _directory(self) -> LogDirectory:
+        process = os.getpid()
+        found = self._directories.get(process)
+        return found or self._directories.setdefault(process, self._open())
+
+    def _sweep_once(self) -> None:
+        if not self._swept:
+            self._swept = True
+            # What was to be done is done; whoever may not list or delete is not told of it here.
+            with suppress(MetadataLogError):
+                self._remove(_abandoned(self._files()))
+
+
+def _abandoned(files: list[LogFile]) -> list[str]:
+    """Give the temporary files that killed writers left behind."""
+    before = time.time() - _ABANDONED_SECONDS
+    return [
+        file.name
+        for file in files
+        if is_temporary(file.name) and file.modified is not None and file.modified < before
+    ]

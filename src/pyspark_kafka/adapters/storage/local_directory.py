@@ -1,0 +1,94 @@
+"""A directory of this machine, or of a filesystem that it has mounted."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, final
+
+from .exclusive_rename import link_or_rename
+from .file_names import temporary_name
+from .log_directory import LogDirectory, LogFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+
+@final
+class LocalDirectory(LogDirectory):
+    """Files that are written aside, made durable, and given their name by a hard link.
+
+    Whoever is second makes the name durable too: it goes on with what the first has written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def create(self, name: str, content: bytes) -> bool:
+        target = self._path / name
+        if os.path.lexists(target):
+            _sync(self._path)
+            return False
+        _make_directory(self._path)
+        aside = self._path / temporary_name(name)
+        try:
+            _write(aside, content)
+            self._remove_checksum(name)
+            return link_or_rename(aside, target)
+        finally:
+            aside.unlink(missing_ok=True)
+            _sync(self._path)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self._path / name).read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+
+    def files(self) -> Iterator[LogFile]:
+        try:
+            found = os.scandir(self._path)
+        except FileNotFoundError:
+            return
+        with found:
+            for entry in found:
+                try:
+                    if entry.is_file():
+                        yield LogFile(entry.name, entry.stat().st_mtime)
+                except FileNotFoundError:
+                    continue  # deleted since the directory was read
+
+    def remove(self, names: Collection[str]) -> None:
+        for name in names:
+            self._remove_checksum(name)
+            (self._path / name).unlink(missing_ok=True)
+
+    def _remove_checksum(self, name: str) -> None:
+        # Hadoop keeps the checksums of `0` in `.0.crc`, and holds whatever is named `0` to them:
+        # they have to go before their file does, and before another takes its name.
+        (self._path / f".{name}.crc").unlink(missing_ok=True)
+
+
+def _make_directory(path: Path) -> None:
+    if not path.is_dir():
+        _make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        _sync(path.parent)
+
+
+def _write(path: Path, content: bytes) -> None:
+    # As open(2) would have it, so that the umask decides who may read it: tempfile's files are
+    # their owner's alone, and the JVM may run as somebody else.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

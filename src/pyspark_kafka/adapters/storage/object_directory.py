@@ -1,0 +1,142 @@
+"""The objects of a bucket that have a prefix in common."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, final
+
+from ...domain.errors import UnsupportedFeatureError
+from .file_names import temporary_name
+from .log_directory import LogDirectory, LogFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from fsspec import AbstractFileSystem
+
+_CONFLICTS: Final = 20
+_CONFLICT_SECONDS: Final = 0.05
+_MODIFIED: Final = ("LastModified", "last_modified", "mtime")  # of s3fs, adlfs and gcsfs
+_WRITER: Final = "writer"
+
+
+@final
+class ObjectDirectory(LogDirectory):
+    """Objects that are put on the condition that there is none of that name.
+
+    Storages that speak the protocol of S3 may not know the condition, and then replace an object
+    without a word; so may older versions of their Python packages. Before the first object is
+    made, one of no use to anybody is put twice, and the second time has to fail.
+    """
+
+    def __init__(self, filesystem: AbstractFileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path.rstrip("/")
+        self._exclusive = False
+
+    def create(self, name: str, content: bytes) -> bool:
+        self._require_exclusion()
+        return self._put(name, content)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            content: bytes = self._filesystem.cat_file(self._child(name))
+        except FileNotFoundError as error:
+            _require_bucket(error)
+            return None
+        return content
+
+    def files(self) -> Iterator[LogFile]:
+        try:
+            found = self._filesystem.ls(self._path, detail=True)
+        except FileNotFoundError as error:
+            _require_bucket(error)
+            return
+        for info in found:
+            if info["type"] == "file":
+                yield LogFile(info["name"].rpartition("/")[2], _modified(info))
+
+    def remove(self, names: Collection[str]) -> None:
+        if names:
+            with suppress(FileNotFoundError):
+                self._filesystem.rm([self._child(name) for name in names])
+
+    def _child(self, name: str) -> str:
+        return f"{self._path}/{name}"
+
+    def _require_exclusion(self) -> None:
+        if self._exclusive:
+            return
+        probe = temporary_name("probe")
+        self._put(probe, b"")
+        try:
+            if self._put(probe, b""):
+                raise _no_exclusion("it replaces an object that is to be put only if there is none")
+        finally:
+            with suppress(OSError):
+                self.remove([probe])
+        self._exclusive = True
+
+    def _put(self, name: str, content: bytes) -> bool:
+        path, writer = self._child(name), uuid.uuid4().hex
+        for _ in range(_CONFLICTS):
+            try:
+                self._filesystem.pipe_file(path, content, mode="create", **self._signed(writer))
+            except FileExistsError:
+                return self._is_signed(path, writer)
+            except OSError as error:
+                if _code(error) in {"PreconditionFailed", "412"}:
+                    return self._is_signed(path, writer)
+                if _code(error) not in {"ConditionalRequestConflict", "409"}:
+                    raise
+                # S3 asks for another try: the other request may still fail.
+                time.sleep(_CONFLICT_SECONDS)
+            else:
+                return True
+        raise OSError(f"S3 found another writer of '{name}' {_CONFLICTS} times, and no object")
+
+    def _signed(self, writer: str) -> dict[str, Any]:
+        return {"Metadata": {_WRITER: writer}} if self._is_s3() else {}
+
+    def _is_signed(self, path: str, writer: str) -> bool:
+        """Whether an object that is in the way is ours.
+
+        Clients of S3 repeat a request whose answer was lost, and the second finds the first's.
+        """
+        if not self._is_s3():
+            return False
+        try:
+            return bool(self._filesystem.getxattr(path, _WRITER) == writer)
+        except FileNotFoundError:
+            return False
+
+    def _is_s3(self) -> bool:
+        return "s3" in self._filesystem.protocol
+
+
+def _no_exclusion(reason: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "A metadata log", f"be kept where two writers cannot be told apart: {reason}"
+    )
+
+
+def _require_bucket(error: FileNotFoundError) -> None:
+    if _code(error) == "NoSuchBucket":
+        raise error
+
+
+def _code(error: OSError) -> str:
+    """Give the code that S3 answered with, which s3fs keeps in the cause."""
+    response = getattr(error.__cause__, "response", None)
+    return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
+
+
+def _modified(info: dict[str, Any]) -> float | None:
+    for name in _MODIFIED:
+        value = info.get(name)
+        if isinstance(value, datetime):
+            return value.timestamp()
+    return None

@@ -1,0 +1,260 @@
+"""Metadata logs on real storages, with processes that race, fork and are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.storage.file_names import is_temporary
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
+from pyspark_kafka.domain.storage_path import StoragePath
+
+from ..servers.s3 import Interference, run_s3
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..servers.hdfs import HdfsCluster
+    from ..servers.s3 import S3Server
+
+PROGRAMS = Path(__file__).parent / "programs"
+PROCESSES, THREADS, BATCHES = 5, 10, 10
+
+
+@pytest.fixture(params=["local", "hdfs", "s3"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
+    """Give a directory that does not exist, on each storage that processes share."""
+    if request.param == "local":
+        return StoragePath(f"{tmp_path}/log")
+    return _remote(request)
+
+
+def _remote(request: pytest.FixtureRequest) -> StoragePath:
+    if request.param == "hdfs":
+        hdfs: HdfsCluster = request.getfixturevalue("hdfs")
+        fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
+        return StoragePath(f"{hdfs.url}/{fresh_name()}")
+    s3: S3Server = request.getfixturevalue("s3")
+    return StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options)
+
+
+def test_of_writers_in_several_processes_one_wins(path: StoragePath) -> None:
+    """Of fifty writers in five processes exactly one is told that it wrote a batch, and did."""
+    racers = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                PROGRAMS / "race_for_batches.py",
+                path.url,
+                str(number),
+                str(THREADS),
+                str(BATCHES),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+    won = _race(racers, path.storage_options)
+    assert sorted(batch_id for batch_id, _ in won) == list(range(BATCHES))
+    log = FsspecMetadataLog(path)
+    assert {batch_id: log.get(batch_id) for batch_id in range(BATCHES)} == {
+        batch_id: metadata.encode() for batch_id, metadata in won
+    }
+
+
+def _race(racers: list[subprocess.Popen[str]], options: str) -> list[tuple[int, str]]:
+    for racer in racers:
+        assert racer.stdin
+        racer.stdin.write(f"{options}\n")
+        racer.stdin.flush()
+    for racer in racers:
+        assert racer.stdout
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    answers = [racer.communicate()[0] for racer in racers]
+    assert [racer.returncode for racer in racers] == [0] * len(racers)
+    return [(batch_id, text) for answer in answers for batch_id, text in json.loads(answer)]
+
+
+def _kill_writers(url: str, kills: int, seconds: float) -> FsspecMetadataLog:
+    program = PROGRAMS / "kill_writers.py"
+    subprocess.run([sys.executable, program, url, str(kills), str(seconds)], check=True)
+    return FsspecMetadataLog(StoragePath(url))
+
+
+def _is_whole(log: FsspecMetadataLog) -> bool:
+    ids = log.batch_ids()
+    assert len(ids) > 1
+    return list(ids) == list(range(len(ids))) and all(
+        log.get(batch_id) == b"%d," % batch_id * 20_000 for batch_id in ids
+    )
+
+
+def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
+    """Hundreds of writers that are killed leave whole batches, and files that are no batches."""
+    log = _kill_writers(f"{tmp_path}/log", 300, 0.02)
+    assert _is_whole(log)
+    assert log.add(len(log.batch_ids()), b"the next one")
+    others = [name for name in os.listdir(tmp_path / "log") if not name.isdigit()]
+    assert others
+    assert all(map(is_temporary, others))
+
+
+def test_killed_writers_leave_whole_batches_in_hdfs(
+    hdfs: HdfsCluster, fresh_name: Callable[[], str]
+) -> None:
+    """Writers of HDFS that are killed leave whole batches, and files that are no batches."""
+    name = fresh_name()
+    log = _kill_writers(f"{hdfs.url}/{name}", 60, 0.2)
+    assert _is_whole(log)
+    assert log.add(len(log.batch_ids()), b"the next one")
+    others = [name for name in hdfs.names(f"/{name}") if not name.isdigit()]
+    assert others
+    assert all(map(is_temporary, others))
+
+
+@pytest.mark.parametrize("path", ["hdfs", "s3"], indirect=True)
+def test_a_log_goes_on_in_a_forked_process(path: StoragePath) -> None:
+    """A log that has connected is used by a child as by its parent, and by both at once."""
+    log = FsspecMetadataLog(path)
+    log.add(0, b"parent")
+    child = os.fork()
+    if child == 0:
+        # Nothing of pytest's may run here, whatever happens.
+        try:
+            os._exit(0 if log.get(0) == b"parent" and log.add(1, b"child") else 1)
+        finally:
+            os._exit(2)
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        assert log.get(0) == b"parent"
+    assert log.latest() == (1, b"child")
+
+
+@pytest.mark.parametrize("path", ["hdfs"], indirect=True)
+def test_old_leftovers_in_hdfs_are_swept(path: StoragePath, hdfs: HdfsCluster) -> None:
+    """A purge deletes what a writer left a day ago, and not what another may still rename."""
+    names = [".0.aa.pyspark-kafka.tmp", ".1.bb.pyspark-kafka.tmp", ".0.cc.tmp"]
+    for name in names:
+        hdfs.write(f"{_hdfs_path(path)}/{name}", b"half")
+    hdfs.touch(f"{_hdfs_path(path)}/{names[0]}", modified=1_000)
+    hdfs.touch(f"{_hdfs_path(path)}/{names[2]}", modified=1_000)
+    FsspecMetadataLog(path).purge(0)
+    assert hdfs.names(_hdfs_path(path)) == sorted(names[1:])
+
+
+def _hdfs_path(path: StoragePath) -> str:
+    return "/" + path.url.partition("://")[2].partition("/")[2]
+
+
+def test_a_user_without_rights_is_told_so(hdfs: HdfsCluster) -> None:
+    """A directory that belongs to somebody else is refused in one line."""
+    log = FsspecMetadataLog(StoragePath(f"{hdfs.url}/private", '{"user":"bob"}'))
+    with pytest.raises(MetadataLogError, match=r"refuses access.*user=bob") as refusal:
+        log.add(0, b"")
+    assert "\n" not in str(refusal.value)
+    assert str(refusal.value).endswith(f"({hdfs.url}/private/0)")
+
+
+def test_a_token_is_in_no_message(hdfs: HdfsCluster) -> None:
+    """What requests says of a URL has the token in it, and what the user is told has not."""
+    closed = f"webhdfs://127.0.0.1:1/log-of-{hdfs.http_port}"
+    log = FsspecMetadataLog(StoragePath(closed, '{"token":"hush-hush"}'))
+    with pytest.raises(MetadataLogError, match="does not answer") as failure:
+        log.latest()
+    assert "hush" not in str(failure.value)
+    assert failure.value.__suppress_context__
+
+
+def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
+    hdfs: HdfsCluster, fresh_name: Callable[[], str]
+) -> None:
+    """A directory that the JVM names is the same one, given the port of the NameNode's server."""
+    name = fresh_name()
+    native = StoragePath(f"{hdfs.native_url}/{name}", json.dumps({"port": hdfs.http_port}))
+    assert FsspecMetadataLog(native).add(0, b"x")
+    assert FsspecMetadataLog(StoragePath(f"{hdfs.url}/{name}")).get(0) == b"x"
+
+
+@pytest.mark.parametrize("call", ["add", "get", "latest", "purge"])
+def test_a_missing_bucket_is_no_empty_log(s3: S3Server, call: str) -> None:
+    """A bucket that does not exist is a mistake, whatever is asked of it."""
+    log = FsspecMetadataLog(StoragePath("s3://missing/log", s3.storage_options))
+    arguments = {"add": (0, b""), "get": (0,), "latest": (), "purge": (1,)}[call]
+    with pytest.raises(MetadataLogError, match=r"no such place.*bucket does not exist"):
+        getattr(log, call)(*arguments)
+
+
+def test_many_batches_are_listed_and_purged_in_few_requests() -> None:
+    """A thousand batches more are one request more to list, and one more to delete."""
+    with run_s3() as s3:
+        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
+        for batch_id in range(1_100):
+            s3.put(f"{log}/{batch_id}".removeprefix("s3://"), b"x")
+        with s3.counted_requests() as requests:
+            assert log.latest() == (1_099, b"x")
+            log.purge(1_090)
+        assert list(log.batch_ids()) == list(range(1_090, 1_100))
+        # 2 for the list, 1 for the content; 2 for the list, 2 to delete, and 1 to see it done.
+        assert len(requests) == 8
+
+
+def test_a_storage_that_replaces_objects_is_refused() -> None:
+    """A storage of S3's protocol that does not know the condition is not used unsafely."""
+    with run_s3(Interference.IGNORE_CONDITIONS) as s3:
+        bucket = s3.new_bucket()
+        log = FsspecMetadataLog(StoragePath(f"s3://{bucket}/log", s3.storage_options))
+        with pytest.raises(UnsupportedFeatureError, match="it replaces an object"):
+            log.add(0, b"x")
+        assert list(log.batch_ids()) == []
+        assert s3.keys(bucket) == []
+
+
+def test_a_put_whose_answer_was_lost_is_a_win() -> None:
+    """The client repeats such a request, and the object that is then in the way is its own."""
+    with run_s3(Interference.LOSE_ANSWERS) as s3:
+        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
+        assert log.add(0, b"ours")
+        assert not log.add(0, b"theirs")
+        assert log.get(0) == b"ours"
+
+
+def test_a_conflict_is_no_loss() -> None:
+    """S3 may answer that another request is under way, and wants the put to be repeated."""
+    with run_s3(Interference.CONFLICT) as s3:
+        log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
+        assert log.add(0, b"x")
+        assert not log.add(0, b"y")
+
+
+def test_a_secret_is_in_no_message(s3: S3Server) -> None:
+    """The address that the client quotes may have a password in it, and the message has not."""
+    mistaken = {"endpoint_url": "proxy:hush-hush@127.0.0.1:1"}
+    options = json.loads(s3.storage_options) | mistaken
+    log = FsspecMetadataLog(StoragePath("s3://bucket/log", json.dumps(options)))
+    with pytest.raises(MetadataLogError, match=r"Invalid endpoint.*127\.0\.0\.1:1") as failure:
+        log.get(0)
+    assert "hush" not in str(failure.value)
+
+
+def test_a_storage_that_is_gone_is_told_in_one_line(s3: S3Server) -> None:
+    """A server that does not answer ends the call, and is named."""
+    gone = {
+        "endpoint_url": "http://127.0.0.1:1",
+        "config_kwargs": {"retries": {"max_attempts": 0}},
+    }
+    options = json.loads(s3.storage_options) | gone
+    log = FsspecMetadataLog(StoragePath("s3://bucket/log", json.dumps(options)))
+    with pytest.raises(MetadataLogError, match=r"does not answer.*http://127\.0\.0\.1:1"):
+        log.get(0)

@@ -1,0 +1,147 @@
+"""Metadata logs that a JVM writes and we read, and the other way round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.storage_path import StoragePath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..servers.hdfs import HdfsCluster
+
+OFFSETS = PartitionOffsets.from_json('{"orders":{"0":23,"1":0}}')
+
+
+class Hadoop:
+    """Hadoop's own filesystem, in the JVM of Spark."""
+
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        self._directory = directory
+        configuration = self._jvm.org.apache.hadoop.conf.Configuration()
+        self._filesystem = self._path("").getFileSystem(configuration)
+
+    def read(self, name: str) -> bytes:
+        """Read a file, held to its checksums."""
+        stream = self._filesystem.open(self._path(name))
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make a file, or replace it."""
+        stream = self._filesystem.create(self._path(name))
+        stream.write(content)
+        stream.close()
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self._directory}/{name}")
+
+
+def spark_log(spark: SparkSession, directory: str) -> Any:
+    """Spark's HDFSMetadataLog, of the offsets of a stream."""
+    jvm: Any = spark._jvm
+    package = jvm.org.apache.spark.sql.execution.streaming.checkpointing
+    return package.CommitLog(spark._jsparkSession, directory, False)
+
+
+@pytest.fixture(params=["local", "hdfs"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """Give a directory, in the words of Hadoop and in ours."""
+    if request.param == "local":
+        return f"file:{tmp_path}/log", f"file:{tmp_path}/log"
+    hdfs: HdfsCluster = request.getfixturevalue("hdfs")
+    fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
+    name = fresh_name()
+    return f"{hdfs.native_url}/{name}", f"{hdfs.url}/{name}"
+
+
+def test_the_jvm_reads_what_we_write(spark: SparkSession, directory: tuple[str, str]) -> None:
+    """A file of ours is read by Hadoop, byte for byte."""
+    theirs, ours = directory
+    content = write_initial_offsets(OFFSETS)
+    assert FsspecMetadataLog(StoragePath(ours)).add(0, content)
+    assert Hadoop(spark, theirs).read("0") == content
+
+
+def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, str]) -> None:
+    """A file of Hadoop's is read by us, and its checksums are no batch."""
+    theirs, ours = directory
+    Hadoop(spark, theirs).write("7", b"seven")
+    log = FsspecMetadataLog(StoragePath(ours))
+    assert log.latest() == (7, b"seven")
+    assert list(log.batch_ids()) == [7]
+    assert not log.add(7, b"ours")
+
+
+def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What is purged takes its checksums along; what else left some behind does no harm."""
+    hadoop = Hadoop(spark, f"file:{tmp_path}")
+    log = FsspecMetadataLog(StoragePath(str(tmp_path)))
+    for name in ("0", "1"):
+        hadoop.write(name, b"of the JVM")
+        assert (tmp_path / f".{name}.crc").exists()
+    log.purge(1)
+    assert not (tmp_path / ".0.crc").exists()
+    (tmp_path / "1").unlink()
+    for batch_id in (0, 1):
+        assert log.add(batch_id, b"another content")
+        assert hadoop.read(str(batch_id)) == b"another content"
+
+
+def test_a_log_of_spark_goes_on_as_ours(spark: SparkSession, directory: tuple[str, str]) -> None:
+    """Spark's log and ours take turns in a directory: ids, the latest one, and purges."""
+    theirs, ours = directory
+    spark_writes = spark_log(spark, theirs)
+    log = FsspecMetadataLog(StoragePath(ours))
+    jvm: Any = spark._jvm
+    metadata = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CommitMetadata
+    for batch_id in range(3):
+        assert spark_writes.add(batch_id, metadata(batch_id * 10))
+    _, content = log.latest() or (None, b"")
+    assert content.startswith(b"v1\n")
+    assert log.add(3, content)
+    assert not spark_writes.add(3, metadata(0))
+    assert spark_writes.getLatest().get()._1() == 3
+    assert spark_writes.getLatest().get()._2().nextBatchWatermarkMs() == 20
+    log.purge(2)
+    assert list(spark_writes.listBatchesOnDisk()) == [2, 3]
+
+
+def test_the_first_offsets_of_a_jvm_stream_are_found(
+    spark: SparkSession, kafka: KafkaCluster, fresh_name: Callable[[], str], tmp_path: Path
+) -> None:
+    """The JVM connector's offsets are found in its checkpoint, where ours would look."""
+    topic = fresh_name()
+    kafka.create_topic(topic, partitions=2)
+    query = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        .option("subscribe", topic)
+        .load()
+        .writeStream.format("noop")
+        .option("checkpointLocation", f"{tmp_path}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    log = FsspecMetadataLog(StoragePath(f"file:{tmp_path}/checkpoint/sources/0"))
+    batch_id, content = log.latest() or (None, b"")
+    assert batch_id == 0
+    assert read_initial_offsets(content).to_json() == f'{{"{topic}":{{"0":0,"1":0}}}}'

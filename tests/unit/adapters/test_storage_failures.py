@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.adapters.storage.failures import failures_of, problem_of
+from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
+from pyspark_kafka.domain.storage_path import StoragePath
+
+PATH = StoragePath(
+    "webhdfs://ada:p%40ss@host/x",
+    '{"token": "hush/hush", "client_kwargs": {"a": ["deep"]}, "n": 1,'
+    ' "endpoint_url": "http://a:proxied@e"}',
+)
+
+
+class EndpointConnectionError(Exception):
+    """As botocore names one of its own."""
+
+
+class NoCredentialsError(Exception):
+    """As botocore names another."""
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (PermissionError("no"), "The storage refuses access: PermissionError: no."),
+        (NoCredentialsError("no"), "The storage refuses access: NoCredentialsError: no."),
+        (FileNotFoundError("bucket"), "The storage has no such place: FileNotFoundError: bucket."),
+        (ConnectionResetError("gone"), "The storage does not answer: ConnectionResetError: gone."),
+        (TimeoutError(), "The storage does not answer: TimeoutError: no reason is given."),
+        (EndpointConnectionError("e"), "The storage does not answer: EndpointConnectionError: e."),
+        (RuntimeError("odd."), "The storage failed: RuntimeError: odd"),
+    ],
+)
+def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
+    """Failures are told apart by what can be done about them."""
+    assert problem_of(error, PATH).startswith(meaning)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "token hush/hush",
+        "GET /x?delegation=hush%2Fhush&op=OPEN",
+        "quoted hush%2Fhush",
+        "http://ada:p%40ss@host/x",
+        "only p%40ss",
+        "deep",
+        "Invalid endpoint: a:proxied@e",
+        "Invalid endpoint: http://a:proxied@e",
+    ],
+)
+def test_secrets_are_left_out(said: str) -> None:
+    """Whatever the options or the URL hold, in whatever quotation, is not repeated."""
+    shown = problem_of(OSError(said), PATH)
+    for secret in ("hush", "p%40ss", "deep", "proxied"):
+        assert secret not in shown
+
+
+def test_where_a_storage_is_may_be_shown() -> None:
+    """An address helps, and is no secret."""
+    assert "no route to http://e" in problem_of(OSError("no route to http://e"), PATH)
+
+
+def test_a_failure_is_one_short_line() -> None:
+    """A stack of the server's, or a screen of words, is cut."""
+    shown = problem_of(OSError("first\n\tat org.apache.hadoop"), PATH)
+    assert shown == "The storage failed: OSError: first"
+    assert len(problem_of(OSError("x" * 5_000), PATH)) < 400
+
+
+def test_a_failure_names_the_path_and_hides_its_cause() -> None:
+    """The error is the log's own, and a traceback does not show the storage's."""
+    with pytest.raises(MetadataLogError) as failure, failures_of(PATH):
+        raise RuntimeError("hush/hush")
+    assert str(failure.value).endswith("(webhdfs://host/x)")
+    assert failure.value.__suppress_context__
+
+
+def test_errors_of_this_library_pass() -> None:
+    """What says already what it means is not said twice."""
+    with pytest.raises(UnsupportedFeatureError), failures_of(PATH):
+        raise UnsupportedFeatureError("A log", "do it")

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.storage import exclusive_rename
+from pyspark_kafka.adapters.storage.exclusive_rename import rename_exclusively
+from pyspark_kafka.adapters.storage.file_names import temporary_name
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
+from pyspark_kafka.domain.storage_path import StoragePath
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY_SECONDS = 24 * 60 * 60
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> FsspecMetadataLog:
+    """Give a log of a directory that exists."""
+    return FsspecMetadataLog(StoragePath(str(tmp_path)))
+
+
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a filesystem that knows no hard links, as FAT and some FUSE ones."""
+
+    def link(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+
+
+def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """Files and directories that are no batches are neither read nor purged."""
+    (tmp_path / "5").mkdir()
+    for name in ("1.compact", ".9.crc", ".0.0f5b.tmp", "metadata"):
+        (tmp_path / name).write_bytes(b"other")
+    log.add(2, b"two")
+    assert (log.latest(), list(log.batch_ids()), log.get(5)) == ((2, b"two"), [2], None)
+    log.purge(100)
+    assert sorted(os.listdir(tmp_path)) == [".0.0f5b.tmp", ".9.crc", "1.compact", "5", "metadata"]
+
+
+def test_nothing_but_the_batch_remains(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """A writer takes its temporary file away, whether it wins or loses."""
+    log.add(0, b"first")
+    log.add(0, b"second")
+    assert os.listdir(tmp_path) == ["0"]
+
+
+def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """The JVM may run as somebody else than whoever wrote a batch."""
+    before = os.umask(0o022)
+    try:
+        log.add(0, b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "0").stat().st_mode & 0o777 == 0o644
+
+
+def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """Hadoop's checksum of a file that is gone would make a later one unreadable."""
+    for name in (".0.crc", ".1.crc"):
+        (tmp_path / name).write_bytes(b"crc\0")
+    (tmp_path / "0").write_bytes(b"of the JVM")
+    log.purge(1)
+    log.add(1, b"ours")
+    assert os.listdir(tmp_path) == ["1"]
+
+
+def test_checksums_of_the_winner_are_left(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """Whoever is second does not touch the checksum of the first."""
+    (tmp_path / "0").write_bytes(b"of the JVM")
+    (tmp_path / ".0.crc").write_bytes(b"crc\0")
+    assert not log.add(0, b"ours")
+    assert sorted(os.listdir(tmp_path)) == [".0.crc", "0"]
+
+
+@pytest.mark.parametrize("sweep", ["add", "purge"])
+def test_what_killed_writers_left_is_swept_after_a_day(
+    log: FsspecMetadataLog, tmp_path: Path, sweep: str
+) -> None:
+    """Old temporary files go with the first batch and with a purge; a running writer's stay."""
+    young, old = (tmp_path / temporary_name("3") for _ in range(2))
+    for path in (young, old):
+        path.write_bytes(b"half")
+    os.utime(old, (0, time.time() - DAY_SECONDS - 60))
+    os.utime(young, (0, time.time() - DAY_SECONDS + 60))
+    log.add(0, b"x") if sweep == "add" else log.purge(0)
+    assert (young.exists(), old.exists()) == (True, False)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_filesystem_without_links_renames(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """Where there are no hard links, a rename that does not replace does as well."""
+    assert log.add(0, b"first")
+    assert not log.add(0, b"second")
+    assert (log.get(0), os.listdir(tmp_path)) == (b"first", ["0"])
+
+
+def test_an_exclusive_rename_replaces_nothing(tmp_path: Path) -> None:
+    """The name is free or it is not, whatever was looked at before."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"new")
+    target.write_bytes(b"old")
+    assert not rename_exclusively(source, target)
+    assert (source.read_bytes(), target.read_bytes()) == (b"new", b"old")
+    target.unlink()
+    assert rename_exclusively(source, target)
+    assert (source.exists(), target.read_bytes()) == (False, b"new")
+
+
+def test_a_rename_of_nothing_fails(tmp_path: Path) -> None:
+    """Only a name that is taken is no error."""
+    with pytest.raises(FileNotFoundError):
+        rename_exclusively(tmp_path / "none", tmp_path / "target")
+
+
+@pytest.mark.usefixtures("no_links")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
+def test_a_filesystem_without_either_is_refused(
+    log: FsspecMetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A filesystem that cannot tell two writers apart is not used, and nothing is left on it."""
+    monkeypatch.setattr(exclusive_rename, "_rename", lambda *_: number)
+    with pytest.raises(UnsupportedFeatureError, match="neither hard links nor renames"):
+        log.add(0, b"x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_link_whose_answer_was_lost_is_a_win(
+    log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server of NFS may say of a link that it has made that there is one."""
+    link = os.link
+
+    def link_twice(source: str, target: str) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_twice)
+    assert log.add(0, b"x")
+
+
+def test_a_link_that_fails_is_no_loss(
+    log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is a failure, and no other writer."""
+
+    def link(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(MetadataLogError, match="No space left on device"):
+        log.add(0, b"x")
+    assert log.get(0) is None
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    """A path that leads through a file is a mistake, and no empty log."""
+    (tmp_path / "file").write_bytes(b"")
+    log = FsspecMetadataLog(StoragePath(f"{tmp_path}/file"))
+    for call in (lambda: log.get(0), lambda: log.add(0, b""), log.latest, lambda: log.purge(1)):
+        with pytest.raises(MetadataLogError, match=r"NotADirectory|FileExists"):
+            call()
+
+
+@pytest.mark.parametrize(("listed", "latest"), [([0, 1, 2, 3], (1, b"1")), ([2, 3], None)])
+def test_batches_that_went_since_they_were_listed_are_passed_over(
+    log: FsspecMetadataLog,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: list[int],
+    latest: tuple[int, bytes] | None,
+) -> None:
+    """The latest batch is one that is there when it is read."""
+    for batch_id in (0, 1):
+        log.add(batch_id, b"%d" % batch_id)
+    monkeypatch.setattr(FsspecMetadataLog, "batch_ids", lambda _: listed)
+    assert log.latest() == latest
+
+
+def test_thousands_of_batches_are_listed(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """The highest of many is found by one look at the directory."""
+    for batch_id in range(3_000):
+        (tmp_path / str(batch_id)).write_bytes(b"%d" % batch_id)
+    assert log.latest() == (2_999, b"2999")
+    log.purge(2_990)
+    assert list(log.batch_ids()) == list(range(2_990, 3_000))

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.storage.hdfs_directory import webhdfs_options
+from pyspark_kafka.adapters.storage.location import location_of
+from pyspark_kafka.domain.errors import (
+    MetadataLogError,
+    MissingDependencyError,
+    UnsupportedFeatureError,
+)
+from pyspark_kafka.domain.storage_path import StoragePath
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("given", "scheme", "url"),
+    [
+        ("/data/x", "file", "/data/x"),
+        ("data/x", "file", "data/x"),
+        ("/data/a::b:/c", "file", "/data/a::b:/c"),
+        ("file:///data/x", "file", "/data/x"),
+        ("file:/data/x", "file", "/data/x"),
+        ("hdfs:/x", "hdfs", "hdfs:///x"),
+        ("hdfs://host:8020/x", "hdfs", "hdfs://host:8020/x"),
+        ("WebHDFS://host:9870/x", "webhdfs", "WebHDFS://host:9870/x"),
+        ("s3a://bucket/x@y", "s3a", "s3a://bucket/x@y"),
+        ("memory://x", "memory", "memory://x"),
+    ],
+)
+def test_every_spelling_is_understood(given: str, scheme: str, url: str) -> None:
+    """A path of this machine, of Hadoop, of the JVM or of fsspec becomes one of fsspec's."""
+    location = location_of(StoragePath(given))
+    assert (location.scheme, location.url) == (scheme, url)
+
+
+def test_keys_in_the_url_of_a_bucket_become_options() -> None:
+    """Keys, as older Hadoops had them in URLs, are options; options that are given go first."""
+    given = location_of(StoragePath("s3://k:s%2Ft@b/x", '{"token": "t"}'))
+    assert (given.url, given.options) == ("s3://b/x", {"key": "k", "secret": "s/t", "token": "t"})
+    assert location_of(StoragePath("s3://k:s@b/x", '{"key": "o"}')).options["key"] == "o"
+    assert repr(given) == "Location(scheme='s3')"
+
+
+def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user is Hadoop's or the process's, unless there is another means of authentication."""
+    monkeypatch.setenv("HADOOP_USER_NAME", "ada")
+    assert webhdfs_options({"host": "h"}) == {"host": "h", "port": 9870, "user": "ada"}
+    assert webhdfs_options({"token": "t", "port": 1}) == {"token": "t", "port": 1}
+    assert "user" not in webhdfs_options({"kerberos": True})
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
+def test_a_storage_that_may_replace_files_is_refused(url: str) -> None:
+    """A storage of which nothing is known is refused at once, and those that do are named."""
+    with pytest.raises(UnsupportedFeatureError, match=r"Supported are file, .*webhdfs, s3, s3a"):
+        FsspecMetadataLog(StoragePath(url))
+
+
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storage whose package is not installed says what to install."""
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    log = FsspecMetadataLog(StoragePath("s3://bucket/x"))
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[s3\]"):
+        log.get(0)
+
+
+def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A storage for which there is no extra is opened by a package of its own."""
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(MetadataLogError, match="gcsfs"):
+        FsspecMetadataLog(StoragePath("gs://bucket/x")).get(0)
+
+
+def test_hdfs_without_a_host_is_refused() -> None:
+    """Nobody reads Hadoop's configuration here to find the NameNode."""
+    with pytest.raises(MetadataLogError, match="names no host"):
+        FsspecMetadataLog(StoragePath("hdfs:///x")).get(0)
+
+
+def test_a_relative_path_starts_at_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path without a slash is that of the process."""
+    monkeypatch.chdir(tmp_path)
+    FsspecMetadataLog(StoragePath("log")).add(0, b"x")
+    assert os.listdir(tmp_path / "log") == ["0"]
+
+
+def test_a_log_is_shown_without_credentials() -> None:
+    """Neither its text nor what a debugger prints has a secret."""
+    log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
+    assert str(log) == "s3://bucket/x"
+    assert repr(log) == "FsspecMetadataLog('s3://bucket/x')"
