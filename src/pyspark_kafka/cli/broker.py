@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 from ..brokers import EmbeddedBroker, KafkaCluster, require_java
 from .console import Console
-from .ending import silent_libraries, until_told_to_end
+from .ending import until_told_to_end
+from .library_output import library_output_to
 
 if TYPE_CHECKING:
     from .broker_arguments import BrokerSettings
@@ -20,7 +22,11 @@ def run_broker(settings: BrokerSettings) -> int:
     :raises PysparkKafkaError: if something that they need is missing, or they do not start.
     """
     console = Console(sys.stdout)
-    with silent_libraries(), until_told_to_end(), _brokers(settings, console) as brokers:
+    with (
+        library_output_to(logging.NullHandler()),
+        until_told_to_end(),
+        _brokers(settings, console) as brokers,
+    ):
         for name, partitions in settings.topics:
             brokers.create_topic(name, partitions)
         console.clear()

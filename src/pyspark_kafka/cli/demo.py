@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..brokers import require_java
 from .console import Console
+from .library_output import library_output_to
 from .order_stream import stream_orders
 from .spark_errors import plain_spark_errors
 from .spark_session import require_pyspark, spark_session
@@ -34,7 +35,7 @@ def run_demo(settings: DemoSettings) -> int:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(_directory()))
         log = settings.spark_log or directory / "log"
-        stack.enter_context(_python_log(log))
+        stack.enter_context(library_output_to(logging.FileHandler(log, delay=True)))
         stack.callback(console.clear)
         version = require_pyspark()
         source = stack.enter_context(_source(settings))
@@ -55,21 +56,6 @@ def run_demo(settings: DemoSettings) -> int:
 def _directory() -> tempfile.TemporaryDirectory[str]:
     # The JVM removes its own part of it when it ends, perhaps at the same time.
     return tempfile.TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
-
-
-@contextmanager
-def _python_log(log: Path) -> Iterator[None]:
-    """Let warnings and log lines of this process go to a file, not to the screen."""
-    handler = logging.FileHandler(log, delay=True)
-    root = logging.getLogger()
-    root.addHandler(handler)
-    logging.captureWarnings(capture=True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(capture=False)
-        root.removeHandler(handler)
-        handler.close()
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,17 +25,3 @@ def until_told_to_end() -> Iterator[None]:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-@contextmanager
-def silent_libraries() -> Iterator[None]:
-    """Keep log lines and warnings of libraries from the screen, where nobody set up logging."""
-    handler = logging.NullHandler()
-    root = logging.getLogger()
-    root.addHandler(handler)
-    logging.captureWarnings(capture=True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(capture=False)
-        root.removeHandler(handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -15,9 +16,10 @@ from ..container import container_for
 from ..domain.errors import MetadataLogError, MissingDependencyError, PysparkKafkaError
 from ..domain.options import Query, parse_source_options
 from ..domain.storage_path import StoragePath
-from .ending import silent_libraries, until_told_to_end
+from .ending import until_told_to_end
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
+from .library_output import library_output_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +41,7 @@ def run_lag(settings: LagSettings) -> int:
 
     :raises PysparkKafkaError: if the first look fails; later ones show it and go on.
     """
-    with silent_libraries(), _opened(settings) as watch:
+    with library_output_to(logging.NullHandler()), _opened(settings) as watch:
         show = _show_json if settings.as_json else _show_table
         try:
             show(settings, watch)
