@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .tables import as_markdown
+from .topics import KB1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,8 @@ one. Ratios carry over to other machines better than figures do.
 
 ![How many times as fast as the peers]({plot})
 
-The topics of 100 B values have {plan.records:,} records, the others about as many bytes. Batches
+The topics of 100 B values have {plan.records:,} records, the others about as many bytes, and those
+of 1 kB and 10 kB {KB1.volume} times as many. Batches
 are as librdkafka's producer makes them: up to 10,000 records or 1 MB. MB/s are those of values,
 before compression, unless it is said otherwise.
 
