@@ -5,6 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from fsspec.registry import _registry as known_to_fsspec
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.hdfs_directory import webhdfs_options
@@ -64,9 +65,15 @@ def test_a_storage_that_may_replace_files_is_refused(url: str) -> None:
         FsspecMetadataLog(StoragePath(url))
 
 
+def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -> None:
+    """Let a package be missing, of which fsspec may know the class from another test."""
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(known_to_fsspec, scheme, raising=False)
+
+
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """A storage whose package is not installed says what to install."""
-    monkeypatch.setitem(sys.modules, "s3fs", None)
+    without_package(monkeypatch, "s3fs", "s3")
     log = FsspecMetadataLog(StoragePath("s3://bucket/x"))
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[s3\]"):
         log.get(0)
@@ -74,7 +81,7 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A storage for which there is no extra is opened by a package of its own."""
-    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    without_package(monkeypatch, "gcsfs", "gs")
     with pytest.raises(MetadataLogError, match="gcsfs"):
         FsspecMetadataLog(StoragePath("gs://bucket/x")).get(0)
 
