@@ -24,8 +24,8 @@ class Plan:
     read_seconds: float = 2.0
     """The longest read of one core: the slowest there would take minutes for a topic."""
 
-    triggers: int = 20
-    """Micro-batches of one run of a stream."""
+    triggers: int = 60
+    """Micro-batches of one run of a stream, besides the first ones that are not counted."""
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)

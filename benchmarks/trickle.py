@@ -29,7 +29,7 @@ TOPIC: Final = "trickle"
 EVERY_S: Final = 0.01
 VALUE: Final = b"a small event"
 
-UNCOUNTED: Final = 3
+UNCOUNTED: Final = 10
 """The first triggers of a query, which start workers and clients, and read what is there."""
 
 PATIENCE_S: Final = 120.0
