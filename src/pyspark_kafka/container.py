@@ -120,27 +120,19 @@ class Container(containers.DeclarativeContainer):
         clock,
         events,
     )
-    micro_batch_stream = providers.Factory(
+    _stream = providers.Factory(
         KafkaMicroBatchStream,
         offset_reader,
         admission,
-        range_planner,
-        initial_offsets,
-        progress_reports,
-        options,
+        initial_offsets=initial_offsets,
+        progress=progress_reports,
+        options=options,
     )
+    micro_batch_stream = providers.Factory(_stream, planner=range_planner)
     legacy_range_planner = providers.Factory(
         RangePlanner, offset_reader, options, events, legacy_partition_offset_changed
     )
-    legacy_stream = providers.Factory(
-        KafkaMicroBatchStream,
-        offset_reader,
-        admission,
-        legacy_range_planner,
-        initial_offsets,
-        progress_reports,
-        options,
-    )
+    legacy_stream = providers.Factory(_stream, planner=legacy_range_planner)
     verified_start = providers.Factory(
         VerifiedStart, offset_reader, legacy_range_planner, initial_offsets, options
     )

@@ -8,8 +8,7 @@ import pytest
 
 from pyspark_kafka.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
-
-from ..contract.worlds import KafkaWorld
+from pyspark_kafka.testing import KafkaWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

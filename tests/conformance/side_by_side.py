@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record
 
-from ..contract.worlds import KafkaWorld, Record
 from ..spark.queries import OURS, PEER, read, read_stream, run_available_now
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from .peer import peer
 
 if TYPE_CHECKING:
-    from ..contract.worlds import KafkaWorld
+    from pyspark_kafka.testing import KafkaWorld
+
     from .conftest import OpenContainer
 
 SUITE = "ConsumerStrategySuite"

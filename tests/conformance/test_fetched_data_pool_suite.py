@@ -12,8 +12,8 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record
 
-from ..contract.worlds import KafkaWorld, Record
 from .peer import peer
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from tests.contract.worlds import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import OURS, PEER, read_stream, run_available_now
 
 from .peer import peer

@@ -14,7 +14,8 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from .peer import peer
 
 if TYPE_CHECKING:
-    from ..contract.worlds import KafkaWorld
+    from pyspark_kafka.testing import KafkaWorld
+
     from .conftest import OpenContainer
 
 SUITE = "KafkaOffsetRangeLimitSuite"

@@ -20,8 +20,8 @@ from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_opti
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
+from pyspark_kafka.testing import KafkaWorld, Record
 
-from ..contract.worlds import KafkaWorld, Record
 from .peer import peer
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import Record
 
-from ..contract.worlds import Record
 from .peer import peer
 from .side_by_side import Sides, ends, write
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
-
-    from ..contract.worlds import KafkaWorld
+    from pyspark_kafka.testing import KafkaWorld
 
 SUITE = "KafkaRelationSuiteBase"
 

@@ -12,7 +12,7 @@ from pyspark_kafka.domain.errors import NoOffsetForTimestampError, OptionsError
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from tests.contract.worlds import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record
 
 from .engine import Engine
 from .peer import peer

@@ -20,7 +20,7 @@ from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.read_limits import ReadAllAvailable
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from tests.contract.worlds import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import PEER, read_stream
 
 from .peer import peer

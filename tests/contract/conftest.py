@@ -9,8 +9,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark_kafka.testing import World
+
     from .registry import Held
-    from .worlds import World
 
 
 @pytest.fixture

@@ -27,8 +27,9 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World
 
-from .worlds import ConsumeWorld, KafkaWorld, MemoryWorld, World
+from .consume_world import ConsumeWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,7 @@ from .registry import RECORD_READERS, Held
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .worlds import World
+    from pyspark_kafka.testing import World
 
 
 class TestRecordReader(RecordReaderContract):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-    from .worlds import World
+    from pyspark_kafka.testing import World
 
 
 def classes(package: ModuleType) -> Iterator[type]:

@@ -49,3 +49,12 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
         ("DEBUG", "Offsets behind latest: 7 in all, 7 at most"),
         ("WARNING", f"Offsets were not committed to the group 'g': {out_of_range}"),
     ]
+
+
+@pytest.mark.parametrize(("level", "takes_lag"), [("DEBUG", True), ("INFO", False)])
+def test_lag_is_taken_where_it_is_logged(
+    caplog: pytest.LogCaptureFixture, level: str, takes_lag: bool
+) -> None:
+    """The log asks for lag at the level at which it writes it, and for none above."""
+    with caplog.at_level(level, logger="pyspark_kafka"):
+        assert LoggingSourceEvents().takes_lag is takes_lag

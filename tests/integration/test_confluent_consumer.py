@@ -19,8 +19,7 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-from ..contract.worlds import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
     import ctypes

@@ -24,8 +24,9 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
-from ..contract.worlds import KafkaWorld, Record, await_until
+from .listeners import cluster_listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,16 +100,6 @@ def one_broker() -> Iterator[OneBroker]:
     """Run a broker that creates topics by itself, with short quota windows and short sessions."""
     [port] = free_ports(1)
     sasl = f"127.0.0.1:{port}"
-
-    def with_listener(
-        node: Node, nodes: Sequence[Node], config: Mapping[str, str]
-    ) -> dict[str, str]:
-        properties = server_properties(node, nodes, config)
-        for name in ("listeners", "advertised.listeners"):
-            properties[name] += f",SASL_PLAINTEXT://{sasl}"
-        properties["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
-        return properties
-
     config = KEPT | {
         "auto.create.topics.enable": "true",
         "quota.window.num": "2",
@@ -119,10 +110,8 @@ def one_broker() -> Iterator[OneBroker]:
             f'user_reader="{PASSWORD}";'
         ),
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brokers, "server_properties", with_listener)
-        with KafkaCluster(config=config) as cluster:
-            yield OneBroker(cluster, sasl)
+    with cluster_listening({"SASL_PLAINTEXT": sasl}, config) as cluster:
+        yield OneBroker(cluster, sasl)
 
 
 @pytest.fixture(scope="module")

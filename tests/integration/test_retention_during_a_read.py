@@ -10,8 +10,7 @@ from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-from ..contract.worlds import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,15 +13,15 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 import pyspark_kafka
-from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.brokers import kafka as brokers
-from pyspark_kafka.brokers.settings import Node, free_ports, server_properties
+from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
+from .listeners import cluster_listening
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 CLIENTS = ("confluent", "kafka-python")
 PASSWORD = "store-secret"  # noqa: S105
@@ -84,23 +84,11 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
     stores = tmp_path_factory.mktemp("stores")
     make_stores(stores)
     sasl, tls = (f"127.0.0.1:{port}" for port in free_ports(2))
-
-    def with_listeners(
-        node: Node, nodes: Sequence[Node], config: Mapping[str, str]
-    ) -> dict[str, str]:
-        properties = server_properties(node, nodes, config)
-        for name in ("listeners", "advertised.listeners"):
-            properties[name] += f",SASL_SSL://{sasl},SSL://{tls}"
-        properties["listener.security.protocol.map"] += ",SASL_SSL:SASL_SSL,SSL:SSL"
-        return properties
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brokers, "server_properties", with_listeners)
-        with KafkaCluster(config=broker_config(stores)) as cluster:
-            cluster.create_topic("t")
-            add_user(cluster.bootstrap_servers)
-            produce(cluster.bootstrap_servers)
-            yield SecureCluster(sasl, tls, stores)
+    with cluster_listening({"SASL_SSL": sasl, "SSL": tls}, broker_config(stores)) as cluster:
+        cluster.create_topic("t")
+        add_user(cluster.bootstrap_servers)
+        produce(cluster.bootstrap_servers)
+        yield SecureCluster(sasl, tls, stores)
 
 
 def add_user(servers: str) -> None:

@@ -17,8 +17,8 @@ from kafka import TopicPartition as ClientPartition
 from kafka.protocol.consumer import OffsetSpec
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
-
-from ..contract.worlds import Record, await_until
+from pyspark_kafka.testing import Record, await_until
+from pyspark_kafka.testing.kafka_world import produce_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -128,19 +128,7 @@ class ConfluentWriter(Writer):
             self._producer.init_transactions(_SECONDS)
 
     def write(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        failures: list[Any] = []
-        for record in records:
-            self._producer.produce(
-                partition.topic,
-                record.value,
-                record.key,
-                partition.partition,
-                headers=list(record.headers),
-                timestamp=record.timestamp,
-                on_delivery=lambda error, _message: failures.append(error) if error else None,
-            )
-        assert self._producer.flush(_SECONDS) == 0
-        assert not failures
+        produce_with(self._producer, partition, records)
 
     def begin(self) -> None:
         self._producer.begin_transaction()

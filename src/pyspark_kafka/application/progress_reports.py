@@ -49,7 +49,7 @@ class ProgressReports:
         """
         if end != self._reported:
             self._reported = end
-            if latest:
+            if latest and self._events.takes_lag:
                 self._events.lag_measured(Lag.between(latest, end))
             self._commit(end)
         elif self._retry_at_ms is not None and self._clock.now_ms() >= self._retry_at_ms:

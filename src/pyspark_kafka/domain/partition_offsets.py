@@ -111,6 +111,11 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"PartitionOffsets is immutable: {name}")
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PartitionOffsets):
+            return self._offsets == other._offsets
+        return super().__eq__(other)
+
     def __hash__(self) -> int:
         return hash(tuple(self._offsets.items()))
 

@@ -84,7 +84,7 @@ class KafkaWorld(World):
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
         """Append records, and wait until they are acknowledged."""
-        _produce(self._producer, partition, records)
+        produce_with(self._producer, partition, records)
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Give a topic more partitions."""
@@ -113,7 +113,7 @@ class KafkaWorld(World):
 
         def write(partition: TopicPartition, records: Sequence[Record]) -> None:
             written.add(partition)
-            _produce(producer, partition, records)
+            produce_with(producer, partition, records)
 
         yield write
         if commit:
@@ -146,7 +146,8 @@ class KafkaWorld(World):
         )
 
 
-def _produce(producer: Producer, partition: TopicPartition, records: Sequence[Record]) -> None:
+def produce_with(producer: Producer, partition: TopicPartition, records: Sequence[Record]) -> None:
+    """Append records by a producer, and wait until they are acknowledged."""
     failures = []
     for record in records:
         producer.produce(

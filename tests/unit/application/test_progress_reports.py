@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.progress_reports import RETRY_MS
 from pyspark_kafka.domain.errors import KafkaRequestError
 from pyspark_kafka.domain.lag import Lag
@@ -32,6 +33,14 @@ def test_lag_is_reported_with_each_batch(kit: Kit) -> None:
 def test_without_latest_offsets_there_is_no_lag(kit: Kit) -> None:
     """A stream that has not asked Kafka yet has nothing to report."""
     kit.container().micro_batch_stream().commit(END)
+    assert kit.events.named("lag_measured") == ()
+
+
+def test_lag_that_nobody_takes_is_not_measured(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of partitions it would cost each batch milliseconds."""
+    monkeypatch.setattr(MemorySourceEvents, "takes_lag", False)
+    stream = kit.container().micro_batch_stream()
+    stream.latest_offset(END, stream.default_read_limit)
     assert kit.events.named("lag_measured") == ()
 
 

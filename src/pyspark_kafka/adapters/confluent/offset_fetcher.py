@@ -41,6 +41,7 @@ COORDINATOR_MOVES: Final = frozenset(
     }
 )
 
+COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
 
 NOT_FOUND: Final = -1
@@ -106,12 +107,14 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         next_offsets = [_theirs(partition, offset) for partition, offset in offsets.items()]
-        self._of_group(
-            "a request to commit offsets",
-            lambda admin, timeout: admin.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group_id, next_offsets)], request_timeout=timeout
-            ),
-        )
+        group = ConsumerGroupTopicPartitions(group_id, next_offsets)
+        deadline = time.monotonic() + self._connection.timeout_s
+        while (error := self._commit(group)) is not None:
+            if error.code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise self._connection.error(COMMIT, error)
+            # An admin client goes on asking the coordinator that it found first: a new one looks.
+            self._made = None
+            time.sleep(RETRY_S)
 
     def close(self) -> None:
         # librdkafka ends its threads when the last reference to a client goes.
@@ -184,6 +187,22 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             raise self._connection.error(request, errors[0])
         return found
 
+    def _commit(self, group: ConsumerGroupTopicPartitions) -> KafkaError | None:
+        """Ask a group's coordinator once, and give what it has against it."""
+        [answer] = self._run(
+            COMMIT,
+            lambda admin, timeout: admin.alter_consumer_group_offsets(
+                [group], request_timeout=timeout
+            ),
+        ).values()
+        try:
+            partitions = answer.result().topic_partitions
+        except KafkaException as error:
+            self._made.poll(0)  # which says why it could not connect
+            refusal: KafkaError = error.args[0]
+            return refusal
+        return next((partition.error for partition in partitions if partition.error), None)
+
     def _run(self, request: str, call: Callable[[Any, float], Any]) -> Any:
         if self._made is None:
             self._made = self._connection.make(AdminClient, {})
@@ -200,28 +219,6 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             if error.args[0].code() in UNKNOWN:
                 return None
             raise self._failure(request, error) from error
-
-    def _of_group(
-        self, request: str, call: Callable[[Any, float], Any]
-    ) -> Sequence[ClientPartition]:
-        """Ask a group's coordinator, again while it is being found or takes over."""
-        deadline = time.monotonic() + self._connection.timeout_s
-        while True:
-            [answer] = self._run(request, call).values()
-            try:
-                partitions: Sequence[ClientPartition] = answer.result().topic_partitions
-            except KafkaException as error:
-                failure, code = self._failure(request, error), error.args[0].code()
-            else:
-                errors = [partition.error for partition in partitions if partition.error]
-                if not errors:
-                    return partitions
-                failure, code = self._connection.error(request, errors[0]), errors[0].code()
-            if code not in COORDINATOR_MOVES or time.monotonic() > deadline:
-                raise failure
-            # An admin client goes on asking the coordinator that it found first: a new one looks.
-            self._made = None
-            time.sleep(RETRY_S)
 
     def _failure(self, request: str, error: KafkaException) -> Exception:
         # The admin client says why it could not connect only to whoever polls it.

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
-NO_TIMESTAMP: Final = -1
 CREATE_TIME: Final = 0
 
 

@@ -1,4 +1,4 @@
-"""The worlds that the package brings, and one of these tests' own."""
+"""A world of these tests' own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dependency_injector import providers
 
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
-from pyspark_kafka.testing import KafkaWorld, MemoryWorld, Record, World, await_until
+from pyspark_kafka.testing import KafkaWorld
 
 if TYPE_CHECKING:
     import ctypes
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.container import Container
     from pyspark_kafka.domain.options import SourceOptions
-
-__all__ = ["ConsumeWorld", "KafkaWorld", "MemoryWorld", "Record", "World", "await_until"]
 
 
 class ConsumeWorld(KafkaWorld):
