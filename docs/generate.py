@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pyspark_kafka.domain import producer_settings
 from pyspark_kafka.domain.java_settings import REFUSED, WITHOUT_EFFECT
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS
-from pyspark_kafka.domain.options import TABLE, Option, Query
+from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 DOCS: Final = Path(__file__).parent
 
@@ -20,10 +21,20 @@ HEAD: Final = """\
 
 Made from the table in `pyspark_kafka.domain.options` by `make docs`; do not edit.
 
-Names do not distinguish upper from lower case. An option that is not listed is refused.
+Names do not distinguish upper from lower case. An option that is not listed is refused. One of
+reading that is given to a write is ignored with a warning, and so is one of writing that is given
+to a read: both can have the same options.
 
+## Reading
+"""
+
+OPTIONS_HEAD: Final = """
 | option | values | default | queries | meaning |
 |---|---|---|---|---|
+"""
+
+WRITING: Final = """
+## Writing
 """
 
 SETTINGS: Final = f"""
@@ -31,7 +42,7 @@ SETTINGS: Final = f"""
 
 `kafka.*` goes to the client without its prefix, in Kafka's spelling; `kafka.bootstrap.servers` is
 needed. A setting that the client does not know is refused by name, and so are those that would
-change what the source promises: `auto.offset.reset`, `enable.auto.commit`, `interceptor.classes`,
+change what a read promises: `auto.offset.reset`, `enable.auto.commit`, `interceptor.classes`,
 `key.deserializer` and `value.deserializer`. `kafka.{API_TIMEOUT_MS}` (milliseconds, default
 {DEFAULT_API_TIMEOUT_MS}) bounds every call to a cluster.
 
@@ -46,6 +57,22 @@ WITHOUT_EFFECT_HEAD: Final = """
 |---|---|
 """
 
+PRODUCER: Final = """
+## The producer's settings
+
+In a write, `kafka.*` holds the producer's settings as well. They mean what they mean to Kafka's
+Java client, and contradict each other as there: with `acks` other than `all`, no `retries`, or
+more than {most} requests in flight, a producer is not idempotent, and `enable.idempotence` that is
+set to `true` is refused. `partitioner.class` is Java's `RoundRobinPartitioner`, or a function of
+Python's as `module:function`.
+
+Settings of consumers are no mistake in a write and change nothing there. What the section above
+says of `auto.offset.reset`, `enable.auto.commit` and deserializers is for reads.
+
+| setting | default |
+|---|---|
+"""
+
 REFUSED_HEAD: Final = """
 ### Refused
 
@@ -54,17 +81,53 @@ REFUSED_HEAD: Final = """
 """
 
 
+JAVA_DEFAULTS: Final = {
+    "batch.size": "16384",
+    "max.block.ms": "60000",
+    "transaction.timeout.ms": "60000",
+}
+"""Those of Java's producer that are not ours."""
+
+
 def options_page() -> str:
     """Give the reference page of the options."""
     return (
         HEAD
-        + "".join(_row(option) for option in TABLE)
+        + _options(TABLE)
+        + WRITING
+        + _options(SINK_TABLE)
         + SETTINGS
         + WITHOUT_EFFECT_HEAD
         + _settings(WITHOUT_EFFECT)
         + REFUSED_HEAD
         + _settings(REFUSED)
+        + _producer()
     )
+
+
+def _options(table: Iterable[Option[Any]]) -> str:
+    return OPTIONS_HEAD + "".join(_row(option) for option in table)
+
+
+def _producer() -> str:
+    others = producer_settings.WITHOUT_EFFECT.keys() | producer_settings.REFUSED.keys()
+    effective = sorted(producer_settings.OF_PRODUCERS - others)
+    return (
+        PRODUCER.format(most=producer_settings.MOST_IN_FLIGHT)
+        + "".join(f"| `kafka.{name}` | {_producer_default(name)} |\n" for name in effective)
+        + WITHOUT_EFFECT_HEAD.replace("effect", "effect in a write")
+        + _settings(producer_settings.WITHOUT_EFFECT)
+        + REFUSED_HEAD.replace("Refused", "Refused in a write")
+        + _settings(producer_settings.REFUSED)
+    )
+
+
+def _producer_default(name: str) -> str:
+    if name not in producer_settings.FIELDS:
+        return "the codec's own"
+    value = getattr(producer_settings.ProducerSettings(), producer_settings.FIELDS[name])
+    default = "`all`" if name == "acks" else _default(value)
+    return f"{default} (Java: `{JAVA_DEFAULTS[name]}`)" if name in JAVA_DEFAULTS else default
 
 
 def _settings(reasons: Mapping[str, str]) -> str:

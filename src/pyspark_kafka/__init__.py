@@ -47,8 +47,6 @@ __all__ = [
     "session",
 ]
 
-_TOPICS: Final = ("assign", "subscribe", "subscribepattern")
-
 _HOMES: Final = {
     "Container": ".container",
     "DefaultSource": ".default_source",
@@ -103,10 +101,10 @@ def lag_listener(
     kind: type[LagListener] = __getattr__("LagListener")
     if count_with is None:
         return kind(exporters, queries=queries)
+    from .domain.options import with_any_topic
+
     parse, query = __getattr__("parse_source_options"), __getattr__("Query")
-    has_topics = any(name.lower() in _TOPICS for name in count_with)
-    # Topics are those of each query; the option is needed all the same.
-    options = parse({**count_with, **({} if has_topics else {"subscribe": "any"})}, query.STREAM)
+    options = parse(with_any_topic(count_with), query.STREAM)  # topics are those of each query
     return kind(exporters, partial(__getattr__("lag_meter_for"), options), queries)
 
 

@@ -14,7 +14,7 @@ from ..application.lag_checkpoint import QueryCheckpoint
 from ..application.lag_watch import LagLook, LagWatch
 from ..container import container_for
 from ..domain.errors import MetadataLogError, MissingDependencyError, PysparkKafkaError
-from ..domain.options import Query, parse_source_options
+from ..domain.options import Query, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
 from .ending import until_told_to_end
 from .lag_arguments import DEFAULT_INTERVAL
@@ -33,7 +33,6 @@ _DEFAULTS: Final = {
     "kafka.default.api.timeout.ms": "10000",
     "kafkaConsumer.pollTimeoutMs": "5000",
 }
-_TOPICS: Final = ("assign", "subscribe", "subscribepattern")
 
 
 def run_lag(settings: LagSettings) -> int:
@@ -73,10 +72,8 @@ def _options(settings: LagSettings) -> SourceOptions:
         "client": settings.client,
         **dict(settings.options),
     }
-    if not any(name.lower() in _TOPICS for name in given):
-        # Topics are those of the checkpoint; the option is needed all the same.
-        given["subscribe"] = "any"
-    return parse_source_options(given, Query.STREAM)
+    # Topics are those of the checkpoint.
+    return parse_source_options(with_any_topic(given), Query.STREAM)
 
 
 def _first_look(settings: LagSettings, watch: LagWatch) -> LagLook:

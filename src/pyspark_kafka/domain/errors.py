@@ -22,6 +22,13 @@
     ├── MalformedTimestampError    a record's timestamp does not fit Spark's type
     ├── DataLossError              what the query was to read is not there any more
     ├── MetadataLogError           a metadata log cannot be read or written
+    ├── SinkSchemaError            rows cannot become records
+    ├── SaveModeError              Kafka can only be appended to
+    ├── NullTopicError             a row names no topic
+    ├── RecordDeliveryError        a record was not acknowledged
+    │   └── RecordTooLargeError    a record is larger than it may be
+    ├── ProducerFencedError        another writer has taken a transaction's id
+    ├── TransactionLostError       a batch's transaction was aborted before it was committed
     └── UnsupportedFeatureError    an adapter cannot do what was asked of it
 
 A message holds the condition in brackets, the facts, and what to do next, because Spark wraps
@@ -31,12 +38,16 @@ what a Python source raises and only the text reaches the user.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .topic_partition import TopicPartition
+
+
+_MOST_NAMED: Final = 5
+"""How many of what may be thousands an error's text lists."""
 
 
 class Fault(enum.Enum):
@@ -416,6 +427,108 @@ class MetadataLogError(PysparkKafkaError):
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{problem} ({path})")
+
+
+class SinkSchemaError(PysparkKafkaError, ValueError):
+    """Columns are missing or of a wrong type; ``problems`` holds all of what is wrong."""
+
+    condition = "KAFKA_SINK_SCHEMA"
+    fault = Fault.USER
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class SaveModeError(PysparkKafkaError, ValueError):
+    """Rows are to replace what a topic holds."""
+
+    condition = "KAFKA_SAVE_MODE"
+    fault = Fault.USER
+
+    def __init__(self, mode: str) -> None:
+        # The words of Spark's KafkaSourceProvider.createRelation.
+        super().__init__(
+            f"Save mode {mode} not allowed for Kafka. "
+            "Allowed save modes are Append and ErrorIfExists (default)."
+        )
+
+
+class NullTopicError(PysparkKafkaError, ValueError):
+    """A row names no topic, and no option does."""
+
+    condition = "KAFKA_NULL_TOPIC_IN_DATA"
+    fault = Fault.DATA
+
+    def __init__(self) -> None:
+        # The words of the condition in Spark's kafka-error-conditions.json.
+        super().__init__(
+            "The Kafka message data sent to the producer contains a null topic. "
+            "Use the `topic` option for setting a default topic."
+        )
+
+
+class RecordDeliveryError(PysparkKafkaError):
+    """A record was not acknowledged; ``size`` is that of its key, value and headers, in bytes.
+
+    ``partition`` is ``None`` where none was chosen yet. Nothing tells what the record holds.
+    """
+
+    condition = "KAFKA_DELIVERY_FAILED"
+    fault = Fault.CLUSTER
+    next_step: ClassVar[str] = (
+        "Records before it may be in Kafka, and a task that is tried again writes them anew."
+    )
+
+    def __init__(self, topic: str, partition: int | None, size: int, reason: str) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.size = size
+        where = topic if partition is None else f"{topic}-{partition}"
+        super().__init__(
+            f"A record of {size} bytes for {where} was not delivered: {reason.rstrip('.')}. "
+            f"{self.next_step}"
+        )
+
+
+class RecordTooLargeError(RecordDeliveryError):
+    """A record is larger than a setting, or its topic, lets it be."""
+
+    condition = "KAFKA_RECORD_TOO_LARGE"
+    fault = Fault.DATA
+    next_step = (
+        "Make it smaller, or raise what it is larger than: 'kafka.max.request.size', or the "
+        "topic's 'max.message.bytes'."
+    )
+
+
+class ProducerFencedError(PysparkKafkaError):
+    """Another writer has begun a transaction under the same id."""
+
+    condition = "KAFKA_PRODUCER_FENCED"
+    fault = Fault.USER
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(
+            f"Another writer has taken over the transactional id '{transactional_id}', or its "
+            "transaction lasted longer than 'kafka.transaction.timeout.ms'. If neither another "
+            "attempt of this task runs nor a batch takes that long, two queries share a "
+            "checkpoint: stop one of them."
+        )
+
+
+class TransactionLostError(PysparkKafkaError):
+    """A transaction was aborted before it could be committed, and its records with it."""
+
+    condition = "KAFKA_TRANSACTION_LOST"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, transactional_ids: Iterable[str], why: str, next_step: str) -> None:
+        self.transactional_ids = tuple(transactional_ids)
+        names = ", ".join(f"'{name}'" for name in self.transactional_ids[:_MOST_NAMED])
+        if len(self.transactional_ids) > _MOST_NAMED:
+            names += f" and {len(self.transactional_ids) - _MOST_NAMED} more"
+        super().__init__(f"The transactions of {names} cannot be committed: {why}. {next_step}")
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..domain.options import SourceOptions
+    from ..domain.options import SinkOptions, SourceOptions
     from .offset_fetcher import OffsetFetcher
     from .record_reader import RecordReader
+    from .record_writer import RecordWriter
+    from .transactions import Transactions
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client, by what makes its adapters from the options of a query.
+    """A client, by what makes its adapters from the options of a query or a sink.
 
     An object of this class is what an entry point of the group ``pyspark_kafka.clients`` names.
     Nothing connects before an adapter is used; each is closed when its container is.
@@ -24,3 +26,6 @@ class Client:
 
     offset_fetcher: Callable[[SourceOptions], OffsetFetcher]
     record_reader: Callable[[SourceOptions], RecordReader]
+    record_writer: Callable[[SinkOptions], RecordWriter] | None = None
+    transactions: Callable[[SinkOptions], Transactions] | None = None
+    """For exactly-once: ends transactions that another process began."""

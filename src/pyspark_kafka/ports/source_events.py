@@ -1,4 +1,4 @@
-"""The need to tell what happens to a source."""
+"""The need to tell what happens to a source, and to a sink."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..domain.data_loss import DataLoss
+    from ..domain.delivered import Delivered
     from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ..domain.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
@@ -38,6 +39,11 @@ class SourceEvents(ABC):
         ``attempt`` counts from 1.
         """
 
+    @property
+    def takes_lag(self) -> bool:
+        """Whether lag is to be measured: with thousands of partitions that takes milliseconds."""
+        return True
+
     @abstractmethod
     def lag_measured(self, lag: Lag) -> None:
         """Take the offsets between what a stream has committed and the latest that it knows of."""
@@ -45,3 +51,7 @@ class SourceEvents(ABC):
     @abstractmethod
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         """Take a commit of offsets to a consumer group that did not succeed."""
+
+    @abstractmethod
+    def records_delivered(self, delivered: Delivered) -> None:
+        """Take what a task of a sink has written, once all of it is acknowledged."""

@@ -22,15 +22,22 @@ from pyspark_kafka.domain.errors import (
     MissingOffsetsError,
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
+    NullTopicError,
     OffsetOutOfRangeError,
     OffsetsMismatchError,
     OptionsError,
     PluginError,
+    ProducerFencedError,
     PysparkKafkaError,
+    RecordDeliveryError,
+    RecordTooLargeError,
     ResolvedOffsetsError,
+    SaveModeError,
+    SinkSchemaError,
     StreamOffsetsMismatchError,
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
+    TransactionLostError,
     UnknownTopicError,
     UnsupportedFeatureError,
     partition_set,
@@ -268,6 +275,69 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.USER,
         "[KAFKA_UNSUPPORTED_FEATURE] memory cannot read by pattern.",
     ),
+    (
+        SinkSchemaError(["one", "two"]),
+        ValueError,
+        Fault.USER,
+        "[KAFKA_SINK_SCHEMA] one\ntwo",
+    ),
+    (
+        SaveModeError("Overwrite"),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_SAVE_MODE] Save mode Overwrite not allowed for Kafka. "
+            "Allowed save modes are Append and ErrorIfExists (default)."
+        ),
+    ),
+    (
+        NullTopicError(),
+        ValueError,
+        Fault.DATA,
+        (
+            "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message data sent to the producer contains a "
+            "null topic. Use the `topic` option for setting a default topic."
+        ),
+    ),
+    (
+        RecordDeliveryError("t", 1, 20, "no leader."),
+        Exception,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_DELIVERY_FAILED] A record of 20 bytes for t-1 was not delivered: no leader. "
+            "Records before it may be in Kafka, and a task that is tried again writes them anew."
+        ),
+    ),
+    (
+        RecordTooLargeError("t", None, 20, "a request holds 10 bytes"),
+        RecordDeliveryError,
+        Fault.DATA,
+        (
+            "[KAFKA_RECORD_TOO_LARGE] A record of 20 bytes for t was not delivered: a request "
+            "holds 10 bytes. Make it smaller, or raise what it is larger than: "
+            "'kafka.max.request.size', or the topic's 'max.message.bytes'."
+        ),
+    ),
+    (
+        ProducerFencedError("p-q-0-0"),
+        Exception,
+        Fault.USER,
+        (
+            "[KAFKA_PRODUCER_FENCED] Another writer has taken over the transactional id "
+            "'p-q-0-0', or its transaction lasted longer than 'kafka.transaction.timeout.ms'. If "
+            "neither another attempt of this task runs nor a batch takes that long, two queries "
+            "share a checkpoint: stop one of them."
+        ),
+    ),
+    (
+        TransactionLostError(["p-q-0-0", "p-q-1-0"], "they timed out", "Do this."),
+        Exception,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_TRANSACTION_LOST] The transactions of 'p-q-0-0', 'p-q-1-0' cannot be "
+            "committed: they timed out. Do this."
+        ),
+    ),
 ]
 # Its texts have tests of their own, with the findings of data loss.
 LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
@@ -356,6 +426,15 @@ def test_notes_survive_a_pickle() -> None:
         ),
         (MissingOffsetsError(T0, 5, 10), {"partition": T0, "start": 5, "end": 10}),
         (DataLossError("PARTITIONS_DELETED", "gone"), {"sub_condition": "PARTITIONS_DELETED"}),
+        (SinkSchemaError(p for p in ("one", "two")), {"problems": ("one", "two")}),
+        (
+            RecordTooLargeError("t", None, 20, "why"),
+            {"topic": "t", "partition": None, "size": 20},
+        ),
+        (
+            TransactionLostError(iter(["a", "b"]), "why", "Do this."),
+            {"transactional_ids": ("a", "b")},
+        ),
     ],
     ids=name,
 )

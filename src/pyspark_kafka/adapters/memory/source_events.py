@@ -10,6 +10,7 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
+    from ...domain.delivered import Delivered
     from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
@@ -62,6 +63,9 @@ class MemorySourceEvents(SourceEvents):
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         self._keep("group_commit_failed", group_id, error)
+
+    def records_delivered(self, delivered: Delivered) -> None:
+        self._keep("records_delivered", delivered)
 
     def _keep(self, event: str, *facts: object) -> None:
         self._reports.append(Report(event, facts))

@@ -9,6 +9,7 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
+    from ...domain.delivered import Delivered
     from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
@@ -35,8 +36,19 @@ class LoggingSourceEvents(SourceEvents):
     def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
         log.info("Attempt %d of %d to fetch offsets: %s", attempt, attempts, reason)
 
+    @property
+    def takes_lag(self) -> bool:
+        return log.isEnabledFor(logging.DEBUG)
+
     def lag_measured(self, lag: Lag) -> None:
         log.debug("Offsets behind latest: %s in all, %s at most", lag.total, lag.most)
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)
+
+    def records_delivered(self, delivered: Delivered) -> None:
+        log.info(
+            "Delivered %d records, %d bytes of keys, values and headers",
+            delivered.records,
+            delivered.bytes,
+        )

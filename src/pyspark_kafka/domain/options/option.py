@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Query(enum.Enum):
-    """The two kinds of query that read."""
+    """The two kinds of query, whether it reads or writes."""
 
     BATCH = "batch"
     STREAM = "stream"

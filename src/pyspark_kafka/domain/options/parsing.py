@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ..errors import OptionsError
 from ..kafka_settings import GROUP_ID, PREFIX, kafka_settings, refused_settings
@@ -23,17 +21,16 @@ from ..projection import Projection
 from ..read_limits import default_read_limit
 from ..storage_path import StoragePath
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
-from . import table
+from . import sink_table, table
 from .batch_ends import ending_problems, mismatches, starting_problems
 from .option import Option, Query
+from .reading import Reading, ignored, lower
 from .source_options import SourceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..read_limits import ReadLimit
-
-T = TypeVar("T")
 
 
 def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
@@ -42,7 +39,7 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
     :raises OptionsError: with everything that is wrong, in the order in which the JVM connector
         would come upon it, unknown options last.
     """
-    reading = _Reading(_lower(raw))
+    reading = _SourceReading(lower(raw))
     if query is Query.BATCH:
         starting, ending = reading.batch_ends()
     else:
@@ -68,7 +65,7 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
     fetch_retry_interval_ms = reading.read(table.FETCH_RETRY_INTERVAL_MS)
     metadata_ttl_ms = reading.read(table.METADATA_TTL_MS)
     push_filters = reading.read(table.PUSH_FILTERS)
-    reading.refuse_unknown()
+    reading.refuse_unknown(table.TABLE, (option.key for option in sink_table.TABLE))
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
     return SourceOptions(
@@ -97,37 +94,28 @@ def parse_projection(raw: Mapping[str, str]) -> Projection:
 
     :raises OptionsError: if an option is neither true nor false, or no column is left.
     """
-    reading = _Reading(_lower(raw))
+    reading = _SourceReading(lower(raw))
     projection = reading.projection()
     if reading.problems:
         raise OptionsError(reading.problems)
     return projection
 
 
+def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:
+    """Name any topic where none is named, for whoever learns of topics elsewhere."""
+    named = lower(raw).keys() & {option.key for option in table.STRATEGIES}
+    return dict(raw) if named else {**raw, table.SUBSCRIBE.name: "any"}
+
+
 def ignored_options(raw: Mapping[str, str], query: Query) -> list[str]:
-    """Name the options that were given and that a query of this kind does not look at."""
-    given = _lower(raw)
-    return [
-        option.name for option in table.TABLE if option.key in given and query not in option.queries
-    ]
+    """Name the options that were given and that a read of this kind does not look at."""
+    return ignored(raw, query, table.TABLE, sink_table.TABLE)
 
 
-@dataclass(slots=True)
-class _Reading:
-    """One pass over the options that were given; gathers what is wrong with them."""
+class _SourceReading(Reading):
+    """One pass over the options of a source."""
 
-    given: Mapping[str, str]
-    problems: list[str] = field(default_factory=list)
-
-    def read(self, option: Option[T]) -> T:
-        text = self.given.get(option.key)
-        if text is None:
-            return option.default
-        try:
-            return option.parse(text)
-        except ValueError as error:
-            self.problems.append(str(error))
-            return option.default
+    __slots__ = ()
 
     def batch_ends(self) -> tuple[StartingOffsets, OffsetLimit]:
         # KafkaSourceProvider.validateBatchOptions
@@ -214,18 +202,6 @@ class _Reading:
         if not columns:
             self.problems.append("the options leave no column to read")
         return Projection(columns or tuple(included))
-
-    def refuse_unknown(self) -> None:
-        known = {option.key: option.name for option in table.TABLE}
-        for name in sorted(self.given.keys() - known.keys()):
-            if not name.startswith(PREFIX):
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{known[close[0]]}'?" if close else ""
-                self.problems.append(f"Option '{name}' is not known.{hint}")
-
-
-def _lower(raw: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in raw.items()}
 
 
 def _not_one_strategy(chosen: int) -> str:

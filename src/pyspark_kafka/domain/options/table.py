@@ -52,7 +52,7 @@ CLIENT: Final = Option(
     _text,
     "kafka-python",
     "`kafka-python`, `confluent`",
-    "The Kafka client that reads. `confluent` needs the extra of the same name.",
+    "The Kafka client. `confluent` needs the extra of the same name.",
 )
 SUBSCRIBE: Final[Option[str | None]] = Option(
     "subscribe", _text, None, "topics between commas", "Reads all partitions of these topics."

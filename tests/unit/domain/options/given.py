@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.offset_limits import Specific
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import Query, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -50,4 +50,11 @@ def problems(raw: Mapping[str, str], query: Query) -> tuple[str, ...]:
     """What is wrong with options that cannot be used."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(raw, query)
+    return caught.value.problems
+
+
+def sink_problems(raw: Mapping[str, str], query: Query) -> tuple[str, ...]:
+    """What is wrong with options of a sink that cannot be used."""
+    with pytest.raises(OptionsError) as caught:
+        parse_sink_options(raw, query)
     return caught.value.problems

@@ -26,6 +26,7 @@ from pyspark_kafka.domain.options import (
     ignored_options,
     parse_projection,
     parse_source_options,
+    with_any_topic,
 )
 from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, WITHOUT_HEADERS, Projection
 from pyspark_kafka.domain.read_limits import (
@@ -172,6 +173,13 @@ def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
 def test_subscription(query: Query, name: str, text: str, subscription: Subscription) -> None:
     """Topics, a pattern or partitions are what is read."""
     assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
+
+
+@pytest.mark.parametrize("name", ["subscribe", "SUBSCRIBEPATTERN", "assign"])
+def test_any_topic(name: str) -> None:
+    """A topic is named where none is, however its option is spelled; the rest stays as it is."""
+    assert with_any_topic(SERVERS) == SERVERS | {"subscribe": "any"}
+    assert with_any_topic(SERVERS | {name: "x"}) == SERVERS | {name: "x"}
 
 
 @BOTH
@@ -587,6 +595,24 @@ def test_ignored_options(query: Query, names: list[str]) -> None:
     given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
     assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
     assert ignored_options(ALL_GIVEN, query) == []
+
+
+OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "checkpointLocation")
+
+
+@BOTH
+def test_options_of_a_sink_are_ignored(query: Query) -> None:
+    """Who reads and writes with the same options is told which of them the read passes over."""
+    raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
+    assert parse_source_options(raw, query) == parse_source_options(BASE, query)
+    assert ignored_options(raw, query) == list(OF_A_SINK)
+
+
+def test_options_of_a_sink_are_no_hints() -> None:
+    """Nobody is sent to an option that the read would pass over."""
+    assert problems(BASE | {"deliveryGuarante": "x"}, Query.BATCH) == (
+        "Option 'deliveryguarante' is not known.",
+    )
 
 
 def test_options_survive_a_pickle() -> None:

@@ -1,0 +1,50 @@
+"""The options of one sink, as values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from ..kafka_settings import BOOTSTRAP_SERVERS
+
+if TYPE_CHECKING:
+    from ..producer_settings import ProducerSettings
+    from ..storage_path import StoragePath
+
+
+class Guarantee(enum.Enum):
+    """How often a record of a stream is seen by those who read committed records only."""
+
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """The options of one sink, read and checked. Crosses to executors.
+
+    ``kafka`` holds the client's settings without their prefix and without the producer's own;
+    they may carry secrets and are therefore left out of ``repr``. ``metadata_path`` is never
+    ``None`` for ``EXACTLY_ONCE``.
+    """
+
+    client: str
+    topic: str | None
+    guarantee: Guarantee
+    metadata_path: StoragePath | None
+    checkpoint: StoragePath | None
+    transactional_id_prefix: str
+    producer: ProducerSettings
+    kafka: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The brokers that are asked first, ``host:port`` between commas."""
+        return dict(self.kafka)[BOOTSTRAP_SERVERS]
+
+    @property
+    def is_exactly_once(self) -> bool:
+        """Whether records are written in transactions."""
+        return self.guarantee is Guarantee.EXACTLY_ONCE

@@ -1,0 +1,356 @@
+"""From the texts of all options of a sink to its values, or to all that is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain import kafka_settings, producer_settings
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options import (
+    SINK_TABLE,
+    TABLE,
+    Guarantee,
+    Query,
+    SinkOptions,
+    ignored_sink_options,
+    parse_sink_options,
+    parse_source_options,
+)
+from pyspark_kafka.domain.producer_settings import ALL_REPLICAS, ProducerSettings
+from pyspark_kafka.domain.storage_path import StoragePath
+
+from .given import BASE, BOTH, SERVERS, sink_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NO_SERVERS: Final = (
+    "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
+)
+NEEDS_IDEMPOTENCE: Final = (
+    "deliveryGuarantee 'exactly-once' needs 'kafka.enable.idempotence' to be true."
+)
+NEEDS_A_PATH: Final = (
+    "deliveryGuarantee 'exactly-once' needs the option 'metadataPath' where "
+    "'checkpointLocation' is not among the query's options"
+)
+ACKS: Final = (
+    "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
+    "idempotence."
+)
+RETRIES: Final = "Must set retries to non-zero when using the idempotent producer."
+EXACTLY_ONCE: Final = SERVERS | {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
+CHECKPOINT: Final = StoragePath("/c")
+FOUND_BY_IT: Final = StoragePath("/c/sinks/pyspark_kafka")
+
+
+@BOTH
+def test_defaults(query: Query) -> None:
+    """Records are written at least once, to the topics that rows name."""
+    assert parse_sink_options(SERVERS, query) == SinkOptions(
+        client="kafka-python",
+        topic=None,
+        guarantee=Guarantee.AT_LEAST_ONCE,
+        metadata_path=None,
+        checkpoint=None,
+        transactional_id_prefix="pyspark-kafka",
+        producer=ProducerSettings(),
+        kafka=(("bootstrap.servers", "b:9092"),),
+    )
+
+
+ALL_GIVEN: Final = {
+    "client": "confluent",
+    "topic": "T",
+    "deliveryGuarantee": "Exactly-Once",
+    "metadataPath": "/M",
+    "metadataStorageOptions": '{"K": "V"}',
+    "transactionalIdPrefix": "P",
+    "checkpointLocation": "/C",
+    "kafka.bootstrap.servers": "B:9092",
+    "kafka.Compression.Type": "zstd",
+    "kafka.compression.ZSTD.level": "-1",
+    "kafka.linger.ms": "5",
+    "kafka.sasl.password": "Hush",
+}
+SPELLINGS: Final = st.sampled_from([str.lower, str.upper, str.title, str.swapcase])
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(ALL_GIVEN, SPELLINGS)))
+def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
+    """Names mean the same in any case, and values keep theirs."""
+    raw = {spelling[name](name): text for name, text in ALL_GIVEN.items()}
+    assert parse_sink_options(raw, Query.STREAM) == SinkOptions(
+        client="confluent",
+        topic="T",
+        guarantee=Guarantee.EXACTLY_ONCE,
+        metadata_path=StoragePath("/M", '{"K": "V"}'),
+        checkpoint=None,
+        transactional_id_prefix="P",
+        producer=ProducerSettings(compression="zstd", compression_level=-1),
+        kafka=(("bootstrap.servers", "B:9092"), ("sasl.password", "Hush")),
+    )
+
+
+@given(st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(Query))
+def test_any_options_together(names: set[str], query: Query) -> None:
+    """Whatever may be given alone may be given together, but for what exactly-once needs."""
+    is_exactly_once = query is Query.STREAM and "deliveryGuarantee" in names
+    raw = SERVERS | {name: ALL_GIVEN[name] for name in names}
+    if is_exactly_once:
+        raw["checkpointLocation"] = "/C"
+    else:
+        raw.pop("deliveryGuarantee", None)
+    options = parse_sink_options(raw, query)
+    assert options.bootstrap_servers == "b:9092"
+    assert options.topic == ("T" if "topic" in names else None)
+    assert options.is_exactly_once == is_exactly_once
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/c", "/c/sinks/pyspark_kafka"),
+        (" /c/ ", "/c/sinks/pyspark_kafka"),
+        ("hdfs://n:9000/c", "hdfs://n:9000/c/sinks/pyspark_kafka"),
+        ("s3://bucket", "s3://bucket/sinks/pyspark_kafka"),
+        ("/", "/sinks/pyspark_kafka"),
+    ],
+)
+def test_the_checkpoint_holds_the_metadata(location: str, expected: str) -> None:
+    """Without a path of its own, what exactly-once remembers is a part of the checkpoint."""
+    options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, Query.STREAM)
+    assert options.metadata_path == StoragePath(expected)
+    assert options.checkpoint == StoragePath(location.strip())
+
+
+def test_storage_options_open_the_checkpoint_too() -> None:
+    """The checkpoint is on the storage that the metadata are on."""
+    options = parse_sink_options(
+        EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, Query.STREAM
+    )
+    assert options.checkpoint is not None
+    assert options.metadata_path is not None
+    assert options.checkpoint.options == options.metadata_path.options == {"k": "v"}
+
+
+def test_a_path_stands_above_the_checkpoint() -> None:
+    """With a path the checkpoint is not looked at: it may be where only Spark gets in."""
+    options = parse_sink_options(EXACTLY_ONCE | {"metadataPath": "/m"}, Query.STREAM)
+    assert (options.metadata_path, options.checkpoint) == (StoragePath("/m"), None)
+
+
+@pytest.mark.parametrize("location", [{}, {"checkpointLocation": " "}])
+def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
+    """A checkpoint that Spark's configuration names is not told to the sink."""
+    raw = SERVERS | {"deliveryGuarantee": "exactly-once"} | location
+    assert sink_problems(raw, Query.STREAM) == (NEEDS_A_PATH,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"acks": "1"}, (f"{NEEDS_IDEMPOTENCE} {ACKS}",)),
+        ({"acks": "0", "retries": "0"}, (f"{NEEDS_IDEMPOTENCE} {ACKS} {RETRIES}",)),
+        ({"enable.idempotence": "false"}, (NEEDS_IDEMPOTENCE,)),
+        ({"enable.idempotence": "false", "acks": "1"}, (f"{NEEDS_IDEMPOTENCE} {ACKS}",)),
+        ({"enable.idempotence": "true", "acks": "1"}, (ACKS,)),
+    ],
+)
+def test_exactly_once_needs_idempotence(
+    settings: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    """Whatever rules idempotence out is told, once."""
+    raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
+    assert sink_problems(raw, Query.STREAM) == expected
+
+
+@pytest.mark.parametrize("settings", [{"kafka.acks": "-1"}, {"kafka.enable.idempotence": "TRUE"}])
+def test_exactly_once_with_what_it_needs(settings: dict[str, str]) -> None:
+    """What exactly-once needs may be spelled out."""
+    options = parse_sink_options(EXACTLY_ONCE | settings, Query.STREAM)
+    assert (options.producer.acks, options.producer.is_idempotent) == (ALL_REPLICAS, True)
+
+
+@given(st.sets(st.sampled_from(["metadataPath", "checkpointLocation"])))
+def test_a_batch_is_written_at_least_once(names: set[str]) -> None:
+    """A batch query has no micro-batches: what exactly-once needs is not looked at."""
+    options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), Query.BATCH)
+    assert options.guarantee is Guarantee.AT_LEAST_ONCE
+    assert (options.metadata_path, options.checkpoint) == (None, None)
+
+
+def test_a_batch_cannot_be_written_exactly_once() -> None:
+    """Who asks for more than a batch can have is told, and not given less in silence."""
+    with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
+        parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, Query.BATCH)
+
+
+OF_STREAMS: Final = [
+    "metadataPath",
+    "metadataStorageOptions",
+    "transactionalIdPrefix",
+    "checkpointLocation",
+]
+OF_SOURCES: Final = [
+    option.name for option in TABLE if option.name not in {other.name for other in SINK_TABLE}
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [(Query.BATCH, [*OF_STREAMS, *OF_SOURCES]), (Query.STREAM, OF_SOURCES)],
+)
+def test_ignored_options(query: Query, names: list[str]) -> None:
+    """What a write does not look at is named as the tables spell it, its own options first."""
+    both = {option.name.upper(): "x" for option in (*TABLE, *SINK_TABLE)}
+    assert ignored_sink_options(both | {"kafka.acks": "1", "zzz": "x"}, query) == names
+    assert ignored_sink_options(SERVERS | {"topic": "t"}, query) == []
+
+
+@BOTH
+@given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
+def test_options_of_a_source_are_passed_over(query: Query, of_source: dict[str, str]) -> None:
+    """Who reads and writes with the same options is not refused, whatever the read's may be."""
+    assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
+
+
+@BOTH
+def test_one_set_of_options_for_both_sides(query: Query) -> None:
+    """A topic is copied to another one with the same options on either side."""
+    raw = BASE | {
+        "topic": "copy",
+        "checkpointLocation": "/c",
+        "failOnDataLoss": "false",
+        "kafka.group.id": "g",
+        "kafka.acks": "all",
+        "kafka.sasl.password": "hush",
+    }
+    source, sink = parse_source_options(raw, query), parse_sink_options(raw, query)
+    assert dict(source.kafka)["sasl.password"] == dict(sink.kafka)["sasl.password"] == "hush"
+    assert sink.topic == "copy"
+    assert not source.fail_on_data_loss
+
+
+@pytest.mark.parametrize("name", sorted(kafka_settings.REFUSED.keys() - {"interceptor.classes"}))
+def test_settings_of_a_consumer_are_left_out(name: str) -> None:
+    """What a read refuses is no mistake in a write, which has no consumer to give it to."""
+    raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
+    kafka = parse_sink_options(raw, Query.STREAM).kafka
+    assert kafka == (("bootstrap.servers", "b:9092"), ("group.id", "g"))
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
+def test_what_spark_hands_over_is_passed_over(query: Query, name: str) -> None:
+    """Spark gives a sink options of its own, which are neither refused nor told."""
+    raw = SERVERS | {name: "x"}
+    assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
+    assert ignored_sink_options(raw, query) == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("topics", "Option 'topics' is not known. Did you mean 'topic'?"),
+        (
+            "Delivery.Guarantee",
+            "Option 'delivery.guarantee' is not known. Did you mean 'deliveryGuarantee'?",
+        ),
+        ("startingOfsets", "Option 'startingofsets' is not known."),
+        ("zzz", "Option 'zzz' is not known."),
+        ("kafka", "Option 'kafka' is not known."),
+    ],
+)
+def test_unknown_options(query: Query, name: str, problem: str) -> None:
+    """A name that nobody knows is refused, with the nearest one that a write looks at."""
+    assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
+
+
+@pytest.mark.parametrize("servers", [{}, {"kafka.bootstrap.servers": " "}])
+def test_bootstrap_servers(servers: dict[str, str]) -> None:
+    """A sink cannot go without brokers."""
+    assert sink_problems({"topic": "t", **servers}, Query.BATCH) == (NO_SERVERS,)
+
+
+WRONG: Final = {
+    "kafka.key.serializer": "Kafka option 'key.serializer' is not supported as",
+    "kafka.transactional.id": "Kafka option 'transactional.id' is not supported:",
+    "kafka.acks": "Option 'kafka.acks' must be",
+    "kafka.retries": "Option 'kafka.retries' must be",
+    "kafka.default.api.timeout.ms": (
+        "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, got '?'"
+    ),
+    "kafka.bootstrap.servers": NO_SERVERS,
+    "topic": "topic must name a topic",
+    "deliveryGuarantee": "deliveryGuarantee must be",
+    "metadataPath": "metadataPath must name",
+    "metadataStorageOptions": "metadataStorageOptions must be",
+    "transactionalIdPrefix": "transactionalIdPrefix must not",
+    "aaa": "Option 'aaa' is not known.",
+    "zzz": "Option 'zzz' is not known.",
+}
+EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transactionalIdPrefix"}
+
+
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(Query))
+def test_all_problems_are_told_together(names: set[str], query: Query) -> None:
+    """One run tells every option to correct, the client's first, unknown ones last."""
+    raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
+    told = sink_problems(raw, query)
+    expected = [start for name, start in WRONG.items() if name in names]
+    assert len(told) == len(expected)
+    assert all(map(str.startswith, told, expected))
+
+
+def test_options_survive_a_pickle() -> None:
+    """Options reach the executors whole, the client's settings included."""
+    options = parse_sink_options(ALL_GIVEN, Query.STREAM)
+    assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
+
+
+SECRETS: Final = {
+    "kafka.sasl.password": "hush-hush",
+    "kafka.sasl.jaas.config": "hush-hush",
+    "kafka.anything": "hush-hush",
+    "metadataPath": "s3://key:hush-hush@bucket/p",
+    "metadataStorageOptions": '{"secret": "hush-hush"}',
+    "checkpointLocation": "s3://key:hush-hush@bucket/c",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_are_not_represented(name: str) -> None:
+    """The representation of options shows what is written and nothing that opens a door."""
+    options = parse_sink_options(EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, Query.STREAM)
+    for text in (repr(options), str(options), f"{options}"):
+        assert "topic='t'" in text
+        assert "hush-hush" not in text
+
+
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(Query))
+def test_secrets_are_not_told(names: set[str], query: Query) -> None:
+    """No message tells a secret, or the value of an option that nobody knows."""
+    wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
+    raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
+    with pytest.raises(OptionsError) as caught:
+        parse_sink_options(raw | {"metadataStorageOptions": "hush-hush"}, query)
+    assert "metadataStorageOptions must be a JSON object" in caught.value.problems
+    assert "hush-hush" not in str(caught.value)
+    assert "hush-hush" not in repr(caught.value)
+
+
+def test_settings_of_the_producer_are_its_own() -> None:
+    """The client is given nothing that the producer's settings say already."""
+    settings = producer_settings.OF_PRODUCERS - producer_settings.REFUSED.keys()
+    raw = SERVERS | dict.fromkeys((f"kafka.{name}" for name in settings), "1")
+    raw |= {"kafka.compression.type": "none", "kafka.partitioner.class": ""}
+    booleans = ("kafka.enable.idempotence", "kafka.partitioner.ignore.keys")
+    options = parse_sink_options(raw | dict.fromkeys(booleans, "false"), Query.BATCH)
+    assert options.kafka == (("bootstrap.servers", "b:9092"),)
