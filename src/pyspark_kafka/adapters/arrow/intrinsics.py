@@ -73,3 +73,14 @@ def copy_from(_typing: Any, into: Any, at: Any, address: Any, length: Any) -> An
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def leading_zeros(_typing: Any, number: Any) -> Any:
+    """Give how many of the highest bits of an unsigned number of 64 are 0, of one that is not 0."""
+    signature = types.int64(types.uint64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return signature, generate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import crc32c
 import numpy as np
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+A = TypeVar("A", bound="np.ndarray[Any, Any]")
 
 SCRATCH: Final = 1024 * 1024
 """Bytes that are decompressed at once: what comes of more falls out of the processor's cache."""
@@ -178,7 +180,7 @@ class _Packed:
             self._begin()
 
 
-def read_only(data: Bytes) -> Bytes:
+def read_only(data: A) -> A:
     """Give a view that cannot be written to: the one type that kernels are compiled for."""
     view = data.view()
     view.flags.writeable = False

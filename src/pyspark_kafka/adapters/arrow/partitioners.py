@@ -1,0 +1,86 @@
+"""The partitioners that rows are given to instead of having their keys hashed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from operator import attrgetter
+from threading import Lock
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ...domain.errors import KafkaRequestError, OptionsError
+from ...domain.kafka_settings import PREFIX
+from ...domain.producer_settings import ROUND_ROBIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OPTION: Final = f"{PREFIX}partitioner.class"
+
+
+@final
+class _Turns:
+    """Numbers that are handed out one after the other, to threads as well."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._lock = Lock()
+
+    def take(self, count: int) -> int:
+        """Take some, and give the first of them."""
+        with self._lock:
+            first = self._next
+            self._next += count
+            return first
+
+
+_turns: Final = _Turns()
+
+
+def chosen_partitions(
+    partitioner: str, batch: pa.RecordBatch, partitions: int
+) -> pa.Array[pa.Int32Scalar]:
+    """Give the partition of each row of one topic, which has ``partitions``; null is by key.
+
+    ``partitioner`` is ``ROUND_ROBIN``, which goes on where this process was before, or a function
+    as ``module:function``. The function is called with the batch and the number of partitions.
+    What it raises is raised.
+
+    :raises OptionsError: if the function cannot be loaded.
+    :raises KafkaRequestError: if what it gives is no array of int32 with a value for each row.
+    """
+    if partitioner == ROUND_ROBIN:
+        turns = _turns.take(batch.num_rows) + np.arange(batch.num_rows)
+        return pa.array(turns % partitions, pa.int32())
+    found = _function(partitioner)(batch, partitions)
+    if not isinstance(found, pa.Int32Array) or len(found) != batch.num_rows:
+        raise KafkaRequestError(
+            "a partitioner",
+            f"'{partitioner}' is to give an Arrow array of int32 with a value for each of "
+            f"{batch.num_rows} rows, and gave {_described(found)}",
+        )
+    return found
+
+
+@lru_cache
+def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
+    module, _, path = name.partition(":")
+    try:
+        found = attrgetter(path)(import_module(module))
+    except Exception as error:
+        # Whatever the module raises while it is imported.
+        raise OptionsError(
+            [f"Option '{_OPTION}': '{name}' cannot be loaded: {type(error).__name__}: {error}"]
+        ) from error
+    if not callable(found):
+        raise OptionsError([f"Option '{_OPTION}': '{name}' is no function"])
+    return found  # type: ignore[no-any-return]
+
+
+def _described(found: object) -> str:
+    if isinstance(found, (pa.Array, pa.ChunkedArray)):
+        return f"{type(found).__name__} of {found.type} with {len(found)}"
+    return type(found).__name__
