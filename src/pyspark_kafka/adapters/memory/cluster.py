@@ -5,16 +5,34 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from ...domain.errors import KafkaRequestError, UnknownTopicError
+from ...domain.errors import (
+    KafkaRequestError,
+    ProducerFencedError,
+    TransactionLostError,
+    UnknownTopicError,
+)
 from ...domain.topic_partition import TopicPartition
+from ...domain.transaction import Transaction
 from .partition_log import CREATE_TIME, Headers, PartitionLog, StoredRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 ADDRESS = "memory"
+
+
+@final
+@dataclass(slots=True)
+class _TransactionalId:
+    """The newest transaction of an id; ``outcome`` says whether it was committed, once it ended."""
+
+    transaction: Transaction
+    number: int
+    outcome: bool | None = None
 
 
 @final
@@ -29,6 +47,7 @@ class MemoryCluster:
         self._topics: dict[str, list[PartitionLog]] = {}
         self._groups: dict[str, dict[TopicPartition, int]] = {}
         self._transactions = itertools.count(1)
+        self._transactional_ids: dict[str, _TransactionalId] = {}
 
     def create_topic(self, topic: str, partitions: int = 1) -> None:
         """Create a topic.
@@ -92,6 +111,56 @@ class MemoryCluster:
                 for log in logs:
                     log.end_transaction(transaction, commit=commit)
 
+    def open_transaction(self, transactional_id: str) -> Transaction:
+        """Begin a transaction that has a name; the one before it is shut out."""
+        with self._lock:
+            before = self._transactional_ids.get(transactional_id)
+            if before is not None and before.outcome is None:
+                self.end_transaction(before.number, commit=False)
+            epoch = 0 if before is None else before.transaction.epoch + 1
+            opened = Transaction(transactional_id, _producer_id(transactional_id), epoch)
+            self._transactional_ids[transactional_id] = _TransactionalId(
+                opened, self.begin_transaction()
+            )
+            return opened
+
+    def open_transactions(self, prefix: str) -> list[str]:
+        """Give the ids that begin so and whose newest transaction has not ended."""
+        with self._lock:
+            return [
+                transactional_id
+                for transactional_id, newest in self._transactional_ids.items()
+                if transactional_id.startswith(prefix) and newest.outcome is None
+            ]
+
+    def number_of(self, transaction: Transaction) -> int:
+        """Give the number under which ``produce`` is to write into an open transaction.
+
+        :raises ProducerFencedError: if it is not the newest of its id, or has ended.
+        """
+        with self._lock:
+            found = self._transactional_ids.get(transaction.transactional_id)
+            if found is None or found.transaction != transaction or found.outcome is not None:
+                raise ProducerFencedError(transaction.transactional_id)
+            return found.number
+
+    def close_transaction(self, transaction: Transaction, *, commit: bool) -> None:
+        """Commit or abort a transaction; the second time changes nothing.
+
+        :raises TransactionLostError: if one that is to be committed is not open any more.
+        """
+        with self._lock:
+            found = self._transactional_ids.get(transaction.transactional_id)
+            is_newest = found is not None and found.transaction == transaction
+            if found is None or not is_newest or found.outcome is not None:
+                if commit and not (found and is_newest and found.outcome):
+                    raise TransactionLostError(
+                        [transaction.transactional_id], "it was aborted", "Write it anew."
+                    )
+                return
+            self.end_transaction(found.number, commit=commit)
+            found.outcome = commit
+
     def topics(self) -> Mapping[str, int]:
         """Give the number of partitions of each topic."""
         with self._lock:
@@ -146,3 +215,7 @@ class MemoryCluster:
         if partition.partition >= len(logs):
             raise KafkaRequestError("a request for a partition", f"there is no {partition}")
         return logs[partition.partition]
+
+
+def _producer_id(transactional_id: str) -> int:
+    return zlib.crc32(transactional_id.encode())

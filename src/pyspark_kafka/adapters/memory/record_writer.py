@@ -5,12 +5,14 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.errors import KafkaRequestError
+from ...domain.delivered import Delivered
+from ...domain.errors import NullTopicError
 from ...ports.record_writer import RecordWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ...domain.transaction import Transaction
     from .cluster import MemoryCluster
 
 
@@ -20,33 +22,43 @@ class MemoryRecordWriter(RecordWriter):
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
-        self._acknowledged = 0
+        self._delivered = Delivered()
+        self._transaction: Transaction | None = None
+
+    def enlist(self, transaction: Transaction) -> None:
+        self._transaction = transaction
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
-        for row in batch.to_pylist():
-            self._write_row(row, topic)
+        rows = batch.to_pylist()
+        if topic is None and any(row.get("topic") is None for row in rows):
+            raise NullTopicError
+        for row in rows:
+            self._write_row(topic or str(row["topic"]), row)
 
-    def flush(self) -> int:
-        acknowledged, self._acknowledged = self._acknowledged, 0
-        return acknowledged
+    def flush(self) -> Delivered:
+        delivered, self._delivered = self._delivered, Delivered()
+        self._transaction = None
+        return delivered
 
     def close(self) -> None:
         """Do nothing: the cluster is the caller's."""
 
-    def _write_row(self, row: dict[str, Any], topic: str | None) -> None:
-        name = topic or row.get("topic")
-        if not name:
-            raise KafkaRequestError("a record", "it names no topic")
+    def _write_row(self, topic: str, row: dict[str, Any]) -> None:
         timestamp = row.get("timestamp")
+        headers = tuple((pair["key"], pair["value"]) for pair in row.get("headers") or ())
+        key, value = row.get("key"), row.get("value")
         self._cluster.produce(
-            name,
-            row.get("value"),
-            key=row.get("key"),
-            partition=self._partition(name, row),
-            headers=tuple((pair["key"], pair["value"]) for pair in row.get("headers") or ()),
+            topic,
+            value,
+            key=key,
+            partition=self._partition(topic, row),
+            headers=headers,
             timestamp=None if timestamp is None else round(timestamp.timestamp() * 1_000),
+            transaction=self._transaction and self._cluster.number_of(self._transaction),
         )
-        self._acknowledged += 1
+        texts = [name.encode() for name, _ in headers]
+        size = sum(map(len, filter(None, [key, value, *texts, *(value for _, value in headers)])))
+        self._delivered += Delivered(1, size)
 
     def _partition(self, topic: str, row: dict[str, Any]) -> int:
         chosen = row.get("partition")

@@ -1,0 +1,132 @@
+"""Produce requests and responses.
+
+kafka-python's own ``ProduceRequest`` copies record batches several times on their way.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from ...domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEAST_VERSION: Final = 3
+"""The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
+
+MOST_VERSION: Final = 8
+"""The last version without compact fields, and the first that says what is wrong with a record."""
+
+_ZSTD_VERSION: Final = 7
+_PRODUCE: Final = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProduceSettings:
+    """What every request of a writer says."""
+
+    client_id: str
+    acks: int
+    timeout_ms: int
+    needs_zstd: bool
+
+    def version(self, broker: Any) -> int:
+        """Choose the version to talk to a broker, of which kafka-python knows what it speaks.
+
+        :raises IncompatibleBrokerVersion: if it speaks none that will do.
+        """
+        least = _ZSTD_VERSION if self.needs_zstd else LEAST_VERSION
+        version: int = broker.api_version(
+            ProduceRequest, min_version=least, max_version=MOST_VERSION
+        )
+        return version
+
+    def request(
+        self,
+        batches: Mapping[TopicPartition, bytes],
+        transactional_id: str | None,
+        *,
+        version: int,
+        correlation_id: int,
+    ) -> bytes:
+        """Give the bytes of a request that brings one batch for each partition."""
+        by_topic: dict[str, list[tuple[int, bytes]]] = {}
+        for partition, records in batches.items():
+            by_topic.setdefault(partition.topic, []).append((partition.partition, records))
+        parts = [
+            struct.pack(">hhi", _PRODUCE, version, correlation_id),
+            _text(self.client_id),
+            _text(transactional_id),
+            struct.pack(">hii", self.acks, self.timeout_ms, len(by_topic)),
+        ]
+        for topic, partitions in by_topic.items():
+            parts += [_text(topic), struct.pack(">i", len(partitions))]
+            for number, records in partitions:
+                parts += [struct.pack(">ii", number, len(records)), records]
+        size = sum(map(len, parts))
+        return b"".join((struct.pack(">i", size), *parts))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a broker answered for one partition's batch."""
+
+    partition: TopicPartition
+    error: type[kafka_errors.KafkaError]
+    message: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProduceAnswer:
+    """What a broker answered."""
+
+    outcomes: tuple[Outcome, ...]
+    throttle_s: float
+
+    @classmethod
+    def of(cls, frame: memoryview, version: int, correlation_id: int) -> ProduceAnswer:
+        """Read a response's frame, without its length.
+
+        :raises KafkaProtocolError: if it is no response to that request.
+        """
+        try:
+            (answered,) = struct.unpack_from(">i", frame)
+            if answered != correlation_id:
+                raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+            response = ProduceResponse.decode(bytes(frame[4:]), version=version)
+        except (struct.error, ValueError, IndexError) as error:
+            raise kafka_errors.KafkaProtocolError(
+                f"the answer to a produce request breaks off: {error}"
+            ) from error
+        outcomes = tuple(
+            _outcome(TopicPartition(topic.name, partition.index), partition)
+            for topic in response.responses
+            for partition in topic.partition_responses
+        )
+        return cls(outcomes, response.throttle_time_ms / 1_000)
+
+
+def _outcome(partition: TopicPartition, answered: Any) -> Outcome:
+    told = [answered.error_message, *(one.batch_index_error_message for one in _errors(answered))]
+    message = next(filter(None, told), "")
+    return Outcome(partition, kafka_errors.for_code(answered.error_code), message)
+
+
+def _errors(answered: Any) -> Any:
+    return answered.record_errors or ()
+
+
+def _text(value: str | None) -> bytes:
+    if value is None:
+        return struct.pack(">h", -1)
+    encoded = value.encode()
+    return struct.pack(">h", len(encoded)) + encoded

@@ -1,0 +1,198 @@
+"""Writing with record batches of our own, sent by kafka-python's connections."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+from kafka import KafkaConsumer
+from kafka import errors as kafka_errors
+
+from ...domain.delivered import Delivered
+from ...domain.errors import (
+    NullTopicError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+)
+from ...domain.kafka_settings import api_timeout_ms
+from ...domain.topic_partition import TopicPartition
+from ...ports.record_writer import RecordWriter
+from ..arrow.batch_index import HEADER
+from ..arrow.compressors import Codec, Compressor
+from ..arrow.outgoing_columns import OutgoingColumns
+from ..arrow.partitioner import group_by_partition, murmur2_partitions
+from ..arrow.record_encoder import RecordEncoder
+from ..arrow.topic_rows import partitions_of, rows_by_topic
+from .failures import Cluster
+from .leaders import Leaders
+from .produce_wire import ProduceSettings
+from .record_sender import RecordSender
+from .settings import client_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...domain.options import SinkOptions
+    from ...domain.transaction import Transaction
+
+    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
+    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+GATHERED_BYTES: Final = 1024 * 1024
+"""Smaller Arrow batches are put together before they are encoded: a Kafka batch is of one
+partition, and of a small Arrow batch each gets little."""
+
+_TOPIC_PAUSE_S: Final = 0.1
+
+
+@final
+class KafkaPythonRecordWriter(RecordWriter):
+    """Encodes Arrow batches into Kafka's, and sends them; connects at first use, and stays so."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        """Translate the options; nothing is connected yet.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        settings = dict(options.kafka)
+        config = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
+        self._producer = options.producer
+        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
+        self._leaders = Leaders(config, self._cluster, for_writing=True)
+        codec = Codec[options.producer.compression.upper()]
+        self._sender = RecordSender(
+            config,
+            self._cluster,
+            ProduceSettings(
+                client_id=config["client_id"],
+                acks=options.producer.acks,
+                timeout_ms=config["request_timeout_ms"],
+                needs_zstd=codec is Codec.ZSTD,
+            ),
+            options.producer,
+            self._leaders,
+            RecordEncoder(Compressor(codec, options.producer.compression_level)),
+        )
+        self._transaction: Transaction | None = None
+        self._gathered: list[pa.RecordBatch] = []
+        self._gathered_bytes = 0
+        self._gathered_topic: str | None = None
+        self._sticky = random.randrange(1 << 16)  # noqa: S311  # no secret
+
+    def enlist(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._sender.enlist(transaction)
+
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        if topic is None and ("topic" not in batch.schema.names or batch["topic"].null_count):
+            raise NullTopicError
+        is_another = self._gathered and (
+            batch.schema != self._gathered[0].schema or topic != self._gathered_topic
+        )
+        if is_another:
+            self._write_gathered()
+        self._gathered.append(batch)
+        self._gathered_topic = topic
+        self._gathered_bytes += batch.nbytes
+        if self._gathered_bytes >= GATHERED_BYTES:
+            self._write_gathered()
+
+    def flush(self) -> Delivered:
+        self._write_gathered()
+        with self._mapped_errors():
+            delivered = self._sender.drain()
+            self._sender.enlist(None)
+        self._transaction = None
+        return delivered
+
+    def close(self) -> None:
+        self._sender.close()
+        self._leaders.close()
+
+    def _write_gathered(self) -> None:
+        batches, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if not batches:
+            return
+        batch = pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # type: ignore[attr-defined]  # the stubs lack it
+        with self._mapped_errors():
+            columns = OutgoingColumns.of(batch, time.time_ns() // 1_000_000)
+            for topic, rows in rows_by_topic(batch, self._gathered_topic):
+                self._put(topic, batch, columns, rows)
+            self._sender.send()
+
+    def _put(
+        self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs
+    ) -> None:
+        count = self._partitions(topic)
+        chosen = self._chosen(topic, batch, columns, rows, count)
+        self._require_size(topic, columns, rows, chosen)
+        for number, of_partition in group_by_partition(chosen, rows):
+            self._sender.put(TopicPartition(topic, number), columns, of_partition)
+
+    def _partitions(self, topic: str) -> int:
+        """Give how many partitions a topic has; it may be about to be created, or made known."""
+        deadline = time.monotonic() + self._producer.max_block_ms / 1_000
+        while not (count := self._leaders.partitions(topic)):
+            if time.monotonic() > deadline:
+                raise UnknownTopicError([topic], "topic", self._cluster.bootstrap_servers)
+            time.sleep(_TOPIC_PAUSE_S)
+        return count
+
+    def _chosen(
+        self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs, count: int
+    ) -> Integers:
+        """Give the partition of every row of the batch; those of other topics have any."""
+        self._sticky += 1
+        sticky = self._sticky % count
+        if self._producer.ignores_keys:
+            chosen: Integers = np.full(columns.num_rows, sticky, np.int32)
+        else:
+            chosen = murmur2_partitions(columns, count, sticky)
+        asked, is_asked = partitions_of(batch, rows, self._producer.partitioner, count)
+        beyond = np.flatnonzero(is_asked & ((asked < 0) | (asked >= count)))
+        if len(beyond):
+            first = int(beyond[0])
+            size = columns.payload_bytes(rows[first : first + 1])
+            reason = f"the topic's partitions are 0 to {count - 1}"
+            raise RecordDeliveryError(topic, int(asked[first]), size, reason)
+        chosen[rows[is_asked]] = asked[is_asked]
+        return chosen
+
+    def _require_size(
+        self, topic: str, columns: OutgoingColumns, rows: Longs, chosen: Integers
+    ) -> None:
+        sizes = columns.record_sizes()[rows] + HEADER
+        largest = int(sizes.argmax())
+        size = int(sizes[largest])
+        # The words of Java's KafkaProducer.ensureValidRecordSize.
+        if size > self._producer.max_request_size:
+            limit = f"{self._producer.max_request_size}, which is the value of the max.request.size"
+        elif size > self._producer.buffer_memory:
+            limit = "the total memory buffer you have configured with the buffer.memory"
+        else:
+            return
+        row = rows[largest : largest + 1]
+        raise RecordTooLargeError(
+            topic,
+            int(chosen[row[0]]),
+            columns.payload_bytes(row),
+            f"The message is {size} bytes when serialized which is larger than {limit} "
+            "configuration.",
+        )
+
+    @contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        try:
+            with self._cluster.mapped_errors("a request to produce"):
+                yield
+        except Exception as error:
+            fenced = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)
+            if self._transaction is not None and isinstance(error.__cause__, fenced):
+                raise ProducerFencedError(self._transaction.transactional_id) from error
+            raise

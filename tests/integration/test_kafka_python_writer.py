@@ -1,0 +1,214 @@
+"""The writer over kafka-python's connections: what only a producer of our own has to get right."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
+from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
+from pyspark_kafka.container import container_for
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    TransactionLostError,
+)
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import (
+    Query,
+    SinkOptions,
+    parse_sink_options,
+    parse_source_options,
+    with_any_topic,
+)
+from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+BATCH = 1_000
+
+
+def sink_options(cluster: Mapping[str, str], **given: str) -> SinkOptions:
+    named = {name.replace("__", "."): value for name, value in given.items()}
+    return parse_sink_options({**cluster, **named}, Query.BATCH)
+
+
+@pytest.fixture
+def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., KafkaPythonRecordWriter]]:
+    """Give a way to make writers to the run's broker, which are closed afterwards."""
+    made: list[KafkaPythonRecordWriter] = []
+
+    def make(**given: str) -> KafkaPythonRecordWriter:
+        made.append(KafkaPythonRecordWriter(sink_options(kafka.options, **given)))
+        return made[-1]
+
+    yield make
+    for writer in made:
+        writer.close()
+
+
+@pytest.fixture
+def topic(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> str:
+    """Give a topic of one partition."""
+    name = fresh_name()
+    kafka.create_topic(name)
+    return name
+
+
+def numbers(start: int, count: int = BATCH, size: int = 0) -> pa.RecordBatch:
+    values = [(b"%d" % number).ljust(size) for number in range(start, start + count)]
+    return pa.RecordBatch.from_pydict({"value": values})
+
+
+def read(cluster: KafkaCluster, topic: str, **given: str) -> list[dict[str, Any]]:
+    """Give all rows of partition 0."""
+    partition = TopicPartition(topic, 0)
+    raw = with_any_topic({**cluster.options, **given})
+    container = container_for(parse_source_options(raw, Query.BATCH))
+    try:
+        latest = container.offset_fetcher().latest([partition])[partition]
+        batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
+        return [row for batch in batches for row in batch.to_pylist()]
+    finally:
+        container.shutdown_resources()
+
+
+def read_numbers(cluster: KafkaCluster, topic: str, **given: str) -> list[int]:
+    return [int(row["value"]) for row in read(cluster, topic, **given)]
+
+
+@pytest.mark.parametrize("acks", ["all", "1", "0"])
+def test_any_number_of_acknowledgements_will_do(
+    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str, acks: str
+) -> None:
+    """All replicas, the leader alone, or none at all: what was asked for is waited for."""
+    writer = writer_of(kafka__acks=acks)
+    for start in range(0, 5 * BATCH, BATCH):
+        writer.write(numbers(start, size=100), topic)
+    assert writer.flush().records == 5 * BATCH
+    await_until(lambda: read_numbers(kafka, topic) == list(range(5 * BATCH)))
+
+
+def test_batches_are_split_until_their_topic_takes_them(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., KafkaPythonRecordWriter],
+    fresh_name: Callable[[], str],
+) -> None:
+    """A topic may allow less than a batch usually has; records stay in order, once each."""
+    topic = fresh_name()
+    kafka.create_topic(topic, config={"max.message.bytes": "2000"})
+    writer = writer_of()
+    for start in range(0, 20 * BATCH, BATCH):
+        writer.write(numbers(start, size=200), topic)
+    assert writer.flush().records == 20 * BATCH
+    assert read_numbers(kafka, topic) == list(range(20 * BATCH))
+
+
+def test_numbers_that_the_broker_does_not_expect_are_mended(
+    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
+) -> None:
+    """Where a broker has another idea of the sequence, the writer begins one of its own anew."""
+    writer = writer_of()
+    writer.write(numbers(0), topic)
+    writer.flush()
+    [line] = writer._sender._lines.values()  # no broker forgets at will
+    line.next_sequence += 7
+    for start in range(BATCH, 5 * BATCH, BATCH):
+        writer.write(numbers(start), topic)
+        writer._write_gathered()  # so that several requests are in flight
+    assert writer.flush().records == 4 * BATCH
+    assert read_numbers(kafka, topic) == list(range(5 * BATCH))
+
+
+def test_the_words_of_a_record_that_is_too_large(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., KafkaPythonRecordWriter],
+    fresh_name: Callable[[], str],
+) -> None:
+    """Java's, for its own limits before anything of the batch is sent, and the broker's."""
+    topic = fresh_name()
+    kafka.create_topic(topic, config={"max.message.bytes": "5000"})
+    large = pa.RecordBatch.from_pydict({"value": [b"small", b"x" * 10_000]})
+    with pytest.raises(RecordTooLargeError, match="server will accept") as caught:
+        _deliver(writer_of(), large, topic)
+    assert (caught.value.topic, caught.value.partition, caught.value.size) == (topic, 0, 10_000)
+    for setting in ("max.request.size", "buffer.memory"):
+        writer = writer_of(**{f"kafka__{setting.replace('.', '__')}": "9000"})
+        with pytest.raises(RecordTooLargeError, match=f"the {setting} configuration") as caught:
+            _deliver(writer, large, topic)
+        assert "xxx" not in str(caught.value)
+    assert [row["value"] for row in read(kafka, topic)] == [b"small"]
+
+
+def _deliver(writer: KafkaPythonRecordWriter, batch: pa.RecordBatch, topic: str) -> None:
+    writer.write(batch, topic)
+    writer.flush()
+
+
+def test_a_small_buffer_blocks_and_loses_nothing(
+    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
+) -> None:
+    """16 KiB hold a few records of 1 kB; what is more waits for them."""
+    writer = writer_of(kafka__buffer__memory="16384")
+    writer.write(numbers(0, 2 * BATCH, size=1_000), topic)
+    assert writer.flush().records == 2 * BATCH
+    assert read_numbers(kafka, topic) == list(range(2 * BATCH))
+
+
+def test_a_transaction_that_lasts_too_long_is_lost(
+    kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
+) -> None:
+    """It is aborted, can be neither written to nor committed, and nothing of it is seen."""
+    options = sink_options(kafka.options, kafka__transaction__timeout__ms="100")
+    transactions = KafkaPythonTransactions(options)
+    opened = transactions.begin(f"id-{topic}")
+    writer = writer_of()
+    writer.enlist(opened)
+    writer.write(numbers(0), topic)
+    writer.flush()
+    committed = {"kafka.isolation.level": "read_committed"}
+    # The coordinator looks for such transactions every 10 s.
+    deadline = time.monotonic() + 30
+    while read(kafka, topic, **committed) == [] and time.monotonic() < deadline:
+        writer.enlist(opened)
+        try:
+            _deliver(writer, numbers(0), topic)
+        except ProducerFencedError:
+            break
+    with pytest.raises(TransactionLostError):
+        transactions.commit(opened)
+    transactions.close()
+    assert read(kafka, topic, **committed) == []
+
+
+def test_no_broker_is_one_clear_error() -> None:
+    """It names the address and says how long was waited."""
+    options = sink_options(
+        {"kafka.bootstrap.servers": "127.0.0.1:1"}, kafka__default__api__timeout__ms="1000"
+    )
+    writer = KafkaPythonRecordWriter(options)
+    with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1 within 1 s"):
+        _deliver(writer, numbers(0), "any")
+    writer.close()
+
+
+def test_a_partition_has_to_exist(
+    writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
+) -> None:
+    """The record's topic, partition and size are named, before anything is sent."""
+    batch = pa.RecordBatch.from_pydict(
+        {"value": [b"v", b"vw"], "partition": pa.array([0, 1], pa.int32())}
+    )
+    with pytest.raises(RecordDeliveryError, match="partitions are 0 to 0") as caught:
+        _deliver(writer_of(), batch, topic)
+    assert (caught.value.partition, caught.value.size) == (1, 2)
