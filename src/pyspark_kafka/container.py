@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dependency_injector import containers, providers
 
@@ -31,50 +31,24 @@ from .application.range_planner import RangePlanner
 from .application.range_read import RangeRead
 from .application.record_sizes import RecordSizes
 from .application.verified_start import VerifiedStart
+from .client_adapters import (
+    CLIENTS,
+    client_named,
+    confluent_offset_fetcher,
+    confluent_record_reader,
+    kafka_python_offset_fetcher,
+    kafka_python_record_reader,
+    made_by,
+)
 from .domain.data_loss import legacy_partition_offset_changed
-from .domain.errors import MissingDependencyError, OptionsError
 from .domain.options import SourceOptions
-from .plugins import installed_client, installed_clients, installed_configurations
+from .plugins import CONTAINERS, installed_configurations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from .ports.client import Client
     from .ports.metadata_log import MetadataLog
-    from .ports.offset_fetcher import OffsetFetcher
-    from .ports.record_reader import RecordReader
-
-C = TypeVar("C", bound="OffsetFetcher | RecordReader")
-
-CLIENTS: Final = ("confluent", "kafka-python", "memory")
-"""What the option ``client`` may name; the memory client serves within one process.
-
-Clients of other distributions come beside them: ``plugins``.
-"""
-
-
-def _confluent_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
-    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
-        from .adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
-    yield from _closing(ConfluentOffsetFetcher(options))
-
-
-def _confluent_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
-    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
-        from .adapters.confluent.record_reader import ConfluentRecordReader
-    yield from _closing(ConfluentRecordReader(options))
-
-
-def _kafka_python_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
-    from .adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
-
-    yield from _closing(KafkaPythonOffsetFetcher(options))
-
-
-def _kafka_python_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
-    from .adapters.kafka_python.record_reader import KafkaPythonRecordReader
-
-    yield from _closing(KafkaPythonRecordReader(options))
 
 
 def _metadata_log(options: SourceOptions) -> MetadataLog | None:
@@ -94,13 +68,13 @@ class Container(containers.DeclarativeContainer):
     memory_cluster = providers.Singleton(MemoryCluster)
 
     _offset_fetchers: ClassVar[dict[str, providers.Provider[Any]]] = {
-        "confluent": providers.Resource(_confluent_offset_fetcher, options),
-        "kafka-python": providers.Resource(_kafka_python_offset_fetcher, options),
+        "confluent": providers.Resource(confluent_offset_fetcher, options),
+        "kafka-python": providers.Resource(kafka_python_offset_fetcher, options),
         "memory": providers.Singleton(MemoryOffsetFetcher, memory_cluster, options),
     }
     _record_readers: ClassVar[dict[str, providers.Provider[Any]]] = {
-        "confluent": providers.Resource(_confluent_record_reader, options),
-        "kafka-python": providers.Resource(_kafka_python_record_reader, options),
+        "confluent": providers.Resource(confluent_record_reader, options),
+        "kafka-python": providers.Resource(kafka_python_record_reader, options),
         "memory": providers.Singleton(MemoryRecordReader, memory_cluster, options),
     }
     offset_fetcher = providers.Selector(options.provided.client, **_offset_fetchers)
@@ -157,8 +131,8 @@ def container_for(options: SourceOptions) -> Container:
     """
     container = Container(options=options)
     if options.client not in CLIENTS:
-        _use_client(container, _installed(options.client))
-    for configure in installed_configurations():
+        _use_client(container, client_named(options.client))
+    for configure in installed_configurations(CONTAINERS):
         configure(container)
     return container
 
@@ -173,44 +147,20 @@ def lag_meter_for(options: SourceOptions) -> Iterator[LagMeter]:
         container.shutdown_resources()
 
 
-def _installed(name: str) -> Client:
-    client = installed_client(name)
-    if client is None:
-        known = ", ".join(f"'{one}'" for one in (*CLIENTS, *installed_clients()))
-        raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])
-    return client
-
-
 def _use_client(container: Container, client: Client) -> None:
-    def adapter(make: Callable[[SourceOptions], C], options: SourceOptions) -> Iterator[C]:
-        yield from _closing(make(options))
-
     for provider, make in (
         (container.offset_fetcher, client.offset_fetcher),
         (container.record_reader, client.record_reader),
     ):
-        provider.override(providers.Resource(adapter, make, container.options))
+        provider.override(providers.Resource(made_by, make, container.options))
 
 
 def preload() -> None:
-    """Load what a first read needs: clients and kernels. Nothing connects, no thread starts."""
-    from .adapters.arrow.warm_up import load_kernels
+    """Load what a first task needs: clients and kernels. Nothing connects, no thread starts."""
+    from .adapters.arrow.warm_up import load_kernels, load_writing_kernels
 
     for client in ("kafka_python", *(["confluent"] if find_spec("confluent_kafka") else [])):
-        import_module(f"{__package__}.adapters.{client}.record_reader")
+        for role in ("record_reader", "record_writer"):
+            import_module(f"{__package__}.adapters.{client}.{role}")
     load_kernels()
-
-
-def _closing(adapter: C) -> Iterator[C]:
-    yield adapter
-    adapter.close()
-
-
-@contextmanager
-def _needs(module: str, what: str, *, extra: str) -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise MissingDependencyError(what, extra) from error
+    load_writing_kernels()

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .application.batch import KafkaBatch
+    from .application.kafka_sink import KafkaSink
     from .application.micro_batch_stream import KafkaMicroBatchStream
     from .application.range_read import RangeRead
-    from .domain.options import SourceOptions
+    from .application.sink_task import SinkTask
+    from .domain.options import SinkOptions, SourceOptions
 
 
 @final
@@ -46,6 +48,17 @@ class ContainerWiring(Wiring):
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
         with POOL.lease(options) as container:
             yield container.range_read()
+
+    @contextmanager
+    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
+        # A driver's worker commits one batch after the other, and so keeps its connections.
+        with POOL.lease(options) as container:
+            yield container.kafka_sink()
+
+    @contextmanager
+    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
+        with POOL.lease(options) as container:
+            yield container.sink_task()
 
 
 def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:

@@ -4,6 +4,7 @@
 names of this library's own clients stand for these.
 ``pyspark_kafka.containers``: a function each, which is called with every new ``Container`` and may
 override its providers. It runs wherever a container is made: on drivers and in Spark's workers.
+``pyspark_kafka.sink_containers``: the same for every new ``SinkContainer``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CLIENTS: Final = "pyspark_kafka.clients"
 CONTAINERS: Final = "pyspark_kafka.containers"
+SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
 
 
 def installed_clients() -> tuple[str, ...]:
@@ -44,12 +46,12 @@ def installed_client(name: str) -> Client | None:
     return client
 
 
-def installed_configurations() -> list[Callable[[Any], None]]:
-    """Give the functions that configure containers, in the order of their names.
+def installed_configurations(group: str) -> list[Callable[[Any], None]]:
+    """Give the functions of a group that configure containers, in the order of their names.
 
     :raises PluginError: if one cannot be loaded, or is no function.
     """
-    found = sorted(_of_group(CONTAINERS), key=lambda entry_point: entry_point.name)
+    found = sorted(_of_group(group), key=lambda entry_point: entry_point.name)
     return [_configuration(entry_point) for entry_point in found]
 
 

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
+from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
+from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
+from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
@@ -27,7 +31,8 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
-from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World
+from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
 
 from .consume_world import ConsumeWorld
 
@@ -60,7 +65,7 @@ def _memory(fresh_name: FreshName, _kafka: Kafka) -> World:
 
 
 def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
-    return KafkaWorld("confluent", fresh_name, kafka())
+    return KafkaWorld("confluent", fresh_name, kafka(), ALL - {Capability.TRANSACTIONAL_WRITES})
 
 
 def _consume(fresh_name: FreshName, kafka: Kafka) -> World:
@@ -82,6 +87,15 @@ RECORD_READERS: Final = (
     Held(KafkaPythonRecordReader, _kafka_python),
     Held(MemoryRecordReader, _memory),
 )
+RECORD_WRITERS: Final = (
+    Held(ConfluentRecordWriter, _confluent),
+    Held(KafkaPythonRecordWriter, _kafka_python),
+    Held(MemoryRecordWriter, _memory),
+)
+TRANSACTIONS: Final = (
+    Held(KafkaPythonTransactions, _kafka_python),
+    Held(MemoryTransactions, _memory),
+)
 CLOCKS: Final = (MemoryClock, SystemClock)
 SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 
@@ -93,8 +107,8 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     MetadataLog: (FsspecMetadataLog, MemoryMetadataLog),
     OffsetFetcher: tuple(held.adapter for held in OFFSET_FETCHERS),
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
-    # In `test_record_writer.py`.
-    RecordWriter: (MemoryRecordWriter,),
+    RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
     SourceEvents: SOURCE_EVENTS,
+    Transactions: tuple(held.adapter for held in TRANSACTIONS),
 }
 """The adapters of each port. A test fails while one is missing."""

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
-from pyspark_kafka.testing import MemoryWorld, RecordWriterContract
+from pyspark_kafka.testing import RecordWriterContract
+
+from .registry import RECORD_WRITERS, Held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark_kafka.testing import World
 
 
-class TestMemoryRecordWriter(RecordWriterContract):
+class TestRecordWriter(RecordWriterContract):
+    @pytest.fixture(params=RECORD_WRITERS, ids=str)
+    def held(self, request: pytest.FixtureRequest) -> Held:
+        """Give each adapter in turn."""
+        made: Held = request.param
+        return made
+
     @pytest.fixture
-    def world(self) -> MemoryWorld:
-        """Give a cluster in memory."""
-        return MemoryWorld()
+    def world(self, open_world: Callable[[Held], World], held: Held) -> World:
+        """Give the adapter's world."""
+        return open_world(held)
 
-    @pytest.fixture
-    def writer(self, world: MemoryWorld) -> MemoryRecordWriter:
-        """Give the writer to that cluster."""
-        return MemoryRecordWriter(world.cluster)
+    def test_it_is_the_adapter_that_is_held(self, world: World, held: Held) -> None:
+        """The world's client makes the adapter that the registry names."""
+        assert type(world.sink_container().record_writer()) is held.adapter

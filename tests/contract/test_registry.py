@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka import adapters, ports
-from pyspark_kafka.container import CLIENTS
+from pyspark_kafka.client_adapters import CLIENTS
 
-from .registry import OFFSET_FETCHERS, RECORD_READERS, REGISTRY, Held
+from .registry import OFFSET_FETCHERS, RECORD_READERS, RECORD_WRITERS, REGISTRY, Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def test_every_adapter_is_in_the_registry(port: type) -> None:
     assert set(REGISTRY[port]) == {found for found in fulfilling if not inspect.isabstract(found)}
 
 
-@pytest.mark.parametrize("adapters_held", [OFFSET_FETCHERS, RECORD_READERS])
+@pytest.mark.parametrize("adapters_held", [OFFSET_FETCHERS, RECORD_READERS, RECORD_WRITERS])
 def test_every_client_is_held_to_the_contracts(
     adapters_held: tuple[Held, ...], open_world: Callable[[Held], World]
 ) -> None:

@@ -10,7 +10,8 @@ import pytest
 import pyspark_kafka
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.container import CLIENTS, container_for
+from pyspark_kafka.client_adapters import CLIENTS
+from pyspark_kafka.container import container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection

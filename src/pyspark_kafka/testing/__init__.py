@@ -30,6 +30,7 @@ try:
                 "record_reader_contract",
                 "record_writer_contract",
                 "source_events_contract",
+                "transactions_contract",
                 "waiting",
                 "world_contract",
             )
@@ -51,6 +52,7 @@ from .record import Record, numbered
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
+from .transactions_contract import TransactionsContract
 from .waiting import await_until
 from .world import World, unique_name
 
@@ -67,6 +69,7 @@ __all__ = [
     "RecordReaderContract",
     "RecordWriterContract",
     "SourceEventsContract",
+    "TransactionsContract",
     "World",
     "await_until",
     "numbered",

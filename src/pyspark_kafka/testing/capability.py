@@ -16,6 +16,7 @@ class Capability(enum.Enum):
     GROUPS = "offsets that consumer groups commit"
     HEADERS = "headers of records"
     TIMESTAMPS = "records with the time that was given to them, and offsets by time"
+    TRANSACTIONAL_WRITES = "transactions that one process begins and another one ends"
     TRANSACTIONS = "transactions that are committed and aborted"
 
 

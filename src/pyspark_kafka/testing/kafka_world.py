@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..domain.errors import MissingDependencyError
+from .capability import ALL, Capability
 from .waiting import await_until
 from .world import World
 
@@ -54,12 +55,21 @@ class KafkaWorld(World):
     ``log.retention.ms=-1``.
     """
 
-    def __init__(self, client: str, fresh_name: Callable[[], str], cluster: Cluster) -> None:
+    def __init__(
+        self,
+        client: str,
+        fresh_name: Callable[[], str],
+        cluster: Cluster,
+        capabilities: frozenset[Capability] = ALL,
+    ) -> None:
         """Take a cluster that runs, and goes on running; ``unique_name`` gives fresh names.
+
+        ``capabilities`` are the client's, as the cluster has all of them.
 
         :raises MissingDependencyError: if confluent-kafka is not installed.
         """
         super().__init__(client, fresh_name)
+        self.capabilities = capabilities
         self._cluster = cluster
         self._producer = self._new_producer()
 

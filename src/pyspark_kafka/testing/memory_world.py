@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..container import Container
-    from ..domain.options import SourceOptions
+    from ..domain.options import SinkOptions, SourceOptions
     from ..domain.topic_partition import TopicPartition
+    from ..sink_container import SinkContainer
     from .record import Record
 
 
@@ -71,6 +72,12 @@ class MemoryWorld(World):
     def make_container(self, options: SourceOptions) -> Container:
         """Make a container that has this cluster."""
         container = super().make_container(options)
+        container.memory_cluster.override(self.cluster)
+        return container
+
+    def make_sink_container(self, options: SinkOptions) -> SinkContainer:
+        """Make a sink's container that has this cluster."""
+        container = super().make_sink_container(options)
         container.memory_cluster.override(self.cluster)
         return container
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import KafkaRequestError, UnknownTopicError
+from ..domain.delivered import Delivered
+from ..domain.errors import NullTopicError, UnknownTopicError, UnsupportedFeatureError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
+from ..domain.transaction import Transaction
 from ..ports.record_schema import TYPES
-from .world_contract import WorldContract
+from .capability import Capability
+from .world_contract import COMMITTED, WorldContract
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..ports.record_writer import RecordWriter
     from .world import World
 
@@ -27,13 +33,15 @@ def _batch(**columns: list[Any]) -> pa.RecordBatch:
 
 def _send(writer: RecordWriter, batch: pa.RecordBatch, topic: str | None = None) -> int:
     writer.write(batch, topic)
-    return writer.flush()
+    return writer.flush().records
 
 
-def _written(world: World, topic: str, number: int) -> list[dict[str, Any]]:
+def _written(
+    world: World, topic: str, number: int, options: Mapping[str, str] = MappingProxyType({})
+) -> list[dict[str, Any]]:
     """Read all records of a partition, with the world's own client."""
     partition = TopicPartition(topic, number)
-    container = world.container()
+    container = world.container(**options)
     latest = container.offset_fetcher().latest([partition])[partition]
     batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
     return [row for batch in batches for row in batch.to_pylist()]
@@ -42,16 +50,14 @@ def _written(world: World, topic: str, number: int) -> list[dict[str, Any]]:
 class RecordWriterContract(WorldContract):
     """Holds a ``RecordWriter`` to its contract.
 
-    A subclass gives the writer in the fixture ``writer``, and in the fixture ``world`` the cluster
-    that it writes to, with a client that reads.
+    A subclass gives in the fixture ``world`` the cluster, and the client that writes and reads.
     """
 
     @pytest.fixture
     def writer(self, world: World) -> RecordWriter:
         """Give the writer that is held to the contract."""
-        raise NotImplementedError(
-            f"{type(self).__name__} is to override the fixture 'writer', for {world.client}"
-        )
+        made: RecordWriter = world.sink_container(kafka__max__block__ms="1000").record_writer()
+        return made
 
     @pytest.fixture
     def topic(self, world: World) -> str:
@@ -108,18 +114,64 @@ class RecordWriterContract(WorldContract):
     def test_flush_counts_since_the_last_one(self, writer: RecordWriter, topic: str) -> None:
         """Each flush counts what was acknowledged since the one before."""
         assert _send(writer, _batch(value=[b"v", b"w"]), topic) == 2
-        assert writer.flush() == 0
+        assert writer.flush() == Delivered()
+
+    def test_delivered_bytes_are_those_of_keys_values_and_headers(
+        self, writer: RecordWriter, topic: str
+    ) -> None:
+        """Names of headers count, and what a null stands for does not."""
+        headers = [[{"key": "ab", "value": b"1"}, {"key": "c", "value": None}], None]
+        writer.write(_batch(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
+        assert writer.flush() == Delivered(2, 3 + 5 + 2 + 1 + 1)
+
+    def test_any_partition_of_a_topic_is_found(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Records without a key spread over partitions, or go to one, and none is lost."""
+        assert _send(writer, _batch(value=[b"%d" % number for number in range(50)]), topic) == 50
+        rows = [row for number in (0, 1) for row in _written(world, topic, number)]
+        assert sorted(int(row["value"]) for row in rows) == list(range(50))
 
     def test_a_record_needs_a_topic(self, writer: RecordWriter) -> None:
         """A record that names no topic is an error."""
-        with pytest.raises(KafkaRequestError, match="topic"):
+        with pytest.raises(NullTopicError):
             _send(writer, _batch(value=[b"v"]))
+
+    def test_a_null_topic_is_found_before_anything_is_written(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """No record of a batch is sent of which one names no topic."""
+        with pytest.raises(NullTopicError):
+            _send(writer, _batch(value=[b"v", b"w"], topic=[topic, None], partition=[0, 0]))
+        assert _written(world, topic, 0) == []
 
     def test_the_topic_has_to_exist(self, world: World, writer: RecordWriter) -> None:
         """A topic that does not exist is named."""
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             _send(writer, _batch(value=[b"v"]), unknown)
+
+    def test_a_transaction_is_written_to_until_the_flush(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """What is written behind a flush belongs to no transaction."""
+        world.require(Capability.TRANSACTIONAL_WRITES)
+        transactions = world.sink_container().transactions()
+        opened = transactions.begin(world.fresh_name())
+        writer.enlist(opened)
+        assert _send(writer, _batch(value=[b"in"], partition=[0]), topic) == 1
+        assert _send(writer, _batch(value=[b"out"], partition=[0]), topic) == 1
+        transactions.abort(opened)
+        assert [row["value"] for row in _written(world, topic, 0, COMMITTED)] == [b"out"]
+
+    def test_a_transaction_that_cannot_be_written_to_is_refused(
+        self, world: World, writer: RecordWriter
+    ) -> None:
+        """A client that does not declare such transactions says that it has none."""
+        if Capability.TRANSACTIONAL_WRITES in world.capabilities:
+            return
+        with pytest.raises(UnsupportedFeatureError):
+            writer.enlist(Transaction("any", 1, 0))
 
     def test_closing_twice_does_no_harm(self, writer: RecordWriter) -> None:
         """The second call of close does nothing."""

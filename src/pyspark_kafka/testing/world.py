@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ..container import Container, container_for
-from ..domain.options import Query, SourceOptions, parse_source_options
+from ..domain.options import (
+    Query,
+    SinkOptions,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+    with_any_topic,
+)
+from ..sink_container import SinkContainer, sink_container_for
 from .capability import ALL
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ class World(ABC):
         """Take what the option ``client`` names, and what gives names that nobody has."""
         self.client = client
         self.fresh_name = fresh_name
-        self._containers: list[Container] = []
+        self._containers: list[Container | SinkContainer] = []
 
     @property
     @abstractmethod
@@ -85,6 +93,20 @@ class World(ABC):
         """Make the container for a query; to be overridden where a provider of it has to be."""
         return container_for(options)
 
+    def make_sink_container(self, options: SinkOptions) -> SinkContainer:
+        """Make the container for a sink; to be overridden where a provider of it has to be."""
+        return sink_container_for(options)
+
+    def sink_container(self, /, **raw: str) -> SinkContainer:
+        """Give a container for a sink's options besides the cluster's; closed with the world."""
+        given = {name.replace("__", "."): value for name, value in raw.items()}
+        options = parse_sink_options(
+            {**self.addresses, "client": self.client, **given}, Query.STREAM
+        )
+        container = self.make_sink_container(options)
+        self._containers.append(container)
+        return container
+
     def container(self, query: Query = Query.BATCH, /, **raw: str) -> Container:
         """Give a container for options besides the cluster's; closed with the world."""
         container = self.make_container(self.options(query, **raw))
@@ -93,17 +115,13 @@ class World(ABC):
 
     def options(self, query: Query = Query.BATCH, /, **raw: str) -> SourceOptions:
         """Parse options; ``__`` in a name stands for a dot, and topics may be left out."""
-        given = {name.replace("__", "."): value for name, value in raw.items()}
-        return parse_source_options(
-            {
-                **self.addresses,
-                "client": self.client,
-                "kafkaConsumer.pollTimeoutMs": "10000",
-                **({} if {"assign", "subscribePattern"} & given.keys() else {"subscribe": "any"}),
-                **given,
-            },
-            query,
-        )
+        given = {
+            **self.addresses,
+            "client": self.client,
+            "kafkaConsumer.pollTimeoutMs": "10000",
+            **{name.replace("__", "."): value for name, value in raw.items()},
+        }
+        return parse_source_options(with_any_topic(given), query)
 
     def require(self, *capabilities: Capability) -> None:
         """Skip the test that runs, unless all of these are declared."""

@@ -10,7 +10,7 @@ from pyspark_kafka.cli.parser import (
     LagSettings,
     parse_arguments,
 )
-from pyspark_kafka.container import CLIENTS
+from pyspark_kafka.client_adapters import CLIENTS
 
 
 def test_demo_without_options() -> None:

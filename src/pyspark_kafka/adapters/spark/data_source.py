@@ -1,22 +1,34 @@
-"""The data source: what ``spark.read`` and ``spark.readStream`` make readers from."""
+"""The data source: what Spark makes readers and writers from."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 
+from ...domain.errors import SaveModeError
 from ...domain.options import (
     Query,
+    SinkOptions,
     SourceOptions,
     ignored_options,
+    ignored_sink_options,
     parse_projection,
+    parse_sink_options,
     parse_source_options,
 )
+from ...domain.sink_schema import check_sink_schema
 from .batch_reader import FilteringBatchReader, KafkaBatchReader
 from .plain_errors import plain_errors
 from .schema import projection_of, spark_schema
+from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from .stream_reader import KafkaStreamReader
 
 if TYPE_CHECKING:
@@ -55,6 +67,34 @@ class KafkaDataSource(DataSource):
         with plain_errors():
             options = self._parse(Query.STREAM)
             return KafkaStreamReader(self.wiring, options, projection_of(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Make a batch writer.
+
+        :raises SaveModeError: if what a topic holds is to be replaced.
+        :raises SinkSchemaError: if rows of this schema cannot become records.
+        """
+        with plain_errors():
+            return KafkaBatchWriter(self.wiring, self._parse_sink(schema, Query.BATCH, overwrite))
+
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,
+    ) -> DataSourceStreamWriter:
+        """Make a micro-batch writer; raises as ``writer`` does."""
+        with plain_errors():
+            return KafkaStreamWriter(self.wiring, self._parse_sink(schema, Query.STREAM, overwrite))
+
+    def _parse_sink(self, schema: StructType, query: Query, overwrite: bool) -> SinkOptions:
+        if overwrite:
+            raise SaveModeError("Overwrite")
+        for name in ignored_sink_options(self.options, query):
+            log.warning("%s option ignored in %s writes", name, query.value)
+        options = parse_sink_options(self.options, query)
+        columns = {field.name: field.dataType.simpleString() for field in schema.fields}
+        check_sink_schema(columns, has_topic_option=options.topic is not None)
+        return options
 
     def _parse(self, query: Query) -> SourceOptions:
         for name in ignored_options(self.options, query):

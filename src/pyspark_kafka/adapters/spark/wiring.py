@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ...application.batch import KafkaBatch
+    from ...application.kafka_sink import KafkaSink
     from ...application.micro_batch_stream import KafkaMicroBatchStream
     from ...application.range_read import RangeRead
-    from ...domain.options import SourceOptions
+    from ...application.sink_task import SinkTask
+    from ...domain.options import SinkOptions, SourceOptions
 
 
 class Wiring(ABC):
@@ -31,3 +33,11 @@ class Wiring(ABC):
     @abstractmethod
     def range_read(self, options: SourceOptions) -> AbstractContextManager[RangeRead]:
         """Give a task's side of either."""
+
+    @abstractmethod
+    def kafka_sink(self, options: SinkOptions) -> AbstractContextManager[KafkaSink]:
+        """Give the driver's side of a stream that is written exactly once."""
+
+    @abstractmethod
+    def sink_task(self, options: SinkOptions) -> AbstractContextManager[SinkTask]:
+        """Give a task's side of whatever is written."""

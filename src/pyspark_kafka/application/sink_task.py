@@ -1,0 +1,70 @@
+"""A task's side of a sink: writing its rows, within a transaction or without."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, final
+
+from ..domain.errors import PysparkKafkaError
+from ..domain.sink_task import Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
+
+    from ..domain.options import SinkOptions
+    from ..domain.transaction import Transaction
+    from ..ports.record_writer import RecordWriter
+    from ..ports.source_events import SourceEvents
+    from ..ports.transactions import Transactions
+
+
+@final
+class SinkTask:
+    """Writes the rows of one task; they are acknowledged when ``write`` returns."""
+
+    def __init__(
+        self,
+        writer: RecordWriter,
+        transactions: Callable[[], Transactions],
+        options: SinkOptions,
+        events: SourceEvents,
+    ) -> None:
+        """Take a writer, and a way to transactions, which only exactly-once needs."""
+        self._writer = writer
+        self._transactions = transactions
+        self._options = options
+        self._events = events
+
+    def write(
+        self, batches: Iterable[pa.RecordBatch], transactional_id: str | None = None
+    ) -> Written:
+        """Write batches; with an id, into a transaction that is left open for the driver.
+
+        Where there are no rows, no transaction is begun.
+
+        :raises PysparkKafkaError: whatever ``RecordWriter`` and ``Transactions`` raise; then
+            nothing of a transaction will ever be seen.
+        """
+        transaction: Transaction | None = None
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                if transactional_id is not None and transaction is None:
+                    transaction = self._transactions().begin(transactional_id)
+                    self._writer.enlist(transaction)
+                self._writer.write(batch, self._options.topic)
+            delivered = self._writer.flush()
+        except BaseException:
+            self._give_up(transaction)
+            raise
+        self._events.records_delivered(delivered)
+        return Written(delivered, transaction)
+
+    def _give_up(self, transaction: Transaction | None) -> None:
+        """Abort at once what would time out by itself, so that readers need not wait for that."""
+        if transaction is not None:
+            with suppress(PysparkKafkaError):
+                self._transactions().abort(transaction)
