@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.brokers import KafkaCluster
 
 from .batch_read import measure_batch_read
+from .batch_write import measure_batch_write
 from .bench import Bench
 from .decoder import measure_decoder
 from .memory import measure_memory
@@ -21,6 +22,7 @@ from .planning import measure_planning
 from .tables import as_text
 from .topics import Topics
 from .trickle import measure_trickle
+from .write_memory import measure_write_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 
 MEASURES: Final[Mapping[str, Callable[[Bench], Section]]] = {
     "batch": measure_batch_read,
+    "write": measure_batch_write,
     "one-core": measure_one_core,
     "decoder": measure_decoder,
     "trickle": measure_trickle,
     "memory": measure_memory,
+    "write-memory": measure_write_memory,
     "planning": measure_planning,
 }
 

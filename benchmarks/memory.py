@@ -44,7 +44,7 @@ def _compare(bench: Bench, size: int) -> Comparison:
         Samples(client, (on_all_cores(peak_megabytes, servers, topic, client),))
         for client in CLIENTS
     )
-    return Comparison(f"a range of {_size(size)}", samples)
+    return Comparison(f"a range of {size_text(size)}", samples)
 
 
 def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
@@ -53,11 +53,17 @@ def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
         records = sum(count for one in topic.ranges for count in read(one))
     if records != topic.records:
         raise RuntimeError(f"{client} read {records} of {topic.records} records")
+    return own_peak()
+
+
+def own_peak() -> float:
+    """Give the peak of this process, in megabytes."""
     found = PEAK.search(STATUS.read_text())
     if found is None:
         raise RuntimeError(f"{STATUS} names no VmHWM")
     return int(found[1]) * 1024 / MB
 
 
-def _size(size: int) -> str:
+def size_text(size: int) -> str:
+    """Give a number of bytes in words."""
     return f"{size // GB} GB" if size >= GB else f"{size // MB} MB"

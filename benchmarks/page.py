@@ -40,8 +40,8 @@ on the same topics:
 
 In each round every competitor runs once. Shown is the median of {_rounds(plan.runs)} after
 {_rounds(plan.warm_up_rounds)} to warm up, with the smallest and the largest figure beside it. A
-ratio says how many times as good a reader is as the peer of its column: above 1 it is the better
-one. Ratios carry over to other machines better than figures do.
+ratio says how many times as good a reader or a writer is as the peer of its column: above 1 it is
+the better one. Ratios carry over to other machines better than figures do.
 
 ![How many times as fast as the peers]({plot})
 

@@ -30,7 +30,7 @@ def headings(section: Section) -> list[str]:
     """Give the names of a section's columns."""
     rate = ["MB/s"] if _has_bytes(section) else []
     ratios = [f"to {peer}" for peer in section.peers]
-    return ["case", "reader", section.unit.name, "min..max", *rate, *ratios]
+    return ["case", "client", section.unit.name, "min..max", *rate, *ratios]
 
 
 def rows(section: Section) -> Iterator[list[str]]:

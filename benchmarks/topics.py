@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .values import json_event, json_events, padded_bytes, random_bytes
+from .values import json_event, json_events, padded_bytes, random_bytes, short_json_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,9 @@ class Shape:
 B100: Final = Shape("100 B", 100)
 B100_HEADERS: Final = Shape("100 B, 2 headers", 100, has_headers=True)
 JSON200: Final = Shape("200 B JSON, zstd", 200, json_event, "zstd")
+JSON100: Final = Shape("100 B JSON, zstd", 100, short_json_event, "zstd")
 KB1: Final = Shape("1 kB", 1_000, volume=3)
+JSON1K: Final = Shape("1 kB JSON, zstd", 1_000, json_events, "zstd", volume=3)
 KB10: Final = Shape("10 kB JSON, lz4", 10_000, json_events, "lz4", volume=3)
 KB10_PADDED: Final = Shape("10 kB padded, lz4", 10_000, padded_bytes, "lz4")
 
@@ -127,7 +129,7 @@ def _fill(bootstrap_servers: str, topic: Topic) -> None:
         }
     )
     headers = HEADERS if topic.shape.has_headers else None
-    values = itertools.cycle(_pool(topic.shape))
+    values = itertools.cycle(values_of(topic.shape))
     for number, value in enumerate(itertools.islice(values, topic.records)):
         _produce(producer, topic.name, value, number % topic.partitions, headers)
         if number % REPORTED_EVERY == 0:
@@ -148,7 +150,8 @@ def _produce(
             return
 
 
-def _pool(shape: Shape) -> Sequence[bytes]:
+def values_of(shape: Shape) -> Sequence[bytes]:
+    """Give values of a shape, the same ones whenever it is asked."""
     generator = Random(shape.name)  # noqa: S311 - the same data in every run, and no secret
     # An odd number: records go to an even number of partitions in turn, and each is to see all.
     size = POOL_BYTES // shape.value_bytes | 1

@@ -47,6 +47,17 @@ def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
     return json.dumps({**event, "note": words[:room].ljust(room)}).encode()
 
 
+def short_json_event(generator: Random, size: int) -> bytes:
+    """Give a smaller event, with blanks behind it."""
+    event = {
+        "id": generator.getrandbits(40),
+        "user": f"u{generator.randrange(10**6)}",
+        "action": generator.choice(ACTIONS),
+        "price": generator.randrange(10**4) / 100,
+    }
+    return json.dumps(event).ljust(size).encode()
+
+
 def json_events(generator: Random, size: int) -> bytes:
     """Give a JSON array of events, blanks behind it."""
     count = (size - 1) // (EVENT_BYTES + 1)

@@ -156,11 +156,14 @@ def _use_client(container: Container, client: Client) -> None:
 
 
 def preload() -> None:
-    """Load what a first task needs: clients and kernels. Nothing connects, no thread starts."""
-    from .adapters.arrow.warm_up import load_kernels, load_writing_kernels
+    """Load what a first task needs: clients, and the kernels of reading.
+
+    Those of writing are left to the first task that writes: to compile them takes seconds, once on
+    a machine, and most queries only read. Nothing connects, no thread starts.
+    """
+    from .adapters.arrow.warm_up import load_kernels
 
     for client in ("kafka_python", *(["confluent"] if find_spec("confluent_kafka") else [])):
         for role in ("record_reader", "record_writer"):
             import_module(f"{__package__}.adapters.{client}.{role}")
     load_kernels()
-    load_writing_kernels()

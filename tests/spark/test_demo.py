@@ -37,6 +37,7 @@ def test_demo(tmp_path: Path, client: str) -> None:
     assert any(line.split() == ["batch", "rows", "rows/s", "behind"] for line in lines)
     assert any(line.startswith("country") and "revenue" in line for line in lines)
     assert any(line.startswith("DE ") for line in lines)
+    assert any(line.startswith("Kafka -> Spark -> Kafka") for line in lines)
     assert any(line.startswith(f"All {ORDERS:,} events are in the result") for line in lines)
     assert max(map(len, lines)) <= 80
     assert "\r" not in ended.stdout

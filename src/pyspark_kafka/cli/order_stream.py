@@ -1,4 +1,4 @@
-"""The stream of orders: revenue by country, kept up to date while orders come in."""
+"""The stream of orders: from Kafka through Spark to Kafka while they come in, and back."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
     from .console import Console
     from .topics import TopicSource
 
-_TABLE: Final = "revenue_by_country"
 _ORDER: Final = "order_id STRING, country STRING, category STRING, amount DECIMAL(10, 2)"
 
 
 def stream_orders(
     spark: SparkSession, source: TopicSource, count: int, checkpoint: Path, console: Console
 ) -> None:
-    """Produce orders and stream them at once, then check that the result has all of them."""
-    console.line(f"Streaming {count:,} orders while they come in, {PER_SECOND:,} a second:")
+    """Produce orders, stream them at once, and check that all of them came out.
+
+    They go on by country to the topic of results, which is read for the table.
+    """
+    console.line(f"Streaming {count:,} orders while they come in, {PER_SECOND:,} a second,")
+    console.line(f"and on to topic '{source.results}', by country:")
     console.line()
     console.line(HEADINGS)
     console.live("the query starts ...")
-    query = _start(revenue_by_country(orders_of(spark, source)), checkpoint)
+    query = _start(records_by_country(orders_of(spark, source)), source, checkpoint)
     began = time.monotonic()
     try:
         with OrderFeed(source.options, source.topic, count) as feed:
@@ -40,9 +43,10 @@ def stream_orders(
     finally:
         query.stop()
     seconds = time.monotonic() - began
-    rows = spark.table(_TABLE).orderBy("revenue", ascending=False).collect()
+    rows = revenue_by_country(results_of(spark, source)).collect()
     _show(rows, console)
     _check(rows, feed)
+    console.line("Kafka -> Spark -> Kafka, read back from the topic of results:")
     console.line(
         f"All {count:,} events are in the result: orders and revenue agree ({seconds:.1f} s)."
     )
@@ -59,6 +63,32 @@ def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
         .load()
     )
     order = sql.from_json(sql.col("value").cast("string"), _ORDER)
+    return records.select(order.alias("order"), "headers").select("order.*", "headers")
+
+
+def records_by_country(orders: DataFrame) -> DataFrame:
+    """Make records of orders: the country is their key, and the channel stays in a header."""
+    from pyspark.sql import functions as sql
+
+    return orders.select(
+        sql.col("country").alias("key"),
+        sql.to_json(sql.struct("order_id", "country", "amount")).alias("value"),
+        "headers",
+    )
+
+
+def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
+    """Read what was written, as a batch of orders."""
+    from pyspark.sql import functions as sql
+
+    records = (
+        spark.read.format("pyspark_kafka")
+        .options(**source.connection)
+        .option("subscribe", str(source.results))
+        .option("includeHeaders", "true")
+        .load()
+    )
+    order = sql.from_json(sql.col("value").cast("string"), _ORDER)
     channel = sql.map_from_entries("headers")["channel"].cast("string")
     return records.select(order.alias("order"), channel.alias("channel")).select(
         "order.*", "channel"
@@ -66,21 +96,25 @@ def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
 
 
 def revenue_by_country(orders: DataFrame) -> DataFrame:
-    """Sum the orders up."""
+    """Sum the orders up, the country with the largest revenue first."""
     from pyspark.sql import functions as sql
 
-    return orders.groupBy("country").agg(
-        sql.count("order_id").alias("orders"),
-        sql.sum("amount").alias("revenue"),
-        sql.count_if(sql.col("channel") == "app").alias("by_app"),
+    return (
+        orders.groupBy("country")
+        .agg(
+            sql.count("order_id").alias("orders"),
+            sql.sum("amount").alias("revenue"),
+            sql.count_if(sql.col("channel") == "app").alias("by_app"),
+        )
+        .orderBy("revenue", ascending=False)
     )
 
 
-def _start(revenue: DataFrame, checkpoint: Path) -> StreamingQuery:
+def _start(records: DataFrame, source: TopicSource, checkpoint: Path) -> StreamingQuery:
     return (
-        revenue.writeStream.format("memory")
-        .queryName(_TABLE)
-        .outputMode("complete")
+        records.writeStream.format("pyspark_kafka")
+        .options(**source.connection)
+        .option("topic", str(source.results))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime="1 second")
         .start()

@@ -1,10 +1,10 @@
-"""The topic that the demo reads: embedded, made for it on a Kafka, or the user's."""
+"""The topics of the demo: embedded, made for it on a Kafka, or the user's."""
 
 from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaAdminClient
@@ -27,33 +27,51 @@ _NAME: Final = "pyspark-kafka-demo"
 @final
 @dataclass(frozen=True, slots=True)
 class TopicSource:
-    """A topic, and the options of a query that reads it from its beginning."""
+    """A topic, and the options of a query that reads it from its beginning.
+
+    ``results`` is the topic that the demo writes to, unless the first one is the user's.
+    """
 
     topic: str
     options: Mapping[str, str]
     partitions: int
+    results: str | None = None
+
+    @property
+    def connection(self) -> dict[str, str]:
+        """The options that lead to the cluster, by which the demo writes."""
+        return {
+            name: value
+            for name, value in self.options.items()
+            if name == "client" or name.startswith("kafka.")
+        }
 
 
 @contextmanager
 def embedded_topic(client: str) -> Iterator[TopicSource]:
-    """Run a broker in this process, with one topic."""
+    """Run a broker in this process, with a topic to read and one for results."""
     with EmbeddedBroker() as broker:
-        broker.create_topic(_NAME, PARTITIONS)
-        yield existing_topic(broker.options, _NAME, client)
+        results = _results_of(_NAME)
+        for topic in (_NAME, results):
+            broker.create_topic(topic, PARTITIONS)
+        yield replace(existing_topic(broker.options, _NAME, client), results=results)
 
 
 @contextmanager
 def temporary_topic(bootstrap_servers: str, client: str) -> Iterator[TopicSource]:
-    """Create a topic with a name of its own on a Kafka; it is deleted in the end."""
+    """Create topics with names of their own on a Kafka; they are deleted in the end."""
     connection = {"kafka.bootstrap.servers": bootstrap_servers}
     topic = f"{_NAME}-{secrets.token_hex(4)}"
+    both = [topic, _results_of(topic)]
     with _admin(_options(connection, topic, client)) as admin:
-        admin.create_topics({topic: {"num_partitions": PARTITIONS}}, wait_for_metadata=True)
+        admin.create_topics(
+            {name: {"num_partitions": PARTITIONS} for name in both}, wait_for_metadata=True
+        )
     try:
-        yield existing_topic(connection, topic, client)
+        yield replace(existing_topic(connection, topic, client), results=both[1])
     finally:
         with _admin(_options(connection, topic, client)) as admin:
-            admin.delete_topics([topic])
+            admin.delete_topics(both)
 
 
 def existing_topic(connection: Mapping[str, str], topic: str, client: str) -> TopicSource:
@@ -69,6 +87,10 @@ def existing_topic(connection: Mapping[str, str], topic: str, client: str) -> To
     finally:
         container.shutdown_resources()
     return TopicSource(topic, options, len(partitions))
+
+
+def _results_of(topic: str) -> str:
+    return f"{topic}-by-country"
 
 
 def _options(connection: Mapping[str, str], topic: str, client: str) -> dict[str, str]:

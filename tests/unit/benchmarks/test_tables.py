@@ -12,7 +12,7 @@ from .sections import ONCE, OURS, PEER, RATES
 def test_a_table_in_markdown() -> None:
     """A row has the median, the extent, the bytes and the ratio to the peer."""
     assert as_markdown(RATES) == (
-        "| case | reader | records/s | min..max | MB/s | to peer |\n"
+        "| case | client | records/s | min..max | MB/s | to peer |\n"
         "| --- | --- | ---: | ---: | ---: | ---: |\n"
         "| 100 B | peer | 200,000 | 100,000..300,000 | 20 | 1.00x |\n"
         "|  | ours | 500,000 | 400,000..600,000 | 50 | 2.50x |\n"
@@ -24,7 +24,7 @@ def test_a_table_in_text() -> None:
     assert as_text(RATES).splitlines() == [
         "Rates",
         "",
-        "case   reader  records/s          min..max  MB/s  to peer",
+        "case   client  records/s          min..max  MB/s  to peer",
         "100 B  peer      200,000  100,000..300,000    20    1.00x",
         "       ours      500,000  400,000..600,000    50    2.50x",
     ]

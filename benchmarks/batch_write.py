@@ -1,0 +1,103 @@
+"""Batch writes from Spark: both clients beside the JVM connector's sink."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from .results import RECORDS_A_SECOND, Comparison, Section
+from .rounds import alternate
+from .rows import Rows, write_rows
+from .spark import CORES, JVM, JVM_TUNED, spark_session
+from .topics import B100, JSON1K, JSON100, KB1, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from .bench import Bench
+
+PARTITIONS: Final = 4
+
+TUNED: Final[Mapping[str, str]] = {
+    "kafka.batch.size": "524288",
+    "kafka.linger.ms": "20",
+    "kafka.buffer.memory": "67108864",
+}
+"""What makes the JVM connector's sink faster, of its own client's settings."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A sink of Spark, and the options by which it differs from the next."""
+
+    sink: str
+    options: Mapping[str, str]
+
+
+WRITERS: Final[Mapping[str, Writer]] = {
+    JVM: Writer("kafka", {}),
+    JVM_TUNED: Writer("kafka", TUNED),
+    "kafka-python": Writer("pyspark_kafka", {"client": "kafka-python"}),
+    "confluent": Writer("pyspark_kafka", {"client": "confluent"}),
+}
+
+SHAPES: Final = (B100, JSON100, KB1, JSON1K)
+
+ABOUT: Final = (
+    f"A batch query from files of Parquet, not compressed, to a topic of {PARTITIONS} partitions, "
+    f"on `local[{CORES}]`: keys of 8 B, by which partitions are chosen, and values. Every record "
+    f"is acknowledged by the broker. The tuned JVM connector has "
+    + ", ".join(f"`{name}={value}`" for name, value in TUNED.items())
+    + "; everything else is as it comes, but for the codec where one is named."
+)
+
+
+def measure_batch_write(bench: Bench) -> Section:
+    """Write rows of every shape with every writer in turn."""
+    with tempfile.TemporaryDirectory(prefix="rows-") as directory, spark_session() as spark:
+        comparisons = tuple(_compare(bench, spark, shape, Path(directory)) for shape in SHAPES)
+    return Section(
+        "write",
+        "Spark, batch writes",
+        ABOUT,
+        RECORDS_A_SECOND,
+        comparisons,
+        peers=(JVM, JVM_TUNED),
+    )
+
+
+def _compare(bench: Bench, spark: SparkSession, shape: Shape, directory: Path) -> Comparison:
+    size = bench.plan.records * B100.value_bytes * shape.volume // 2
+    rows = write_rows(directory, shape, size // shape.value_bytes)
+    topics = (f"written-{shape.topic_name}-{number}" for number in itertools.count())
+    runs = {
+        name: partial(_rate, bench, spark, writer, rows, topics) for name, writer in WRITERS.items()
+    }
+    return Comparison(shape.name, alternate(runs, bench.plan), shape.value_bytes)
+
+
+def _rate(
+    bench: Bench, spark: SparkSession, writer: Writer, rows: Rows, topics: Iterator[str]
+) -> float:
+    topic = next(topics)
+    bench.kafka.create_topic(topic, PARTITIONS)
+    frame = spark.read.parquet(str(rows.path))
+    options = {
+        **bench.kafka.options,
+        **writer.options,
+        "topic": topic,
+        "kafka.compression.type": rows.shape.compression,
+    }
+    began = time.perf_counter()
+    frame.write.format(writer.sink).mode("append").options(**options).save()
+    seconds = time.perf_counter() - began
+    bench.kafka.delete_topic(topic)
+    return rows.count / seconds
