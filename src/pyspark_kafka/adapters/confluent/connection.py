@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -14,8 +14,6 @@ from .settings import client_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from ...domain.options import SourceOptions
 
 T = TypeVar("T")
 
@@ -44,16 +42,41 @@ OUT_OF_RANGE: Final = frozenset(
 )
 
 
+class ConnectionOptions(Protocol):
+    """What options say of a cluster, a source's and a sink's."""
+
+    @property
+    def kafka(self) -> tuple[tuple[str, str], ...]:
+        """The client's settings, without their prefix."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The brokers that are asked first."""
+
+
 @final
 class Connection:
     """What one client needs to be made, and what an error has to name."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(
+        self,
+        options: ConnectionOptions,
+        translate: Callable[[Mapping[str, str]], dict[str, str]] = client_config,
+    ) -> None:
+        """Translate the settings to librdkafka's.
+
+        :raises OptionsError: naming every one that librdkafka does not know or cannot have.
+        """
         settings = dict(options.kafka)
         self.bootstrap_servers = options.bootstrap_servers
         self.timeout_s = api_timeout_ms(settings) / 1_000
-        self._config = client_config(settings)
+        self._config = translate(settings)
         self._last_error = ""
+
+    @property
+    def last_error(self) -> str:
+        """Why a connection failed last; empty if none did."""
+        return self._last_error
 
     def make(
         self,

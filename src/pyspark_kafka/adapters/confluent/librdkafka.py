@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 OLDEST: Final = (2, 15, 1)
 """The release of the oldest confluent-kafka that is supported; no older one was ever tried."""
 
+PRODUCER: Final = 0
 CONSUMER: Final = 1
-"""``RD_KAFKA_CONSUMER``."""
+"""``RD_KAFKA_PRODUCER`` and ``RD_KAFKA_CONSUMER``."""
 
+EVENT_DR: Final = 0x1
 EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
-"""``RD_KAFKA_EVENT_LOG`` and ``RD_KAFKA_EVENT_ERROR``."""
+"""``RD_KAFKA_EVENT_DR``, ``RD_KAFKA_EVENT_LOG`` and ``RD_KAFKA_EVENT_ERROR``."""
 
 
 class Message(ctypes.Structure):
@@ -51,6 +53,30 @@ class Message(ctypes.Structure):
     )
 
 
+class MetadataTopic(ctypes.Structure):
+    """``rd_kafka_metadata_topic_t``."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition_cnt", c_int),
+        ("partitions", c_void_p),
+        ("err", c_int),
+    )
+
+
+class Metadata(ctypes.Structure):
+    """``rd_kafka_metadata_t``."""
+
+    _fields_ = (
+        ("broker_cnt", c_int),
+        ("brokers", c_void_p),
+        ("topic_cnt", c_int),
+        ("topics", POINTER(MetadataTopic)),
+        ("orig_broker_id", c_int32),
+        ("orig_broker_name", c_char_p),
+    )
+
+
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_version": (c_int, ()),
     "rd_kafka_version_str": (c_char_p, ()),
@@ -63,11 +89,16 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_name": (c_char_p, (c_void_p,)),
     "rd_kafka_destroy": (None, (c_void_p,)),
     "rd_kafka_last_error": (c_int, ()),
+    "rd_kafka_fatal_error": (c_int, (c_void_p, c_char_p, c_size_t)),
+    "rd_kafka_error_code": (c_int, (c_void_p,)),
     "rd_kafka_error_destroy": (None, (c_void_p,)),
     "rd_kafka_sasl_background_callbacks_enable": (c_void_p, (c_void_p,)),
     "rd_kafka_set_log_queue": (c_int, (c_void_p, c_void_p)),
     "rd_kafka_topic_new": (c_void_p, (c_void_p, c_char_p, c_void_p)),
+    "rd_kafka_topic_name": (c_char_p, (c_void_p,)),
     "rd_kafka_topic_destroy": (None, (c_void_p,)),
+    "rd_kafka_metadata": (c_int, (c_void_p, c_int, c_void_p, POINTER(POINTER(Metadata)), c_int)),
+    "rd_kafka_metadata_destroy": (None, (POINTER(Metadata),)),
     "rd_kafka_queue_new": (c_void_p, (c_void_p,)),
     "rd_kafka_queue_get_main": (c_void_p, (c_void_p,)),
     "rd_kafka_queue_destroy": (None, (c_void_p,)),
@@ -79,6 +110,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
         c_int,
         (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int)),
     ),
+    "rd_kafka_event_message_next": (c_void_p, (c_void_p,)),
     "rd_kafka_event_destroy": (None, (c_void_p,)),
     "rd_kafka_consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),
     "rd_kafka_consume_batch_queue": (c_ssize_t, (c_void_p, c_int, c_void_p, c_size_t)),
@@ -87,7 +119,16 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_message_destroy": (None, (c_uint64,)),
     "rd_kafka_message_timestamp": (c_int64, (c_uint64, c_void_p)),
     "rd_kafka_message_headers": (c_int, (c_uint64, c_void_p)),
+    "rd_kafka_message_produce_errstr": (c_char_p, (c_void_p,)),
     "rd_kafka_header_get_all": (c_int, (c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+    "rd_kafka_headers_new": (c_void_p, (c_size_t,)),
+    "rd_kafka_header_add": (c_int, (c_void_p, c_void_p, c_ssize_t, c_void_p, c_ssize_t)),
+    "rd_kafka_headers_destroy": (None, (c_void_p,)),
+    "rd_kafka_produce_batch": (c_int, (c_void_p, c_int32, c_int, c_void_p, c_int)),
+    "rd_kafka_produceva": (c_void_p, (c_void_p, c_void_p, c_size_t)),
+    "rd_kafka_flush": (c_int, (c_void_p, c_int)),
+    "rd_kafka_purge": (c_int, (c_void_p, c_int)),
+    "rd_kafka_outq_len": (c_int, (c_void_p,)),
 }
 
 

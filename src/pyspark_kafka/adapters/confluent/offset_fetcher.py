@@ -44,6 +44,24 @@ COORDINATOR_MOVES: Final = frozenset(
 COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
 
+LEADER_MOVES: Final = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.REPLICA_NOT_AVAILABLE,
+        KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._TRANSPORT,  # noqa: SLF001
+    }
+)
+
+ATTEMPT_S: Final = 10.0
+"""How long one leader is asked."""
+
 NOT_FOUND: Final = -1
 """The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
 
@@ -158,19 +176,45 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self, specs: Mapping[TopicPartition, OffsetSpec]
     ) -> Iterable[tuple[TopicPartition, int]]:
         if not specs:
-            return
+            return ()
+        deadline = time.monotonic() + self._connection.timeout_s
+        while True:
+            try:
+                return self._asked(specs)
+            except KafkaException as error:
+                has_moved = error.args[0].code() in LEADER_MOVES
+                if not has_moved or time.monotonic() + RETRY_S > deadline:
+                    raise self._failure("a request for offsets", error) from error
+            # An admin client goes on asking the leaders that it found first: a new one looks.
+            self._made = None
+            time.sleep(RETRY_S)
+
+    def _asked(
+        self, specs: Mapping[TopicPartition, OffsetSpec]
+    ) -> Sequence[tuple[TopicPartition, int]]:
+        """Ask every leader once; raises ``KafkaException``."""
         answers = self._run(
             "a request for offsets",
             lambda admin, timeout: admin.list_offsets(
                 {_theirs(partition): spec for partition, spec in specs.items()},
                 isolation_level=self._isolation_level,
-                request_timeout=timeout,
+                # A leader that is gone is waited for to the end of this.
+                request_timeout=min(timeout, ATTEMPT_S),
             ),
         )
+        found = []
         for partition, answer in answers.items():
-            found = self._known(f"a request for the offsets of {_ours(partition)}", answer)
-            if found is not None:
-                yield _ours(partition), found.offset
+            try:
+                offset = answer.result().offset
+            except KafkaException as error:
+                if error.args[0].code() in UNKNOWN:
+                    continue
+                raise
+            if offset < NOT_FOUND:
+                # librdkafka has asked nobody, and tells of no error.
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+            found.append((_ours(partition), offset))
+        return found
 
     def _committed(
         self, consumer: Consumer, partitions: Sequence[TopicPartition]

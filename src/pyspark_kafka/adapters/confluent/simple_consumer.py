@@ -6,8 +6,6 @@ the time that an ``assign()`` takes.
 
 from __future__ import annotations
 
-import ctypes
-import logging
 import os
 import weakref
 from dataclasses import dataclass
@@ -16,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 from confluent_kafka import KafkaError
 
-from .connection import log
+from .client_handle import log_event, new_client
 from .gather_kernel import Calls, destroy
 from .librdkafka import CONSUMER, EVENT_ERROR, EVENT_LOG, Message
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Mapping
 
     from ...domain.topic_partition import TopicPartition
@@ -30,22 +29,6 @@ if TYPE_CHECKING:
 
 MOST_MESSAGES: Final = 2_048
 """The messages that are taken out of the queue at once."""
-
-_QUEUE: Final = {
-    # Lines and errors come when they are asked for, and librdkafka's threads call no Python.
-    "log.queue": "true",
-}
-
-_ERROR_SIZE: Final = 512
-
-_LEVELS: Final = (
-    *(logging.CRITICAL,) * 3,
-    logging.ERROR,
-    *(logging.WARNING,) * 2,
-    logging.INFO,
-    logging.DEBUG,
-)
-"""The levels of ``logging`` for those of syslog."""
 
 
 @final
@@ -99,13 +82,7 @@ class SimpleConsumer:
         self._connection = connection
         self._calls = Calls(library)
         self.messages: Addresses = np.zeros(MOST_MESSAGES, np.uint64)
-        client = _new(library, connection, {**config, **_QUEUE})
-        main_queue = library.rd_kafka_queue_get_main(client)
-        library.rd_kafka_set_log_queue(client, None)
-        # Tokens are renewed by a thread of librdkafka's: this one may be elsewhere for long.
-        refused = library.rd_kafka_sasl_background_callbacks_enable(client)
-        if refused:  # there is no mechanism with tokens
-            library.rd_kafka_error_destroy(refused)
+        client, main_queue = new_client(library, CONSUMER, connection, config)
         self._handles = _Handles(library, self._calls, self.messages, client, main_queue)
         self._name = library.rd_kafka_name(client).decode()
         self._topic_name = ""
@@ -180,7 +157,7 @@ class SimpleConsumer:
         while event := library.rd_kafka_queue_poll(self._handles.main_queue, 0):
             kind = library.rd_kafka_event_type(event)
             if kind == EVENT_LOG:
-                self._log(event)
+                log_event(library, event, self._name)
             elif kind == EVENT_ERROR:
                 text = library.rd_kafka_event_error_string(event).decode(errors="replace")
                 self._connection.remember(KafkaError(library.rd_kafka_event_error(event), text))
@@ -196,20 +173,6 @@ class SimpleConsumer:
         )
         return max(0, taken)
 
-    def _log(self, event: int) -> None:
-        facility, text, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()
-        if self._library.rd_kafka_event_log(
-            event, ctypes.byref(facility), ctypes.byref(text), ctypes.byref(level)
-        ):
-            return
-        log.log(
-            _LEVELS[min(level.value, len(_LEVELS) - 1)],
-            "%s [%s] %s",
-            (facility.value or b"").decode(errors="replace"),
-            self._name,
-            (text.value or b"").decode(errors="replace"),
-        )
-
     def _turn_to(self, partition: TopicPartition) -> None:
         handles, library = self._handles, self._library
         if partition.topic == self._topic_name:
@@ -224,21 +187,3 @@ class SimpleConsumer:
 
     def _failure(self, request: str) -> Exception:
         return self._connection.error(request, KafkaError(self._library.rd_kafka_last_error()))
-
-
-def _new(library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]) -> int:
-    reason = ctypes.create_string_buffer(_ERROR_SIZE)
-    made = library.rd_kafka_conf_new()
-    is_accepted = not any(
-        library.rd_kafka_conf_set(made, name.encode(), value.encode(), reason, _ERROR_SIZE)
-        for name, value in config.items()
-    )
-    library.rd_kafka_conf_set_events(made, EVENT_LOG | EVENT_ERROR)
-    library.rd_kafka_conf_enable_sasl_queue(made, 1)
-    client: int | None = None
-    if is_accepted:
-        client = library.rd_kafka_new(CONSUMER, made, reason, _ERROR_SIZE)
-    if client is None:
-        library.rd_kafka_conf_destroy(made)  # only a client that is made owns it
-        raise connection.refused(reason.value.decode(errors="replace"))
-    return client

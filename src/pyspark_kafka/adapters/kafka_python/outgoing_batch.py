@@ -44,6 +44,9 @@ class Line:
 
     next_sequence: int = 0
     in_flight: int = 0
+    node: int = -1
+    """The broker to which it is in flight."""
+
     waiting: deque[OutgoingBatch] = field(default_factory=deque)
     returned: list[OutgoingBatch] = field(default_factory=list)
     not_before: float = 0.0

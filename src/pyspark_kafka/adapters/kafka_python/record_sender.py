@@ -115,11 +115,10 @@ class RecordSender:
         """Take rows for a partition; waits while too much is under way."""
         line = self._lines.setdefault(partition, Line())
         for chunk in self._encoder.chunks(columns, rows, self._most_bytes(line)):
+            self._make_room(2 * columns.payload_bytes(chunk))
+            # Behind the waiting, during which numbers may have begun anew.
             batch = self._encoded(partition, columns, chunk, line.next_sequence)
             line.next_sequence = next_sequence(line.next_sequence, len(chunk))
-            if self._memory and self._memory + batch.memory > self._producer.buffer_memory:
-                self.send()
-                self._make_room(batch.memory)
             line.waiting.append(batch)
             self._waiting[partition] = line
             self._memory += batch.memory
@@ -160,9 +159,9 @@ class RecordSender:
         )
 
     def _make_room(self, wanted: int) -> None:
-        while self._in_flight() and self._memory + wanted > self._producer.buffer_memory:
-            self._take_some_answer()
+        while self._memory and self._memory + wanted > self._producer.buffer_memory:
             self.send()
+            self._take_some_answer()
 
     def _in_flight(self) -> bool:
         return any(connection.in_flight for connection in self._connections.values())
@@ -211,8 +210,10 @@ class RecordSender:
             self._leaders.forget(partition)
             self._count_failure(line, type(error), str(error))
             return None
+        # What is in flight to a former leader has to come back first, or the order would be lost.
+        is_elsewhere = line.in_flight and line.node != node
         is_full = len(connection.in_flight) >= self._producer.max_in_flight
-        return None if is_full or connection.is_expired else node
+        return None if is_elsewhere or is_full or connection.is_expired else node
 
     def _connection(self, node: int) -> ProduceConnection:
         kept = self._connections.get(node)
@@ -236,6 +237,7 @@ class RecordSender:
             line = self._lines[batch.partition]
             line.waiting.popleft()
             line.in_flight += 1
+            line.node = node
             if not line.waiting:
                 del self._waiting[batch.partition]
         connection = self._connections[node]

@@ -23,16 +23,17 @@ from ...domain.errors import (
 from ...domain.kafka_settings import api_timeout_ms
 from ...domain.topic_partition import TopicPartition
 from ...ports.record_writer import RecordWriter
-from ..arrow.batch_index import HEADER
 from ..arrow.compressors import Codec, Compressor
+from ..arrow.java_sizes import JAVAS_OVERHEAD, first_too_large
 from ..arrow.outgoing_columns import OutgoingColumns
 from ..arrow.partitioner import group_by_partition, murmur2_partitions
 from ..arrow.record_encoder import RecordEncoder
+from ..arrow.sections import read_only
 from ..arrow.topic_rows import partitions_of, rows_by_topic
 from .failures import Cluster
 from .leaders import Leaders
 from .produce_wire import ProduceSettings
-from .record_sender import RecordSender
+from .record_sender import LOST, RecordSender
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -138,11 +139,20 @@ class KafkaPythonRecordWriter(RecordWriter):
     def _partitions(self, topic: str) -> int:
         """Give how many partitions a topic has; it may be about to be created, or made known."""
         deadline = time.monotonic() + self._producer.max_block_ms / 1_000
-        while not (count := self._leaders.partitions(topic)):
+        while not (count := self._told_partitions(topic, deadline)):
             if time.monotonic() > deadline:
                 raise UnknownTopicError([topic], "topic", self._cluster.bootstrap_servers)
             time.sleep(_TOPIC_PAUSE_S)
         return count
+
+    def _told_partitions(self, topic: str, deadline: float) -> int:
+        """Give 0 if there is no such topic, or if the broker that was asked is gone."""
+        try:
+            return self._leaders.partitions(topic)
+        except LOST:
+            if time.monotonic() > deadline:
+                raise
+            return 0
 
     def _chosen(
         self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs, count: int
@@ -167,22 +177,24 @@ class KafkaPythonRecordWriter(RecordWriter):
     def _require_size(
         self, topic: str, columns: OutgoingColumns, rows: Longs, chosen: Integers
     ) -> None:
-        sizes = columns.record_sizes()[rows] + HEADER
-        largest = int(sizes.argmax())
-        size = int(sizes[largest])
-        # The words of Java's KafkaProducer.ensureValidRecordSize.
-        if size > self._producer.max_request_size:
-            limit = f"{self._producer.max_request_size}, which is the value of the max.request.size"
-        elif size > self._producer.buffer_memory:
-            limit = "the total memory buffer you have configured with the buffer.memory"
-        else:
+        producer = self._producer
+        limit = min(producer.max_request_size, producer.buffer_memory)
+        if columns.record_sizes().max() + JAVAS_OVERHEAD <= limit:
             return
-        row = rows[largest : largest + 1]
+        place, size = first_too_large(columns.arrays, read_only(rows), limit)
+        if place < 0:
+            return
+        # The words of Java's KafkaProducer.ensureValidRecordSize.
+        if size > producer.max_request_size:
+            larger_than = f"{producer.max_request_size}, which is the value of the max.request.size"
+        else:
+            larger_than = "the total memory buffer you have configured with the buffer.memory"
+        row = rows[place : place + 1]
         raise RecordTooLargeError(
             topic,
             int(chosen[row[0]]),
             columns.payload_bytes(row),
-            f"The message is {size} bytes when serialized which is larger than {limit} "
+            f"The message is {size} bytes when serialized which is larger than {larger_than} "
             "configuration.",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
@@ -30,10 +31,15 @@ _END_TXN_VERSION: Final = 3
 """From version 5 on (KIP-890) each end of a transaction raises the epoch, and who asks to commit a
 second time is told that it is fenced. The coordinator goes by the version that it is asked in."""
 
+_GONE: Final = (
+    kafka_errors.KafkaConnectionError,
+    # Metadata do not name it any more.
+    kafka_errors.UnknownBrokerIdError,
+)
 _LOST_COORDINATOR: Final = (
     kafka_errors.NotCoordinatorError,
     kafka_errors.CoordinatorNotAvailableError,
-    kafka_errors.KafkaConnectionError,
+    *_GONE,
 )
 _RETRIED: Final = (
     *_LOST_COORDINATOR,
@@ -111,12 +117,17 @@ class TransactionRequests:
         :raises IncompatibleBrokerVersion: if the cluster is of before Kafka 3.0 (KIP-664).
         """
         for node in self._leaders.nodes():
-            request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
-            answer = self._until_answered(
-                lambda node=node, request=request: self._leaders.ask(request, node)
-            )
-            for state in answer.transaction_states:
+            answer = self._until_answered(partial(self._open_transactions_at, node))
+            for state in answer.transaction_states if answer else ():
                 yield state.transactional_id
+
+    def _open_transactions_at(self, node: int) -> Any:
+        request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
+        try:
+            return self._leaders.ask(request, node)
+        except _GONE:
+            # Other brokers coordinate its transactions from now on, or from the next time on.
+            return None
 
     def _of_coordinator(self, transactional_id: str, request: Any) -> Any:
         def ask() -> Any:

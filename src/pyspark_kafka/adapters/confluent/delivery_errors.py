@@ -1,0 +1,108 @@
+"""What becomes of records that librdkafka or a broker did not take, as this library's errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from confluent_kafka import KafkaError
+
+from ...domain.errors import (
+    KafkaRequestError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+)
+from .producer_config import MESSAGE_MAX_BYTES
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+QUEUE_FULL: Final[int] = KafkaError._QUEUE_FULL  # noqa: SLF001  # librdkafka's own
+FATAL: Final[int] = KafkaError._FATAL  # noqa: SLF001
+TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT  # noqa: SLF001
+TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
+_UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001
+UNKNOWN_TOPIC: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
+)
+
+_TOO_LARGE_FOR_BROKER: Final = (
+    # The words of Java's Errors.MESSAGE_TOO_LARGE.
+    "The request included a message larger than the max message size the server will accept."
+)
+_BATCH_INSTEAD: Final = (
+    " It may be the batch that it was sent in: the client 'confluent' does not split one. Let "
+    "'kafka.batch.size' be less than the topic's max.message.bytes, or take the client "
+    "'kafka-python'"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """A record that was not delivered, and why: librdkafka's error code and its words.
+
+    ``size`` is that of key, value and headers, in bytes.
+    """
+
+    topic: str
+    partition: int
+    size: int
+    code: int
+    reason: str
+
+
+def worse(first: Undelivered | None, later: Undelivered) -> Undelivered:
+    """Choose the one to tell of: the first, but of those in too large a batch the largest."""
+    if first is None:
+        return later
+    is_worse = first.code == later.code == TOO_LARGE and later.size > first.size
+    return later if is_worse else first
+
+
+def delivery_error(connection: Connection, record: Undelivered) -> Exception:
+    """Give the error for a record that was queued, and failed later."""
+    if record.code in UNKNOWN_TOPIC:
+        return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
+    facts = (record.topic, _known(record.partition), record.size)
+    if record.code == TOO_LARGE:
+        return RecordTooLargeError(*facts, _TOO_LARGE_FOR_BROKER + _BATCH_INSTEAD)
+    reason = record.reason
+    if record.code == _UNKNOWN_PARTITION:  # it was there when the cluster was asked
+        reason = f"{reason}: the topic was deleted, and may have been created anew"
+    if record.code == TIMED_OUT and connection.last_error:
+        reason = f"{reason} ({connection.last_error})"
+    return RecordDeliveryError(*facts, reason)
+
+
+def produce_error(connection: Connection, record: Undelivered) -> Exception:
+    """Give the error for a record that librdkafka did not take."""
+    if record.code == FATAL:
+        return KafkaRequestError("a request to produce", record.reason)
+    if record.code == TOO_LARGE:
+        return RecordTooLargeError(
+            record.topic,
+            _known(record.partition),
+            record.size,
+            f"{record.reason}: it is larger than the value of {MESSAGE_MAX_BYTES}",
+        )
+    return delivery_error(connection, record)
+
+
+def too_large_error(
+    topic: str, partition: int, size: int, measured: int, limit: int, setting: str
+) -> RecordTooLargeError:
+    """Give the error for a record that has more bytes than a setting lets it have."""
+    return RecordTooLargeError(
+        topic,
+        _known(partition),
+        size,
+        # The words of Java's KafkaProducer.ensureValidRecordSize.
+        f"The message is {measured} bytes when serialized which is larger than {limit}, which is "
+        f"the value of the {setting} configuration.",
+    )
+
+
+def _known(partition: int) -> int | None:
+    return partition if partition >= 0 else None

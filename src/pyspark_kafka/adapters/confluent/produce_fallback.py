@@ -1,0 +1,133 @@
+"""Writing by ``Producer.produce``, where librdkafka's C API cannot be called.
+
+It makes a Python object of every record.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, final
+
+from confluent_kafka import KafkaException, Producer
+
+from .delivery_errors import Undelivered, delivery_error, produce_error, worse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from .connection import Connection
+    from .topic_rows import TopicRows
+
+_ROWS: Final = 1_000
+"""The rows that are made into Python's objects at once."""
+
+_FLUSH_S: Final = 0.1
+_FULL_S: Final = 0.01
+
+
+@final
+class _Reports:
+    """The first failure of what was queued.
+
+    Each record refers to it until it is delivered, and therefore not to the producer: that would
+    never go.
+    """
+
+    def __init__(self) -> None:
+        self.failed: Undelivered | None = None
+
+    def take(self, rows: TopicRows, place: int, error: Any, message: Any) -> None:
+        if error is not None:
+            size = rows.size(place)
+            code, reason = error.code(), error.str()
+            record = Undelivered(rows.topic, message.partition(), size, code, reason)
+            self.failed = worse(self.failed, record)
+
+
+@final
+class ProduceFallback:
+    """A ``Producer`` that is called for each record."""
+
+    def __init__(self, connection: Connection, tuned: Mapping[str, str]) -> None:
+        """Make the producer.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        self._connection = connection
+        self._producer: Any = connection.make(Producer, {}, tuned)
+        self._reports = _Reports()
+
+    def partitions(self, topic: str, timeout_s: float) -> int:
+        """Ask a broker how many partitions a topic has.
+
+        :raises KafkaException: if there is no answer, or it is an error.
+        """
+        found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return len(found.partitions)
+
+    def wait(self, seconds: float) -> None:
+        """Serve what librdkafka has to say, for that long at the most."""
+        self._producer.poll(seconds)
+
+    def send(self, rows: TopicRows) -> None:
+        """Queue records, and block while the queue is full.
+
+        :raises PysparkKafkaError: if one of these, or an earlier one, fails.
+        """
+        self._check()
+        for place, record in enumerate(_records(rows)):
+            while not self._takes(rows, place, record):
+                self._check(_FULL_S)
+
+    def flush(self) -> None:
+        """Wait until every record is acknowledged.
+
+        :raises PysparkKafkaError: as soon as one fails.
+        """
+        while self._producer.flush(_FLUSH_S):
+            self._check()
+        self._check()
+
+    def close(self) -> None:
+        """Drop what was not flushed; librdkafka's threads end with the last reference."""
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer = None
+
+    def _takes(self, rows: TopicRows, place: int, record: Mapping[str, Any]) -> bool:
+        """Queue a record; false if there is no room."""
+        try:
+            told = partial(self._reports.take, rows, place)
+            self._producer.produce(rows.topic, on_delivery=told, **record)
+        except BufferError:
+            return False
+        except KafkaException as error:
+            code, reason = error.args[0].code(), error.args[0].str()
+            partition = int(rows.partitions[place])
+            refused = Undelivered(rows.topic, partition, rows.size(place), code, reason)
+            raise produce_error(self._connection, refused) from error
+        return True
+
+    def _check(self, wait_s: float = 0) -> None:
+        self._producer.poll(wait_s)
+        if self._reports.failed is not None:
+            raise delivery_error(self._connection, self._reports.failed)
+
+
+def _records(rows: TopicRows) -> Iterator[dict[str, Any]]:
+    """Give each record as ``Producer.produce`` takes it."""
+    batch = rows.batch
+    names = [name for name in ("key", "value", "headers") if name in batch.schema.names]
+    timestamps = rows.columns.arrays[0]
+    for first in range(0, len(rows.rows), _ROWS):
+        part = rows.rows[first : first + _ROWS]
+        taken = batch.select(names).take(part).to_pylist()
+        partitions = rows.partitions[first : first + _ROWS].tolist()
+        for record, partition, timestamp in zip(
+            taken, partitions, timestamps[part].tolist(), strict=True
+        ):
+            pairs = record.pop("headers", None) or ()
+            record["headers"] = [(pair["key"], pair["value"]) for pair in pairs]
+            yield record | {"partition": partition, "timestamp": timestamp}

@@ -1,0 +1,730 @@
+"""What librdkafka's producer leaves to its caller."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
+from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.delivered import Delivered
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    KafkaRequestError,
+    OptionsError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+)
+from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.testing import ALL, Capability, KafkaWorld, RecordWriterContract
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeAlias
+
+    Library: TypeAlias = Callable[[], ctypes.CDLL]
+
+SECONDS = 30.0
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def _no_library() -> ctypes.CDLL:
+    raise LibraryUnusableError("what a test took away")
+
+
+def options_of(addresses: Mapping[str, str], **given: str) -> SinkOptions:
+    named = {name.replace("__", "."): value for name, value in given.items()}
+    return parse_sink_options({**addresses, "client": "confluent", **named}, Query.BATCH)
+
+
+def values(*texts: bytes | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(texts, pa.binary())})
+
+
+def read(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[Any]:
+    """Give all messages of a partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        here = TopicPartition(topic, partition, 0)
+        _, end = consumer.get_watermark_offsets(here, SECONDS)
+        consumer.assign([here])
+        found: list[Any] = []
+        deadline = time.monotonic() + SECONDS
+        while len(found) < end and time.monotonic() < deadline:
+            found += consumer.consume(min(10_000, end - len(found)), 0.2)
+        return found
+    finally:
+        consumer.close()
+
+
+def texts(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
+    return [message.value() for message in read(cluster, topic, partition)]
+
+
+@pytest.fixture(params=[load, _no_library], ids=["C API", "produce"])
+def library(request: pytest.FixtureRequest) -> Library:
+    """Give librdkafka itself, and what stands for the lack of it."""
+    made: Library = request.param
+    if made is load:
+        try:
+            load()
+        except LibraryUnusableError as error:
+            pytest.skip(f"missing here: {error}")
+    return made
+
+
+@pytest.fixture
+def writer_of(kafka: KafkaCluster, library: Library) -> Iterator[Callable[..., Any]]:
+    """Give a way to make writers to the run's broker, which are closed afterwards."""
+    made = []
+
+    def make(**given: str) -> ConfluentRecordWriter:
+        made.append(ConfluentRecordWriter(options_of(kafka.options, **given), library))
+        return made[-1]
+
+    yield make
+    for writer in made:
+        writer.close()
+
+
+@pytest.fixture
+def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[..., str]:
+    """Give a way to create topics."""
+
+    def create(partitions: int = 1, **config: str) -> str:
+        name = fresh_name()
+        named = {option.replace("__", "."): value for option, value in config.items()}
+        kafka.create_topic(name, partitions, config=named)
+        return name
+
+    return create
+
+
+class TestConfluentRecordWriter(RecordWriterContract):
+    @pytest.fixture
+    def world(self, kafka: KafkaCluster, fresh_name: Callable[[], str]) -> KafkaWorld:
+        """Give the run's broker."""
+        without = ALL - {Capability.TRANSACTIONAL_WRITES}
+        return KafkaWorld("confluent", fresh_name, kafka, without)
+
+    @pytest.fixture
+    def writer(self, world: KafkaWorld, library: Library) -> Iterator[ConfluentRecordWriter]:
+        """Give the writer to it."""
+        made = ConfluentRecordWriter(
+            options_of(world.addresses, kafka__max__block__ms="1000"), library
+        )
+        yield made
+        made.close()
+
+
+def test_rows_go_to_the_topics_that_they_name(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Those of one topic keep their order."""
+    names = [topic_of(), topic_of(), topic_of()]
+    count = 3_000
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "topic": [names[number % 3] for number in range(count)],
+            "value": [b"%d" % number for number in range(count)],
+        }
+    )
+    writer = writer_of()
+    writer.write(batch)
+    assert writer.flush().records == count
+    for first, name in enumerate(names):
+        assert texts(kafka, name) == [b"%d" % number for number in range(first, count, 3)]
+
+
+def test_keys_go_where_java_sends_them(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """The hashes are those of Kafka's own UtilsTest."""
+    hashes = {
+        b"21": -973932308,
+        b"foobar": -790332482,
+        b"a-little-bit-long-string": -985981536,
+        b"a-little-bit-longer-string": -1486304829,
+        b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+        b"abc": 479470107,
+    }
+    topic = topic_of(7)
+    keys = [*hashes] * 10
+    batch = pa.RecordBatch.from_pydict(
+        {"key": keys, "value": [b"%d" % number for number in range(60)]}
+    )
+    writer = writer_of()
+    writer.write(batch, topic)
+    writer.flush()
+    found = {
+        (message.key(), number) for number in range(7) for message in read(kafka, topic, number)
+    }
+    assert found == {(key, (code & 0x7FFFFFFF) % 7) for key, code in hashes.items()}
+
+
+def test_records_of_one_key_stay_in_order(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Over many batches, and with several requests under way."""
+    topic = topic_of(3)
+    writer = writer_of(kafka__batch__size="2000")
+    for first in range(0, 20_000, 1_000):
+        numbers = range(first, first + 1_000)
+        batch = pa.RecordBatch.from_pydict(
+            {
+                "key": [b"%d" % (number % 11) for number in numbers],
+                "value": [b"%d" % number for number in numbers],
+            }
+        )
+        writer.write(batch, topic)
+    assert writer.flush().records == 20_000
+    seen: dict[bytes, list[int]] = {}
+    for number in range(3):
+        for message in read(kafka, topic, number):
+            seen.setdefault(message.key(), []).append(int(message.value()))
+    assert sum(map(len, seen.values())) == 20_000
+    assert all(found == sorted(found) for found in seen.values())
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec_is_written(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., Any],
+    topic_of: Callable[..., str],
+    codec: str,
+) -> None:
+    """What is compressed is read as it was given."""
+    topic = topic_of()
+    writer = writer_of(kafka__compression__type=codec, kafka__compression__zstd__level="22")
+    expected = [b"%d" % number * 30 for number in range(2_000)]
+    writer.write(values(*expected), topic)
+    assert writer.flush().records == 2_000
+    assert texts(kafka, topic) == expected
+
+
+def test_columns_of_every_kind_are_written(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Keys, values and headers come as they are, nulls, empty ones and repeated ones included."""
+    topic = topic_of()
+    headers = [
+        None,
+        [],
+        [{"key": "a", "value": b"1"}, {"key": "a", "value": None}, {"key": "", "value": b""}],
+        [{"key": "é", "value": b"x\0y"}],
+    ]
+    when = [None, 1_700_000_000_123, 1, -5]
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "key": pa.array(["k", None, "", "é"], pa.large_string()),
+            "value": pa.array([b"v", b"", None, b"x\0y"], pa.large_binary()),
+            "headers": pa.array(headers, HEADERS),
+            "timestamp": pa.array(when, pa.timestamp("ms")).cast(pa.timestamp("us")),
+        }
+    )
+    before = time.time_ns() // 1_000_000
+    writer = writer_of()
+    for start in range(4):
+        writer.write(batch.slice(start, 1), topic)
+    assert writer.flush() == Delivered(4, (1 + 2) + (1 + 3) + (2 + 1 + 0 + 2 + 3))
+    found = read(kafka, topic)
+    assert [message.key() for message in found] == [b"k", None, b"", "é".encode()]
+    assert [message.value() for message in found] == [b"v", b"", None, b"x\0y"]
+    assert [message.headers() for message in found] == [
+        None,
+        None,
+        [("a", b"1"), ("a", None), ("", b"")],
+        [("é", b"x\0y")],
+    ]
+    stamps = [message.timestamp()[1] for message in found]
+    assert before <= stamps[0] <= time.time_ns() // 1_000_000
+    assert stamps[1:] == when[1:]
+
+
+def test_the_first_moment_of_1970_is_refused(
+    writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """The library would write the time of now for it."""
+    stamps = pa.array([dt.datetime(1970, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
+    batch = pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": stamps})
+    with pytest.raises(UnsupportedFeatureError, match="1970-01-01"):
+        writer_of().write(batch, topic_of())
+
+
+def test_a_header_needs_a_key(writer_of: Callable[..., Any], topic_of: Callable[..., str]) -> None:
+    """A header of which the key is null is refused."""
+    headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
+    batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
+    with pytest.raises(KafkaRequestError, match="a header has no key"):
+        writer_of().write(batch, topic_of())
+
+
+@pytest.mark.parametrize("column", ["key", "value", "headers"])
+def test_a_small_buffer_blocks_and_loses_nothing(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., Any],
+    topic_of: Callable[..., str],
+    column: str,
+) -> None:
+    """A megabyte goes through 16 KiB, wherever in the records it is."""
+    topic = topic_of()
+    writer = writer_of(kafka__buffer__memory="16384", kafka__max__request__size="16384")
+    for _ in range(10):
+        content: Any = [bytes(1_000)] * 100
+        if column == "headers":
+            content = pa.array([[{"key": "h", "value": each}] for each in content], HEADERS)
+        writer.write(pa.RecordBatch.from_pydict({column: content}), topic)
+    assert writer.flush().records == 1_000
+    assert len(read(kafka, topic)) == 1_000
+
+
+def test_a_record_may_be_larger_than_the_buffer(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """The buffer holds one record whatever its size is."""
+    topic = topic_of()
+    writer = writer_of(kafka__buffer__memory="16384")
+    sizes = [16_000, 16_384, 900_000, 900_000, 10]
+    writer.write(values(*map(bytes, sizes)), topic)
+    assert writer.flush() == Delivered(5, sum(sizes))
+    assert [len(value) for value in texts(kafka, topic)] == sizes
+
+
+def test_a_record_is_held_to_the_size_of_a_request(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """It is measured and told as Java's producer does, and nothing of its batch is sent."""
+    topic = topic_of()
+    writer = writer_of(kafka__max__request__size="2000")
+    # Java adds 82 bytes, and one each for a null key, the number of headers, and two for the
+    # value's length.
+    fits = 2_000 - 82 - 1 - 1 - 2
+    writer.write(values(bytes(fits)), topic)
+    assert writer.flush().records == 1
+    said = (
+        "The message is 2001 bytes when serialized which is larger than 2000, which is the value "
+        "of the max.request.size configuration."
+    )
+    with pytest.raises(RecordTooLargeError, match=said) as caught:
+        writer.write(values(b"small", bytes(fits + 1)), topic)
+    assert caught.value.size == fits + 1
+    assert len(read(kafka, topic)) == 1
+
+
+def test_the_size_may_be_said_in_librdkafkas_words(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """What a user sets by librdkafka's name stands above what is made of Java's."""
+    topic = topic_of(max__message__bytes="3000000")
+    writer = writer_of(kafka__message__max__bytes="3000000")
+    writer.write(values(bytes(2_000_000)), topic)
+    assert writer.flush().records == 1
+    with pytest.raises(RecordTooLargeError, match="larger than 3000000"):
+        writer.write(values(bytes(3_000_000)), topic)
+    assert len(read(kafka, topic)) == 1
+
+
+def test_a_record_that_the_broker_finds_too_large_is_told(
+    writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """In the words of Java, with the partition and the size, and without the record."""
+    topic = topic_of(max__message__bytes="2000")
+    writer = writer_of()
+    headers = pa.array([[{"key": "abc", "value": b"de"}]], HEADERS)
+    batch = pa.RecordBatch.from_pydict(
+        {"key": [b"secret"], "value": [b"secret" * 1_000], "headers": headers}
+    )
+    writer.write(batch, topic)
+    said = "The request included a message larger than the max message size the server will accept"
+    with pytest.raises(RecordTooLargeError, match=said) as caught:
+        writer.flush()
+    assert caught.value.topic == topic
+    assert caught.value.partition == 0
+    assert caught.value.size == 6 + 6_000 + 3 + 2
+    assert "secret" not in str(caught.value)
+
+
+def test_a_topic_that_does_not_exist_is_told_in_time(
+    writer_of: Callable[..., Any], fresh_name: Callable[[], str]
+) -> None:
+    """It is looked for as long as Java's producer does, and no longer."""
+    writer = writer_of(kafka__max__block__ms="1500")
+    unknown = fresh_name()
+    start = time.monotonic()
+    with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
+        writer.write(values(b"v"), unknown)
+    assert 1 < time.monotonic() - start < 5
+
+
+def test_a_topic_that_comes_to_be_is_written_to(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], fresh_name: Callable[[], str]
+) -> None:
+    """A writer waits for one that is created meanwhile."""
+    writer, topic = writer_of(), fresh_name()
+    later = threading.Timer(0.3, kafka.create_topic, (topic,))
+    later.start()
+    writer.write(values(b"v"), topic)
+    assert writer.flush().records == 1
+    later.join()
+    assert texts(kafka, topic) == [b"v"]
+
+
+def test_a_topic_that_goes_is_told(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Of one that was written to before, too."""
+    writer, topic = writer_of(kafka__max__block__ms="1000"), topic_of()
+    writer.write(values(b"v"), topic)
+    writer.flush()
+    kafka.delete_topic(topic)
+    writer.write(values(b"w"), topic)
+    with pytest.raises((UnknownTopicError, RecordDeliveryError), match=r"not exist|deleted"):
+        writer.flush()
+
+
+def test_a_name_that_no_topic_may_have_is_refused(writer_of: Callable[..., Any]) -> None:
+    """What the cluster says of it is told."""
+    for name in ("", "not a name"):
+        with pytest.raises(KafkaRequestError, match="a request for metadata"):
+            writer_of(kafka__max__block__ms="1000").write(values(b"v"), name)
+
+
+@pytest.mark.parametrize("partition", [-1, 2, 2**31 - 1])
+def test_a_partition_has_to_exist(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., Any],
+    topic_of: Callable[..., str],
+    partition: int,
+) -> None:
+    """One that does not is named, and nothing of its batch is sent."""
+    topic = topic_of(2)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "key": [b"a", b"abc"],
+            "value": [b"v", b"value"],
+            "partition": pa.array([0, partition], pa.int32()),
+        }
+    )
+    writer = writer_of()
+    with pytest.raises(RecordDeliveryError, match="the topic has 2, ") as caught:
+        writer.write(batch, topic)
+    assert (caught.value.partition, caught.value.size) == (partition, 8)
+    assert writer.flush() == Delivered()
+    assert read(kafka, topic) == []
+
+
+def test_partitions_that_are_added_are_written_to(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """They are asked for when a row names one that was not there."""
+    topic = topic_of(1)
+    writer = writer_of()
+    writer.write(values(b"v"), topic)
+    writer.flush()
+    kafka.add_partitions(topic, 3)
+    batch = pa.RecordBatch.from_pydict({"value": [b"w"], "partition": pa.array([2], pa.int32())})
+    writer.write(batch, topic)
+    assert writer.flush().records == 1
+    assert texts(kafka, topic, 2) == [b"w"]
+
+
+def by_length(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
+    """Choose a partition by the length of the value, or none for an empty one."""
+    lengths = [len(value or b"") for value in batch.column("value").to_pylist()]
+    chosen = [length % partitions if length else None for length in lengths]
+    return pa.array(chosen, pa.int32())
+
+
+def test_a_function_chooses_partitions(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """A column stands above it, and a key stands for what it does not choose."""
+    topic = topic_of(5)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "key": [b"abc", b"abc", b"abc"],
+            "value": [b"abc", b"abcd", b""],
+            "partition": pa.array([None, 0, None], pa.int32()),
+        }
+    )
+    writer = writer_of(kafka__partitioner__class=f"{__name__}:by_length")
+    writer.write(batch, topic)
+    writer.flush()
+    by_key = 479470107 % 5
+    found = {number: texts(kafka, topic, number) for number in range(5)}
+    assert found == {number: [] for number in range(5)} | {
+        3: [b"abc"],
+        0: [b"abcd"],
+        by_key: [b""],
+    }
+
+
+def test_partitions_take_turns(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Java's RoundRobinPartitioner takes one after the other, whatever the key."""
+    topic = topic_of(3)
+    name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
+    writer = writer_of(kafka__partitioner__class=name)
+    for _ in range(30):
+        writer.write(pa.RecordBatch.from_pydict({"key": [b"k", b"k"]}), topic)
+    writer.flush()
+    assert [len(read(kafka, topic, number)) for number in range(3)] == [20, 20, 20]
+
+
+def test_keys_may_be_ignored(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """Records of one key go anywhere then."""
+    topic = topic_of(2)
+    writer = writer_of(
+        kafka__partitioner__ignore__keys="true",
+        # Otherwise one partition is taken for some milliseconds.
+        kafka__sticky__partitioning__linger__ms="0",
+    )
+    writer.write(pa.RecordBatch.from_pydict({"key": [b"k"] * 1_000}), topic)
+    writer.flush()
+    assert all(read(kafka, topic, number) for number in range(2))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kafka__acks": "0"},
+        {"kafka__acks": "1", "kafka__retries": "0"},
+        {"kafka__enable__idempotence": "false", "kafka__batch__size": "0"},
+        {"kafka__max__in__flight__requests__per__connection": "1"},
+        {"kafka__delivery__timeout__ms": "2000", "kafka__max__request__size": "500"},
+        {"kafka__linger__ms": "100000", "kafka__compression__codec": "lz4"},
+        {
+            # Those of consumers are of no matter here.
+            "kafka__fetch__max__bytes": "2000",
+            "kafka__isolation__level": "read_committed",
+            "kafka__group__id": "g",
+            "kafka__session__timeout__ms": "10000",
+            "kafka__queued__min__messages": "5",
+        },
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_settings_are_followed_without_a_warning(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., Any],
+    topic_of: Callable[..., str],
+    caplog: pytest.LogCaptureFixture,
+    given: dict[str, str],
+) -> None:
+    """What is set is what librdkafka can have, and nothing that it would complain of."""
+    topic, writer = topic_of(), writer_of(**given)
+    with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):
+        writer.write(values(b"v", b"w"), topic)
+        assert writer.flush().records == 2
+        writer.close()
+    assert caplog.messages == []
+    # Without acknowledgements a record may arrive after the flush.
+    deadline = time.monotonic() + SECONDS
+    while len(found := texts(kafka, topic)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert found == [b"v", b"w"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"kafka.debug": "nothing"},
+        {"kafka.message.max.bytes": "soon"},
+        {"kafka.topic.metadata.refresh.interval.ms": "soon"},
+        {"kafka.partitioner": "nobody"},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_a_setting_that_is_refused_is_an_error_of_options(
+    writer_of: Callable[..., Any], setting: dict[str, str]
+) -> None:
+    """It names the client."""
+    with pytest.raises(OptionsError, match="The client 'confluent'"):
+        writer_of(**setting).write(values(b"v"), "t")
+
+
+def nowhere(library: Library, **given: str) -> ConfluentRecordWriter:
+    [port] = free_ports(1)
+    return ConfluentRecordWriter(
+        options_of({"kafka.bootstrap.servers": f"127.0.0.1:{port}"}, **given), library
+    )
+
+
+def test_why_no_broker_is_reached_is_said(
+    library: Library, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The last error of a connection is in the message, and nothing on standard error."""
+    writer = nowhere(library, kafka__max__block__ms="1000")
+    start = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match=r"within 1 s .*Connection refused"):
+        writer.write(values(b"v"), "t")
+    writer.close()
+    assert time.monotonic() - start < 5
+    assert capfd.readouterr().err == ""
+
+
+def test_lines_of_librdkafka_reach_the_logger(
+    library: Library, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is asked for of them."""
+    writer = nowhere(library, kafka__max__block__ms="500", kafka__debug="all")
+    with (
+        caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
+        pytest.raises(BrokerUnreachableError),
+    ):
+        writer.write(values(b"v"), "t")
+    writer.close()
+    assert "CONNECT [rdkafka#producer-" in caplog.text
+    assert capfd.readouterr().err == ""
+
+
+def threads() -> int:
+    tasks = Path("/proc/self/task")
+    if not tasks.exists():
+        pytest.skip("threads cannot be counted here")
+    return len(list(tasks.iterdir()))
+
+
+def test_a_writer_that_is_dropped_gives_back_its_threads(
+    kafka: KafkaCluster, library: Library, topic_of: Callable[..., str]
+) -> None:
+    """It need not be closed, and what it holds is not waited for."""
+    topic, before = topic_of(), threads()
+    writer = ConfluentRecordWriter(
+        options_of(kafka.options, kafka__queue__buffering__max__ms="60000"), library
+    )
+    writer.write(values(b"v"), topic)
+    assert threads() > before
+    start = time.monotonic()
+    del writer
+    deadline = start + SECONDS
+    while threads() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threads() <= before
+    assert time.monotonic() - start < 5
+
+
+def test_a_writer_writes_on_in_a_child_and_in_its_parent(
+    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """A fork makes a new handle, and leaves the parent's and its records alone."""
+    topic = topic_of()
+    writer = writer_of(kafka__queue__buffering__max__ms="60000")
+    writer.write(values(b"parent's"), topic)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, and we know it
+        child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            is_empty = writer.flush() == Delivered()
+            writer.write(values(b"child's"), topic)
+            is_written = writer.flush().records == 1
+            writer.close()
+        except BaseException:  # noqa: BLE001  # the parent's tests are not run here
+            os._exit(2)
+        os._exit(0 if is_empty and is_written else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert writer.flush().records == 1
+    assert texts(kafka, topic) == [b"child's", b"parent's"]
+
+
+@pytest.fixture(scope="module")
+def three_brokers() -> Iterator[KafkaCluster]:
+    """Run brokers of which one can go, and that create topics."""
+    with KafkaCluster(3, config={"auto.create.topics.enable": "true"}) as cluster:
+        yield cluster
+
+
+def test_topics_are_created_where_the_broker_does_that(
+    three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
+) -> None:
+    """As Java's producer has it."""
+    writer, topic = ConfluentRecordWriter(options_of(three_brokers.options), library), fresh_name()
+    writer.write(values(b"v"), topic)
+    assert writer.flush().records == 1
+    writer.close()
+    assert texts(three_brokers, topic) == [b"v"]
+
+
+def test_nothing_is_lost_while_a_broker_is_away(
+    three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
+) -> None:
+    """Nor written twice, nor out of order."""
+    topic, written = fresh_name(), 0
+    three_brokers.create_topic(topic, 3, config={"min.insync.replicas": "2"})
+    writer = ConfluentRecordWriter(options_of(three_brokers.options), library)
+
+    def restart() -> None:
+        three_brokers.stop_broker(1)
+        three_brokers.start_broker(1)
+
+    under_way = threading.Thread(target=restart)
+    under_way.start()
+    while under_way.is_alive() or written < 30_000:
+        numbers = range(written, written + 500)
+        batch = pa.RecordBatch.from_pydict(
+            {
+                "value": [b"%d" % number for number in numbers],
+                "partition": pa.array([number % 3 for number in numbers], pa.int32()),
+            }
+        )
+        writer.write(batch, topic)
+        written += 500
+        if written % 5_000 == 0:
+            assert writer.flush().records == 5_000
+    writer.flush()
+    under_way.join()
+    writer.close()
+    for number in range(3):
+        found = texts(three_brokers, topic, number)
+        assert found == [b"%d" % each for each in range(number, written, 3)]
+
+
+def test_records_that_no_broker_takes_in_time_are_told(
+    library: Library, fresh_name: Callable[[], str]
+) -> None:
+    """After delivery.timeout.ms, and closing does not wait for the others."""
+    with KafkaCluster() as cluster:
+        topic = fresh_name()
+        cluster.create_topic(topic)
+        writer = ConfluentRecordWriter(
+            options_of(cluster.options, kafka__delivery__timeout__ms="3000"), library
+        )
+        writer.write(values(b"v"), topic)
+        writer.flush()
+        cluster.kill_broker(0)
+        writer.write(values(b"late", b"later"), topic)
+        with pytest.raises(RecordDeliveryError, match="timed out") as caught:
+            writer.flush()
+        assert (caught.value.partition, caught.value.size) == (0, 4)
+        start = time.monotonic()
+        writer.close()
+        assert time.monotonic() - start < 5

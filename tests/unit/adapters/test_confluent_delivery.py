@@ -1,0 +1,134 @@
+"""What is said of records that were not delivered, and of topics that cannot be asked for."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.delivery_errors import (
+    Undelivered,
+    delivery_error,
+    produce_error,
+)
+from pyspark_kafka.adapters.confluent.producer_config import producer_client_config
+from pyspark_kafka.adapters.confluent.topic_partitions import TopicPartitions
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    KafkaRequestError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+)
+from pyspark_kafka.domain.options import Query, parse_sink_options
+
+TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own
+TRANSPORT = KafkaError._TRANSPORT
+FATAL = KafkaError._FATAL
+
+
+@pytest.fixture
+def connection() -> Connection:
+    """Give what errors name; nothing connects."""
+    options = parse_sink_options(
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, Query.BATCH
+    )
+    return Connection(options, producer_client_config)
+
+
+def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undelivered:
+    return Undelivered("t", partition, 42, code, reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (TIMED_OUT, RecordDeliveryError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, RecordDeliveryError),
+        (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, UnknownTopicError),
+        (KafkaError._UNKNOWN_TOPIC, UnknownTopicError),
+    ],
+)
+def test_each_failure_has_an_error(connection: Connection, code: int, kind: type) -> None:
+    """A record that failed is of the kind that its reason is."""
+    assert type(delivery_error(connection, undelivered(code))) is kind
+
+
+def test_a_failure_names_the_record(connection: Connection) -> None:
+    """By topic, partition and size, where a partition was chosen."""
+    error = delivery_error(connection, undelivered(TIMED_OUT))
+    assert isinstance(error, RecordDeliveryError)
+    assert (error.topic, error.partition, error.size) == ("t", 3, 42)
+    other = delivery_error(connection, undelivered(TIMED_OUT, partition=-1))
+    assert isinstance(other, RecordDeliveryError)
+    assert other.partition is None
+
+
+def test_why_a_record_waited_is_said(connection: Connection) -> None:
+    """The last error of a connection is what kept it."""
+    connection.remember(KafkaError(TRANSPORT, "refused"))
+    assert r"why (refused)" in str(delivery_error(connection, undelivered(TIMED_OUT)))
+
+
+def test_a_producer_that_can_go_no_further_says_why(connection: Connection) -> None:
+    """What librdkafka calls fatal is a request that failed, and no fault of the record's."""
+    error = produce_error(connection, undelivered(FATAL, "an epoch too old"))
+    assert isinstance(error, KafkaRequestError)
+    assert "an epoch too old" in str(error)
+
+
+class Cluster:
+    """What answers of a cluster, one after the other."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers = list(answers)
+
+    def partitions(self, _topic: str, _timeout_s: float) -> int:
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer <= 0 or answer == KafkaError.LEADER_NOT_AVAILABLE:
+            raise KafkaException(KafkaError(answer or KafkaError.UNKNOWN_TOPIC_OR_PART))
+        return answer
+
+    def wait(self, _seconds: float) -> None: ...
+
+
+def test_a_number_of_partitions_is_kept(connection: Connection) -> None:
+    """Until it is too old, or asked for anew."""
+    topics = TopicPartitions(connection, 1, 1_000)
+    cluster = Cluster(1, 2, 3)
+    assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]
+    assert topics.count(cluster, "t", anew=True) == 2
+    assert topics.count(cluster, "t") == 2
+    always = TopicPartitions(connection, 1, -1)
+    assert [always.count(Cluster(1, 2), "t") for _ in range(2)] == [1, 1]
+    cluster = Cluster(1, 2)
+    assert [always.count(cluster, "u") for _ in range(2)] == [1, 2]
+
+
+def test_a_topic_that_is_about_to_be_is_waited_for(connection: Connection) -> None:
+    """One without a leader, too."""
+    topics = TopicPartitions(connection, 10, 1_000)
+    assert topics.count(Cluster(0, KafkaError.LEADER_NOT_AVAILABLE, 6), "t") == 6
+
+
+def test_a_topic_that_does_not_come_is_unknown(connection: Connection) -> None:
+    """After the time that there is, and not before."""
+    with pytest.raises(UnknownTopicError, match="'t'"):
+        TopicPartitions(connection, 0.1, 1_000).count(Cluster(0), "t")
+
+
+def test_what_a_broker_said_stands_above_silence(connection: Connection) -> None:
+    """The time for the last answer may be too short."""
+    with pytest.raises(UnknownTopicError, match="'t'"):
+        TopicPartitions(connection, 0.2, 1_000).count(Cluster(0, TRANSPORT), "t")
+
+
+def test_what_was_known_stands_while_no_broker_answers(connection: Connection) -> None:
+    """Records wait for one longer than that; without such knowledge it is an error."""
+    topics = TopicPartitions(connection, 0, -1)
+    assert topics.count(Cluster(4), "t") == 4
+    assert topics.count(Cluster(TRANSPORT), "t") == 4
+    connection.remember(KafkaError(TRANSPORT, "refused"))
+    with pytest.raises(BrokerUnreachableError, match=r"within 0 s \(refused\)"):
+        topics.count(Cluster(TRANSPORT), "u")

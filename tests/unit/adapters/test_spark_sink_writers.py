@@ -1,0 +1,191 @@
+"""Spark's writers over use cases in memory."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn, final
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.spark.sink_writers import (
+    BATCH_ID,
+    QUERY_ID,
+    KafkaBatchWriter,
+    KafkaStreamWriter,
+)
+from pyspark_kafka.adapters.spark.wiring import Wiring
+from pyspark_kafka.domain.errors import NullTopicError
+from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.sink_container import SinkContainer, sink_container_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark_kafka.application.kafka_sink import KafkaSink
+    from pyspark_kafka.application.sink_task import SinkTask
+
+
+@dataclass
+class MemoryWiring(Wiring):
+    """Makes use cases over one cluster and one log; there is nothing to read."""
+
+    cluster: MemoryCluster = field(default_factory=MemoryCluster)
+    log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+
+    def batch(self, options: object) -> NoReturn:
+        raise NotImplementedError
+
+    stream = range_read = batch
+
+    @contextmanager
+    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
+        assert options.is_exactly_once, "a driver has nothing to do"
+        yield self._container(options).kafka_sink()
+
+    @contextmanager
+    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
+        yield self._container(options).sink_task()
+
+    def count(self) -> int:
+        """Give how many records the topic ``t`` has for those who read committed ones."""
+        ends = self.cluster.ends(TopicPartition("t", 0), committed_only=True)
+        assert ends is not None
+        return ends[1]
+
+    def _container(self, options: SinkOptions) -> SinkContainer:
+        container = sink_container_for(options)
+        container.memory_cluster.override(self.cluster)
+        container.metadata_log.override(self.log)
+        return container
+
+
+@final
+@dataclass
+class Task:
+    """What a writer asks of Spark's ``TaskContext``."""
+
+    properties: Mapping[str, str]
+
+    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802  # Spark's name
+        return self.properties.get(key)
+
+    def partitionId(self) -> int:  # noqa: N802
+        return 2
+
+    def attemptNumber(self) -> int:  # noqa: N802
+        return 1
+
+
+@pytest.fixture
+def wiring() -> MemoryWiring:
+    """Give a cluster with the topic ``t``."""
+    made = MemoryWiring()
+    made.cluster.create_topic("t")
+    return made
+
+
+@pytest.fixture
+def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run within an attempt of a task of the first micro-batch."""
+    pretend(monkeypatch, {QUERY_ID: "q", BATCH_ID: "0"})
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, properties: Mapping[str, str]) -> None:
+    task = Task(properties)
+    monkeypatch.setattr("pyspark_kafka.adapters.spark.sink_writers.TaskContext.get", lambda: task)
+
+
+def options(query: Query = Query.STREAM, /, **given: str) -> SinkOptions:
+    needed = {"kafka.bootstrap.servers": "memory", "client": "memory"}
+    return parse_sink_options({**needed, **given}, query)
+
+
+def exactly_once() -> SinkOptions:
+    return options(topic="t", deliveryGuarantee="exactly-once", metadataPath="memory://unused")
+
+
+def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
+    return iter([pa.RecordBatch.from_pydict({"value": [b"v"], **columns})])
+
+
+def test_a_batch_writes_the_columns_that_records_have(wiring: MemoryWiring) -> None:
+    """Others never reach a client, nor do topics that the option stands above."""
+    writer = KafkaBatchWriter(wiring, options(Query.BATCH, topic="t"))
+    writer.write(batches(topic=["no-such-topic"], number=[1]))
+    writer.commit([])
+    assert wiring.count() == 1
+
+
+def test_an_error_comes_without_the_frames_that_led_to_it(wiring: MemoryWiring) -> None:
+    """Spark prints what it is given, of which one line is the user's."""
+    writer = KafkaBatchWriter(wiring, options(Query.BATCH))
+    with pytest.raises(NullTopicError) as caught:
+        writer.write(batches())
+    assert caught.value.__suppress_context__
+    assert "sink_task.py" not in [entry.path.name for entry in caught.traceback]  # type: ignore[union-attr]
+
+
+def test_a_stream_writes_at_least_once_by_its_tasks_alone(wiring: MemoryWiring) -> None:
+    """Its driver has nothing to do, neither at the start nor at the end of a batch."""
+    writer = KafkaStreamWriter(wiring, options(topic="t"))
+    message = writer.write(batches())
+    writer.commit([message], 0)
+    writer.abort([message, None], 0)
+    assert wiring.count() == 1
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_stream_is_seen_once_its_driver_commits(wiring: MemoryWiring) -> None:
+    """The transaction is named for the query, the task and its attempt, and is the driver's."""
+    wanted = exactly_once()
+    message = KafkaStreamWriter(wiring, wanted).write(batches())
+    assert wiring.cluster.open_transactions("") == ["pyspark-kafka-q-2-1"]
+    assert wiring.count() == 0
+    KafkaStreamWriter(wiring, wanted).commit([message], 0)
+    assert wiring.cluster.open_transactions("") == []
+    # The record, and the end of its transaction.
+    assert wiring.count() == 2
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_batch_that_can_be_seen_is_not_written_again(wiring: MemoryWiring) -> None:
+    """Tasks take their rows, as Spark counts them, and send none."""
+    wanted = exactly_once()
+    message = KafkaStreamWriter(wiring, wanted).write(batches())
+    KafkaStreamWriter(wiring, wanted).commit([message], 0)
+    again = KafkaStreamWriter(wiring, wanted)
+    rows = batches()
+    message = again.write(rows)
+    assert next(rows, None) is None
+    again.commit([message], 0)
+    assert wiring.count() == 2
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_batch_that_failed_is_aborted(wiring: MemoryWiring) -> None:
+    """Tasks that failed have sent no message; what the others have written is never seen."""
+    writer = KafkaStreamWriter(wiring, exactly_once())
+    writer.abort([writer.write(batches()), None], 0)
+    assert wiring.cluster.open_transactions("") == []
+
+
+@pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
+def test_a_task_has_to_know_its_batch(
+    wiring: MemoryWiring, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
+) -> None:
+    """Rows of an unknown batch are not taken for those of one that can be seen already."""
+    pretend(monkeypatch, properties)
+    writer = KafkaStreamWriter(wiring, exactly_once())
+    with pytest.raises(RuntimeError, match="outside of a micro-batch"):
+        writer.write(batches())
+
+
+def test_exactly_once_is_for_tasks_of_spark_alone(wiring: MemoryWiring) -> None:
+    """Elsewhere no batch is known."""
+    with pytest.raises(RuntimeError, match="outside of a task of Spark's"):
+        KafkaStreamWriter(wiring, exactly_once()).write(batches())
