@@ -401,7 +401,6 @@ PEER_TESTS: Final[dict[str, tuple[str, ...]]] = {
 
 _REAL_TIME: Final = "Spark's Python sources have no real-time mode."
 _CONTINUOUS: Final = "Not there yet: Spark's Python sources have no continuous processing."
-_SINK: Final = "Not there yet: this library does not write to Kafka."
 _TOGGLE: Final = (
     "The setting chooses which of the JVM connector's two implementations its format is; ours is "
     "always the newer one."
@@ -432,9 +431,7 @@ def _some(suite: str, reasons: Mapping[str, str]) -> dict[tuple[str, str], str]:
 
 NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(tuple(suite for suite in PEER_TESTS if "RealTime" in suite), _REAL_TIME),
-    **_whole(tuple(suite for suite in PEER_TESTS if "ContinuousSource" in suite), _CONTINUOUS),
-    **_whole(tuple(suite for suite in PEER_TESTS if "Sink" in suite), _SINK),
-    **_whole(("InternalKafkaProducerPoolSuite",), _SINK),
+    **_whole(tuple(suite for suite in PEER_TESTS if "KafkaContinuous" in suite), _CONTINUOUS),
     **_whole(("KafkaMicroBatchV1SourceSuite", "KafkaRelationSuiteV2"), _TOGGLE),
     **_whole(
         ("KafkaSparkConfSuite",),
@@ -447,7 +444,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_some(
         "KafkaMicroBatchSourceSuiteBase",
         {
-            "async progress tracking": _SINK,
             "allow group.id prefix": _GROUP,
             "allow group.id override": _GROUP,
             "ensure stream-stream self-join generates only one offset in log and correct metrics": (
@@ -496,7 +492,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         {
             "continuous mode - options should be handled as case-insensitive": _CONTINUOUS,
             "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
-            "SPARK-59328: disallowed Kafka options are rejected on the sink path": _SINK,
+            "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
             "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,
         },
     ),

@@ -9,12 +9,23 @@ import pytest
 
 from pyspark_kafka.container import Container
 from pyspark_kafka.container_pool import ContainerPool
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import (
+    Query,
+    SinkOptions,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
 
 
 def options(topic: str = "t") -> SourceOptions:
     given = {"kafka.bootstrap.servers": "memory", "subscribe": topic, "client": "memory"}
     return parse_source_options(given, Query.BATCH)
+
+
+def sink_options(topic: str = "t") -> SinkOptions:
+    given = {"kafka.bootstrap.servers": "memory", "topic": topic, "client": "memory"}
+    return parse_sink_options(given, Query.BATCH)
 
 
 @pytest.fixture
@@ -131,3 +142,44 @@ def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
         with pool.lease(options(topic)):
             pass
     assert calls == [True]
+
+
+def test_a_sink_and_a_source_have_clients_of_their_own() -> None:
+    """A task that reads and one that writes never meet, and each finds its own again."""
+    pool = ContainerPool()
+    with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
+        read_by, written_by = reader(source), sink.record_writer()
+    with pool.lease(sink_options()) as again:
+        assert again.record_writer() is written_by
+    with pool.lease(options()) as other:
+        assert reader(other) is read_by
+
+
+def test_what_writes_waits_for_ten_minutes_and_what_reads_for_five(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark's own two caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
+    now = 1_000.0
+    monkeypatch.setattr("pyspark_kafka.container_pool.time.monotonic", lambda: now)
+    pool = ContainerPool()
+    with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
+        read_by, written_by = reader(source), sink.record_writer()
+    now += 301
+    with pool.lease(options()) as other:
+        assert reader(other) is not read_by
+    now += 299
+    with pool.lease(sink_options()) as again:
+        assert again.record_writer() is written_by
+    now += 601
+    with pool.lease(sink_options()) as late:
+        assert late.record_writer() is not written_by
+
+
+def test_a_writer_whose_task_failed_is_not_lent_again() -> None:
+    """Half of a task's rows may wait in it, which no other task is to send."""
+    pool = ContainerPool()
+    with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
+        failed = container.record_writer()
+        _ = 1 / 0
+    with pool.lease(sink_options()) as second:
+        assert second.record_writer() is not failed

@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka import Query, SourceOptions, container_for, parse_source_options
@@ -13,7 +14,10 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.domain.errors import OptionsError, PluginError
+from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.sink_container import sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +63,44 @@ def second(container):
     container.clock.override(MemoryClock(container.clock().now_ms() + 1))
 """
 
+WRITERS = """
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.ports.client import Client
+
+cluster = MemoryCluster()
+cluster.create_topic("t")
+
+def reads(options):
+    raise AssertionError("a sink reads nothing")
+
+def writes(options):
+    return MemoryRecordWriter(cluster)
+
+def transactions(options):
+    return MemoryTransactions(cluster)
+
+reader = Client(reads, reads)
+writer = Client(reads, reads, writes)
+client = Client(reads, reads, writes, transactions)
+"""
+
+SINK_PARTS = """
+from dependency_injector import providers
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+
+def first(container):
+    container.events.override(providers.Singleton(MemorySourceEvents))
+
+def second(container):
+    assert isinstance(container.events(), MemorySourceEvents)
+    container.metadata_log.override(providers.Singleton(MemoryMetadataLog))
+"""
+
+EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
+
 
 class Install(Protocol):
     """Installs a distribution of one module, with the entry points of a group."""
@@ -89,6 +131,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 def options(client: str) -> SourceOptions:
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
     return parse_source_options(given, Query.BATCH)
+
+
+def sink_options(client: str, **given: str) -> SinkOptions:
+    needed = {"kafka.bootstrap.servers": "h:1", "topic": "t", "client": client}
+    return parse_sink_options({**needed, **given}, Query.STREAM)
 
 
 def test_a_client_is_found_by_its_name(install: Install) -> None:
@@ -177,3 +224,73 @@ def test_a_configuration_that_cannot_be_loaded_is_named(install: Install) -> Non
     install("parts", "", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used"):
         container_for(options("memory"))
+
+
+def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
+    """A sink writes with what the entry point stands for, made once for each container."""
+    install("brought", WRITERS, "clients", mine="brought:writer")
+    container = sink_container_for(sink_options("mine"))
+    container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
+    partition = TopicPartition("t", 0)
+    assert import_module("brought").cluster.ends(partition, committed_only=True) == (0, 1)
+    assert container.record_writer() is container.record_writer()
+
+
+def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
+    """A sink is told before anything is written."""
+    install("brought", WRITERS, "clients", mine="brought:reader")
+    with pytest.raises(OptionsError, match="Client 'mine' reads, and does not write"):
+        sink_container_for(sink_options("mine"))
+
+
+def test_a_client_writes_exactly_once_if_it_brings_transactions(install: Install) -> None:
+    """What another distribution brings has the same guarantees to offer."""
+    install("brought", WRITERS, "clients", mine="brought:client")
+    container = sink_container_for(sink_options("mine", **EXACTLY_ONCE))
+    container.metadata_log.override(MemoryMetadataLog())
+    written = container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})], "id")
+    cluster = import_module("brought").cluster
+    assert cluster.open_transactions("") == ["id"]
+    container.kafka_sink().commit(0, None, [written])
+    assert cluster.open_transactions("") == []
+
+
+def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install: Install) -> None:
+    """It still writes at least once."""
+    install("brought", WRITERS, "clients", mine="brought:writer")
+    with pytest.raises(OptionsError, match="'exactly-once' is not for the client 'mine'"):
+        sink_container_for(sink_options("mine", **EXACTLY_ONCE))
+    sink_container_for(sink_options("mine"))
+
+
+def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(
+    install: Install,
+) -> None:
+    """A typing error in `client` names what distributions bring beside the library's own."""
+    install("brought", WRITERS, "clients", mine="brought:client")
+    with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
+        sink_container_for(sink_options("mime"))
+
+
+def test_containers_of_sinks_are_configured_as_they_are_made(install: Install) -> None:
+    """Functions of the group `sink_containers` override events and log, in order of name."""
+    install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
+    container = sink_container_for(sink_options("memory"))
+    assert isinstance(container.events(), MemorySourceEvents)
+    assert isinstance(container.metadata_log(), MemoryMetadataLog)
+
+
+def test_containers_of_sources_and_of_sinks_are_configured_apart(install: Install) -> None:
+    """A function of one group is not called with a container of the other."""
+    install("parts", SINK_PARTS, "sink_containers", a="parts:first")
+    assert not isinstance(container_for(options("memory")).events(), MemorySourceEvents)
+    install("others", PARTS, "containers", a="others:first")
+    assert isinstance(container_for(options("memory")).clock(), MemoryClock)
+    assert sink_container_for(sink_options("memory")).metadata_log() is None
+
+
+def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install: Install) -> None:
+    """An entry point of the group `sink_containers` is a function."""
+    install("parts", "first = 1", "sink_containers", a="parts:first")
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is no function: 1"):
+        sink_container_for(sink_options("memory"))

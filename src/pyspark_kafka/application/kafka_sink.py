@@ -9,9 +9,10 @@ committed, and to commit one again changes nothing.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
-from ..domain.errors import MetadataLogError, TransactionLostError
+from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
 from ..domain.sink_log import BatchState, SinkLogEntry
 from ..domain.sink_task import query_transactions
 
@@ -78,34 +79,37 @@ class KafkaSink:
         if batch_id <= entry.committed_through:
             # Spark runs a batch again that it does not know to be committed.
             self.abort(written)
-            return
-        prepared = SinkLogEntry(batch_id, BatchState.PREPARED, opened)
-        self._append(number + 1, prepared)
-        completed = self._complete(number + 1, prepared)
-        if completed.state is BatchState.DROPPED:
-            raise TransactionLostError(
-                [transaction.transactional_id for transaction in opened],
-                f"they were aborted before batch {batch_id} was at its end",
-                "Set 'kafka.transaction.timeout.ms' to more than a batch takes, within the "
-                "brokers' 'transaction.max.timeout.ms', and start the query again: it writes the "
-                "batch anew.",
-            )
+        else:
+            self._decide(number + 1, SinkLogEntry(batch_id, BatchState.PREPARED, opened))
         if query_id is not None:
-            prefix = query_transactions(self._options.transactional_id_prefix, query_id)
-            self._transactions().abort_abandoned(prefix)
+            self._abort_abandoned(query_id)
 
     def abort(self, written: Iterable[Written | None]) -> None:
         """Abort what the tasks of a batch have left open; ``None`` stands for one that failed."""
         for transaction in _transactions_of(written):
             self._transactions().abort(transaction)
 
+    def _decide(self, number: int, prepared: SinkLogEntry) -> None:
+        """Write a batch down, and commit it."""
+        self._append(number, prepared)
+        if self._complete(number, prepared).state is BatchState.DROPPED:
+            raise TransactionLostError(
+                [transaction.transactional_id for transaction in prepared.transactions],
+                f"they were aborted before batch {prepared.batch_id} was at its end",
+                "Set 'kafka.transaction.timeout.ms' to more than a batch takes, within the "
+                "brokers' 'transaction.max.timeout.ms', and start the query again: it writes the "
+                "batch anew.",
+            )
+
+    def _abort_abandoned(self, query_id: str) -> None:
+        prefix = query_transactions(self._options.transactional_id_prefix, query_id)
+        # The batch is committed whatever becomes of these: they time out by themselves.
+        with suppress(PysparkKafkaError):
+            self._transactions().abort_abandoned(prefix)
+
     def _complete(self, number: int, prepared: SinkLogEntry) -> SinkLogEntry:
         """Commit every transaction of an entry, and append what became of it."""
-        lost = [
-            transaction
-            for transaction in prepared.transactions
-            if not self._is_committed(transaction)
-        ]
+        lost = self._commit_all(prepared.transactions)
         if lost and len(lost) < len(prepared.transactions):
             raise TransactionLostError(
                 [transaction.transactional_id for transaction in lost],
@@ -116,8 +120,22 @@ class KafkaSink:
             )
         entry = prepared.becoming(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
-        self._log.purge(number + 1 - ENTRIES_KEPT)
+        self._log.purge(number + 2 - ENTRIES_KEPT)
         return entry
+
+    def _commit_all(self, transactions: Sequence[Transaction]) -> Sequence[Transaction]:
+        """Commit transactions in their order, and give those that are lost.
+
+        Every driver begins with the first. Where that one is lost none was committed, and the
+        others are aborted, so that the batch can be written anew.
+        """
+        if transactions and not self._is_committed(transactions[0]):
+            for transaction in transactions[1:]:
+                self._transactions().abort(transaction)
+            return transactions
+        return [
+            transaction for transaction in transactions[1:] if not self._is_committed(transaction)
+        ]
 
     def _is_committed(self, transaction: Transaction) -> bool:
         try:

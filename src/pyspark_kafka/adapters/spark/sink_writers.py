@@ -75,7 +75,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
             # The batch can be seen already. Spark runs it again, as it had not come to know that.
             for _ in iterator:
                 pass
-            return WrittenMessage(Written())
+            return WrittenMessage(Written(), task.query_id)
         transactional_id = task.transactional_id(self._options.transactional_id_prefix)
         written = _write(self._wiring, self._options, iterator, transactional_id)
         return WrittenMessage(written, task.query_id)
@@ -127,9 +127,12 @@ def _task_id() -> SinkTaskId:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("outside of a task of Spark's")
+    query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
+    if query_id is None or batch_id is None:
+        raise RuntimeError("outside of a micro-batch of Spark's")
     return SinkTaskId(
-        query_id=str(context.getLocalProperty(QUERY_ID)),
-        batch_id=int(context.getLocalProperty(BATCH_ID) or -1),
+        query_id=query_id,
+        batch_id=int(batch_id),
         partition=context.partitionId(),
         attempt=context.attemptNumber(),
     )

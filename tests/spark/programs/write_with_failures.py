@@ -1,0 +1,106 @@
+"""Write rows of which every task's first attempt fails, and print what can be seen of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+import pyspark_kafka
+from pyspark_kafka import Query, container_for, parse_source_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing.waiting import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+
+ROWS = 8_000
+SCHEMA = "value string"
+
+
+def failing(
+    options: Mapping[str, str], topic: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Give what hands rows on, and fails a first attempt of which some have arrived."""
+
+    def hand_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        seen = 0
+        for batch in batches:
+            yield batch
+            seen += batch.num_rows
+            if context.attemptNumber() == 0 and seen >= ROWS // 8 * 3:
+                await_records(options, topic)
+                raise RuntimeError("the first attempt")
+
+    return hand_on
+
+
+def await_records(options: Mapping[str, str], topic: str) -> None:
+    """Wait until a topic has records, be they committed or not."""
+    container = container_for(parse_source_options({**options, "subscribe": topic}, Query.BATCH))
+    partitions = [TopicPartition(topic, number) for number in (0, 1)]
+    ends = container.offset_fetcher()
+    await_until(lambda: any(ends.latest(partitions).values()))
+    container.shutdown_resources()
+
+
+def main(given: dict[str, Any]) -> None:
+    """Write a batch and a stream, in two tasks each."""
+    spark = pyspark_kafka.session(
+        SparkSession.Builder()
+        # Two tasks at once, and three attempts of each.
+        .master("local[2,3]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    directory = Path(given["directory"])
+    # Larger than what writers put together before they send.
+    numbers = spark.range(ROWS, numPartitions=2).selectExpr(
+        "concat(id, repeat(' ', 1000)) as value"
+    )
+    numbers.write.parquet(str(directory / "input"))
+    for kind, topic in given["topics"].items():
+        options = {**given["options"], "topic": topic}
+        if kind == "batch":
+            failed = numbers.mapInArrow(failing(given["options"], topic), SCHEMA)
+            failed.write.format("pyspark_kafka").options(**options).mode("append").save()
+            continue
+        query = (
+            spark.readStream.schema(SCHEMA)
+            .parquet(str(directory / "input"))
+            .mapInArrow(failing(given["options"], topic), SCHEMA)
+            .writeStream.format("pyspark_kafka")
+            .options(**options, deliveryGuarantee=given["guarantees"][kind])
+            .option("checkpointLocation", str(directory / kind))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    print(
+        json.dumps({kind: stored(spark, given, topic) for kind, topic in given["topics"].items()})
+    )
+    spark.stop()
+
+
+def stored(spark: SparkSession, given: dict[str, Any], topic: str) -> list[int]:
+    """Give the numbers that a topic holds."""
+    options = {**given["options"], "subscribe": topic, "kafka.isolation.level": "read_committed"}
+    table = spark.read.format("pyspark_kafka").options(**options).load()
+    rows = table.selectExpr("int(trim(cast(value as string))) as number").collect()
+    return sorted(row.number for row in rows)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,106 @@
+"""The same table through this sink and through the JVM connector's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from .queries import OURS, PEER, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+
+class Stored(NamedTuple):
+    """What a topic holds of a row, besides its offset and its time."""
+
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] | None
+    timestamp_type: int
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """Writes to topics of the run's broker, ours with one of the clients."""
+
+    spark: SparkSession
+    kafka: KafkaCluster
+    client: str
+    directory: Path
+
+    def write(self, table: DataFrame, sink: str = OURS, **options: str) -> None:
+        """Append a table; ``__`` in an option's name stands for a dot."""
+        given = self._options(sink, options)
+        table.write.format(sink).options(**given).mode("append").save()
+
+    def write_stream(self, table: DataFrame, sink: str = OURS, **options: str) -> StreamingQuery:
+        """Append a table by a stream, in one file's order, and give the query at its end.
+
+        A later call goes on from the checkpoint of the one before, with what it adds.
+        """
+        files = str(self.directory / f"input-{sink}")
+        table.coalesce(1).write.mode("append").parquet(files)
+        query = (
+            self.spark.readStream.schema(table.schema)
+            .parquet(files)
+            .writeStream.format(sink)
+            .options(**self._options(sink, options))
+            .option("checkpointLocation", str(self.directory / f"checkpoint-{sink}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        return query
+
+    def stored(self, topic: str) -> list[Stored]:
+        """Give what the JVM connector reads from a topic, by partition and offset."""
+        table = read(self.spark, self.kafka, PEER, subscribe=topic, includeHeaders="true")
+        return [
+            Stored(
+                row.partition,
+                _bytes(row.key),
+                _bytes(row.value),
+                None
+                if row.headers is None
+                else tuple((one.key, _bytes(one.value)) for one in row.headers),
+                row.timestampType,
+            )
+            for row in table.orderBy("partition", "offset").collect()
+        ]
+
+    def values(self, topic: str) -> list[str]:
+        """Give the values of a topic as texts, in their own order."""
+        return sorted((stored.value or b"").decode() for stored in self.stored(topic))
+
+    def _options(self, sink: str, options: dict[str, str]) -> dict[str, str]:
+        chosen = {"client": self.client} if sink == OURS else {}
+        given = {name.replace("__", "."): value for name, value in options.items()}
+        return {**self.kafka.options, **chosen, **given}
+
+
+def rows_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """Make a table of one partition, whose rows keep their order."""
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, 1), schema)
+
+
+def refusal(action: Callable[[], object]) -> str:
+    """Give the line of what an action raises that has the error's condition."""
+    with pytest.raises(Exception, match=r"\[KAFKA_") as caught:
+        action()
+    _, _, text = str(caught.value).partition("[KAFKA_")
+    return f"[KAFKA_{text.splitlines()[0].rstrip()}"
+
+
+def _bytes(found: bytearray | None) -> bytes | None:
+    return None if found is None else bytes(found)

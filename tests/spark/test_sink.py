@@ -1,0 +1,470 @@
+"""Writing with Spark, beside the JVM connector's sink."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+from pyspark.sql.types import StringType, StructType
+
+from pyspark_kafka.default_source import DefaultSource
+
+from .queries import OURS, PEER, read
+from .sinks import Sinks, refusal, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+PROGRAM = Path(__file__).parent / "programs" / "write_with_failures.py"
+
+SCHEMA = (
+    "topic string, key binary, value binary, partition int, "
+    "headers array<struct<key:string,value:binary>>"
+)
+
+SHAPES: tuple[
+    tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]] | None], ...
+] = (
+    (b"key", b"value", 0, None),
+    (None, b"no key", 1, [("one", b"1")]),
+    (b"no value", None, 0, [("b", b"2"), ("a", None), ("b", b"")]),
+    (b"", b"", 2, [("", b"\x00\xff")]),
+    (None, None, 2, []),
+    ("ключ".encode(), b"\x00" * 1_000, 1, [("ключ", "значение".encode())]),
+)
+"""Keys, values, partitions and headers: null, empty, binary, duplicate and none at all."""
+
+MARK = "nobody-is-to-see-this"
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class Write(Protocol):
+    """Writes a table, as a batch or as a stream."""
+
+    def __call__(self, table: DataFrame, sink: str = OURS, **options: str) -> object: ...
+
+
+@pytest.fixture
+def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
+    """Give a way to write by both sinks."""
+    return Sinks(spark, kafka, client, tmp_path)
+
+
+@pytest.fixture
+def one_client(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Sinks:
+    """Give a way to write for what a driver finds out, before any client is made."""
+    return Sinks(spark, kafka, "kafka-python", tmp_path)
+
+
+@pytest.fixture(params=["batch", "stream"])
+def write(request: pytest.FixtureRequest, sinks: Sinks) -> Write:
+    """Give each kind of query in turn."""
+    return sinks.write if request.param == "batch" else sinks.write_stream
+
+
+def shapes(spark: SparkSession, topic: str) -> DataFrame:
+    """Make a table of one partition that has every shape, 300 rows in all."""
+    rows = [(topic, *SHAPES[number % len(SHAPES)]) for number in range(300)]
+    return rows_of(spark, rows, SCHEMA)
+
+
+def texts(spark: SparkSession, *values: str) -> DataFrame:
+    """Make a table of one partition with the column ``value``."""
+    return rows_of(spark, [(value,) for value in values], "value string")
+
+
+def test_rows_become_the_records_that_the_jvm_connector_makes(
+    spark: SparkSession, sinks: Sinks, write: Write, topics: Topics
+) -> None:
+    """Keys, values, headers, partitions, order and the type of timestamps are the same."""
+    ours, theirs = topics.create(3), topics.create(3)
+    write(shapes(spark, ours))
+    # As a batch: the other sink is not what is tried here.
+    sinks.write(shapes(spark, theirs), PEER)
+    stored = sinks.stored(ours)
+    assert len(stored) == 300
+    assert stored == sinks.stored(theirs)
+
+
+def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """Whoever reads one key's records finds those of both sinks in the same partition."""
+    ours, theirs = topics.create(7), topics.create(7)
+    chance = random.Random(1)  # noqa: S311
+    rows = [(chance.randbytes(number % 40), b"%d" % number, None) for number in range(500)]
+    table = rows_of(spark, rows, "key binary, value binary, partition int")
+    sinks.write(table, topic=ours)
+    sinks.write(table, PEER, topic=theirs)
+    stored = sinks.stored(ours)
+    assert {row.partition for row in stored} == set(range(7))
+    assert stored == sinks.stored(theirs)
+
+
+def test_texts_are_written_as_utf_8(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
+    """A key and a value may be strings as well as binary."""
+    topic = topics.create()
+    rows = [("ключ", "значение"), (None, ""), ("", None)]
+    sinks.write(rows_of(spark, rows, "key string, value string"), topic=topic)
+    assert {(row.key, row.value) for row in sinks.stored(topic)} == {
+        ("ключ".encode(), "значение".encode()),
+        (None, b""),
+        (b"", None),
+    }
+
+
+def test_rows_go_to_the_topics_they_name(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
+    """One query writes to as many topics as its column names."""
+    one, other = topics.create(2), topics.create()
+    rows = [(one if number % 3 else other, str(number)) for number in range(30)]
+    sinks.write(rows_of(spark, rows, "topic string, value string"))
+    for topic in (one, other):
+        assert sinks.values(topic) == sorted(value for name, value in rows if name == topic)
+
+
+def test_the_jvm_connector_reads_what_is_compressed(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """Whatever the codec, the rows are those that the JVM connector writes."""
+    ours, theirs = topics.create(3), topics.create(3)
+    for codec in CODECS:
+        sinks.write(shapes(spark, ours), kafka__compression__type=codec)
+    sinks.write(shapes(spark, theirs), PEER)
+    expected = Counter(sinks.stored(theirs))
+    assert expected.total() == 300
+    assert Counter(sinks.stored(ours)) == {
+        row: len(CODECS) * times for row, times in expected.items()
+    }
+
+
+def test_a_timestamp_arrives_to_the_millisecond(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """A column ``timestamp``, which the JVM connector ignores, is the record's; null is now."""
+    topic = topics.create()
+    when = dt.datetime(2024, 2, 29, 23, 59, 59, 123_456, tzinfo=dt.UTC)
+    began = dt.datetime.now(dt.UTC)
+    sinks.write(
+        rows_of(spark, [("then", when), ("now", None)], "value string, timestamp timestamp"),
+        topic=topic,
+    )
+    read_back = read(spark, sinks.kafka, PEER, subscribe=topic).orderBy("offset")
+    rows = read_back.selectExpr(
+        "cast(value as string) as value", "unix_millis(timestamp) as ms", "timestampType"
+    ).collect()
+    assert [row.value for row in rows] == ["then", "now"]
+    assert rows[0].ms == round(when.replace(microsecond=123_000).timestamp() * 1_000)
+    assert (
+        int(began.timestamp() * 1_000) <= rows[1].ms <= dt.datetime.now(dt.UTC).timestamp() * 1_000
+    )
+    assert {row.timestampType for row in rows} == {0}
+
+
+def test_columns_that_are_of_no_record_are_left_alone(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """A query need not drop what it does not write; upper and lower case of names differ."""
+    topic = topics.create()
+    table = texts(spark, "a").selectExpr(
+        "value", "1 as number", "array('x') as list", "'no-such-topic' as Topic"
+    )
+    sinks.write(table, topic=topic)
+    assert sinks.values(topic) == ["a"]
+
+
+def test_no_rows_are_no_error(
+    spark: SparkSession, sinks: Sinks, write: Write, topics: Topics
+) -> None:
+    """A table without rows writes nothing."""
+    topic = topics.create()
+    write(texts(spark), topic=topic)
+    assert sinks.stored(topic) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "has_topic", "words"),
+    [
+        (
+            ("value",),
+            False,
+            (
+                "topic option required when no 'topic' attribute is present. "
+                "Use the topic option for setting a topic."
+            ),
+        ),
+        (("value as key",), True, "Required attribute 'value' not found"),
+        (
+            ("1 as value",),
+            True,
+            "value attribute unsupported type int. value must be a(n) string or binary",
+        ),
+        (
+            ("1 as key", "value"),
+            True,
+            "key attribute unsupported type int. key must be a(n) string or binary",
+        ),
+        (
+            ("1 as topic", "value"),
+            False,
+            "topic attribute unsupported type int. topic must be a(n) string",
+        ),
+        (
+            ("value", "value as partition"),
+            True,
+            "partition attribute unsupported type string. partition must be a(n) int",
+        ),
+        (
+            ("value", "map('a', 1) as headers"),
+            True,
+            (
+                "headers attribute unsupported type map<string,int>. headers must be a(n) "
+                "array<struct<key:string,value:binary>>"
+            ),
+        ),
+    ],
+    ids=["no topic", "no value", "value", "key", "topic", "partition", "headers"],
+)
+def test_a_schema_that_makes_no_records_is_refused_in_the_jvm_connectors_words(
+    spark: SparkSession,
+    one_client: Sinks,
+    topics: Topics,
+    columns: tuple[str, ...],
+    has_topic: bool,
+    words: str,
+) -> None:
+    """The driver refuses it before any task runs, as the JVM connector does."""
+    given = {"topic": topics.create()} if has_topic else {}
+    table = texts(spark, "a").selectExpr(*columns)
+    assert refusal(lambda: one_client.write(table, **given)) == f"[KAFKA_SINK_SCHEMA] {words}"
+    with pytest.raises(Exception, match=r"attribute") as caught:
+        one_client.write(table, PEER, **given)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
+def test_a_setting_that_is_forbidden_is_refused_in_the_jvm_connectors_words(
+    spark: SparkSession, one_client: Sinks, setting: str
+) -> None:
+    """Rows are bytes already: no serializer is chosen."""
+    option = {f"kafka__{setting.replace('.', '__')}": "a.Class"}
+    line = refusal(lambda: one_client.write(texts(spark, "a"), topic="t", **option))
+    with pytest.raises(Exception, match=r"is not supported") as caught:
+        one_client.write(texts(spark, "a"), PEER, topic="t", **option)
+    assert line.startswith("[KAFKA_INVALID_OPTIONS] ")
+    assert line.removeprefix("[KAFKA_INVALID_OPTIONS] ") in str(caught.value)
+
+
+def test_what_a_topic_holds_is_not_replaced(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """Overwriting is refused in the JVM connector's words, and nothing is written."""
+    topic = topics.create()
+    writer = (
+        texts(spark, "a").write.format(OURS).options(topic=topic, **kafka.options).mode("overwrite")
+    )
+    assert refusal(writer.save) == (
+        "[KAFKA_SAVE_MODE] Save mode Overwrite not allowed for Kafka. "
+        "Allowed save modes are Append and ErrorIfExists (default)."
+    )
+    assert read(spark, kafka, PEER, subscribe=topic).count() == 0
+
+
+def test_a_topic_that_does_not_exist_is_named(
+    spark: SparkSession, write: Write, kafka: KafkaCluster, fresh_name: Callable[[], str]
+) -> None:
+    """The query fails, where the JVM connector's does: in a task, after ``max.block.ms``."""
+    topic = fresh_name()
+    line = refusal(lambda: write(texts(spark, MARK), topic=topic, kafka__max__block__ms="500"))
+    assert line.startswith(
+        f"[KAFKA_UNKNOWN_TOPIC] Topic '{topic}' does not exist at {kafka.bootstrap_servers}."
+    )
+    assert MARK not in line
+
+
+def test_a_null_topic_in_the_middle_fails_the_query(
+    spark: SparkSession, write: Write, topics: Topics
+) -> None:
+    """A row that names no topic is never passed over."""
+    topic = topics.create()
+    rows = [(None if number == 50 else topic, f"{MARK}-{number}") for number in range(100)]
+    table = rows_of(spark, rows, "topic string, value string")
+    assert refusal(lambda: write(table)) == (
+        "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message data sent to the producer contains a null "
+        "topic. Use the `topic` option for setting a default topic."
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "option", "size", "limit"),
+    [
+        ({}, {"kafka__max__request__size": "5000"}, 6_000, "max.request.size"),
+        ({"max__message__bytes": "5000"}, {}, 6_000, "max.message.bytes"),
+    ],
+    ids=["by a setting", "by the topic"],
+)
+def test_a_record_that_is_too_large_fails_the_query(
+    spark: SparkSession,
+    write: Write,
+    topics: Topics,
+    config: dict[str, str],
+    option: dict[str, str],
+    size: int,
+    limit: str,
+    client: str,
+) -> None:
+    """One line names its topic, partition and size, and what it is larger than; not the record."""
+    topic = topics.create(2, **config)
+    rows = [(f"{MARK}-{number}".ljust(size if number == 50 else 20), 1) for number in range(100)]
+    table = rows_of(spark, rows, "value string, partition int")
+    line = refusal(lambda: write(table, topic=topic, **option))
+    # A broker refuses a whole batch, of which librdkafka cannot tell the one record.
+    named = r"\d+" if client == "confluent" and config else str(size)
+    start = (
+        rf"\[KAFKA_RECORD_TOO_LARGE\] A record of {named} bytes for {topic}-1 was not delivered: "
+    )
+    assert re.match(start, line)
+    assert limit in line
+    assert MARK not in line
+
+
+def test_a_partition_that_a_topic_does_not_have_is_named(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """The error says how many there are."""
+    topic = topics.create(2)
+    table = texts(spark, MARK).selectExpr("value", "2 as partition")
+    line = refusal(lambda: sinks.write(table, topic=topic))
+    assert line.startswith(f"[KAFKA_DELIVERY_FAILED] A record of {len(MARK)} bytes for {topic}-2 ")
+    assert re.search(r"has 2\b|0 to 1", line)
+    assert MARK not in line
+
+
+def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """One set of options serves both: what is not for a query is passed over."""
+    topic = topics.create()
+    shared = {"subscribe": topic, "startingOffsets": "earliest", "topic": topic}
+    sinks.write(texts(spark, "a"), **shared)
+    found = read(spark, sinks.kafka, OURS, client=sinks.client, **shared)
+    assert [row.value for row in found.selectExpr("cast(value as string) as value").collect()] == [
+        "a"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["writer", "streamWriter"])
+def test_options_of_a_source_are_named_in_a_warning(
+    caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """What a write does not look at is told, once for each option, and nothing else is."""
+    given = {
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+        "topic": "t",
+        "subscribe": "t",
+        "startingOffsets": "earliest",
+        "kafka.group.id": "g",
+    }
+    with caplog.at_level("WARNING", "pyspark_kafka"):
+        getattr(DefaultSource(given), kind)(StructType().add("value", StringType()), False)
+    what = "batch" if kind == "writer" else "stream"
+    assert sorted(caplog.messages) == [
+        f"{name} option ignored in {what} writes" for name in ("startingOffsets", "subscribe")
+    ]
+
+
+def test_a_stream_writes_what_came_since_its_last_run(
+    spark: SparkSession, sinks: Sinks, topics: Topics
+) -> None:
+    """A query that is started again goes on from its checkpoint, each row once."""
+    topic = topics.create(2)
+    sinks.write_stream(texts(spark, "a", "b"), topic=topic)
+    sinks.write_stream(texts(spark, "c"), topic=topic)
+    assert sinks.values(topic) == ["a", "b", "c"]
+
+
+def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_asked_for(
+    spark: SparkSession, topics: Topics, kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    """Spark has not come to know that the last batch is done: its readers see it once, or twice."""
+    for guarantee, times in (("at-least-once", 2), ("exactly-once", 1)):
+        topic = topics.create(2)
+        sinks = Sinks(spark, kafka, "kafka-python", tmp_path / guarantee)
+        asked = {"topic": topic, "deliveryGuarantee": guarantee}
+        sinks.write_stream(texts(spark, "a", "b"), **asked)
+        for commit in (sinks.directory / f"checkpoint-{OURS}" / "commits").iterdir():
+            commit.unlink()
+        sinks.write_stream(texts(spark, "c"), **asked)
+        assert sinks.values(topic) == [*["a"] * times, *["b"] * times, "c"], guarantee
+
+
+def test_our_source_feeds_our_sink(
+    spark: SparkSession, sinks: Sinks, topics: Topics, tmp_path: Path
+) -> None:
+    """What a stream reads it can write as it is: columns of the source are those of the sink."""
+    origin, copy = topics.create(3), topics.create(3)
+    topics.fill(origin, {0: 20, 1: 30, 2: 10})
+    stream = (
+        spark.readStream.format(OURS)
+        .options(client=sinks.client, subscribe=origin, startingOffsets="earliest")
+        .options(includeHeaders="true", **sinks.kafka.options)
+        .load()
+    )
+    query = (
+        stream.writeStream.format(OURS)
+        .options(client=sinks.client, topic=copy, **sinks.kafka.options)
+        .option("checkpointLocation", str(tmp_path / "copy"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    times = "unix_millis(timestamp) as ms"
+    both = [
+        read(spark, sinks.kafka, PEER, subscribe=topic).selectExpr("partition", "offset", times)
+        for topic in (origin, copy)
+    ]
+    assert sinks.stored(copy) == sinks.stored(origin)
+    assert sorted(both[0].collect()) == sorted(both[1].collect())
+
+
+def test_a_task_that_is_tried_again_loses_nothing(
+    kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """The next attempt sends every row; what the first one sent stays, unless written once."""
+    guarantees = {"batch": "at-least-once", "stream": "at-least-once"}
+    if client == "kafka-python":
+        guarantees["once"] = "exactly-once"
+    given = {
+        "options": {**kafka.options, "client": client},
+        "guarantees": guarantees,
+        "topics": {kind: topics.create(2) for kind in guarantees},
+        "directory": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), json.dumps(given)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    for kind, guarantee in guarantees.items():
+        times = Counter(found[kind])
+        assert set(times) == set(range(8_000)), kind
+        assert set(times.values()) == ({1, 2} if guarantee == "at-least-once" else {1}), kind

@@ -1,0 +1,467 @@
+"""Committing micro-batches exactly once, whatever dies."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.application.kafka_sink import ENTRIES_KEPT, KafkaSink
+from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.options import Query, parse_sink_options
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.sink_task import SinkTaskId, Written
+from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.sink_container import sink_container_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark_kafka.domain.transaction import Transaction
+
+    from .conftest import Kit
+
+OPTIONS = parse_sink_options(
+    {
+        "kafka.bootstrap.servers": "memory",
+        "client": "memory",
+        "topic": "t",
+        "deliveryGuarantee": "exactly-once",
+        "metadataPath": "memory://unused",
+    },
+    Query.STREAM,
+)
+PREFIX = OPTIONS.transactional_id_prefix
+
+TASKS = 3
+"""How many tasks a batch has, each with a row."""
+
+STEPS = 7
+"""What a driver does outside of itself to commit a batch: two entries, three ends, two to tidy."""
+
+
+class DiedError(Exception):
+    """A driver is gone in the middle of something."""
+
+
+@final
+@dataclass
+class Life:
+    """A driver's, in steps; it ends before or after one of them."""
+
+    last: int | None = None
+    after: bool = False
+    lived: int = 0
+
+    def step(self, do: Callable[[], object]) -> object:
+        """Do a step, unless the driver dies of it."""
+        number, self.lived = self.lived, self.lived + 1
+        if number == self.last and not self.after:
+            raise DiedError
+        done = do()
+        if number == self.last:
+            raise DiedError
+        return done
+
+
+@final
+class MortalLog(MetadataLog):
+    """A log that a driver may die over when it writes."""
+
+    def __init__(self, log: MetadataLog, life: Life) -> None:
+        self._log = log
+        self._life = life
+
+    def __str__(self) -> str:
+        return str(self._log)
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        return bool(self._life.step(lambda: self._log.add(batch_id, metadata)))
+
+    def get(self, batch_id: int) -> bytes | None:
+        return self._log.get(batch_id)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        return self._log.latest()
+
+    def batch_ids(self) -> Sequence[int]:
+        return self._log.batch_ids()
+
+    def purge(self, threshold: int) -> None:
+        self._life.step(lambda: self._log.purge(threshold))
+
+
+@final
+class MortalTransactions(Transactions):
+    """Transactions that a driver may die over when it ends them."""
+
+    def __init__(self, transactions: Transactions, life: Life) -> None:
+        self._transactions = transactions
+        self._life = life
+
+    def begin(self, transactional_id: str) -> Transaction:
+        return self._transactions.begin(transactional_id)
+
+    def commit(self, transaction: Transaction) -> None:
+        self._life.step(lambda: self._transactions.commit(transaction))
+
+    def abort(self, transaction: Transaction) -> None:
+        self._life.step(lambda: self._transactions.abort(transaction))
+
+    def abort_abandoned(self, prefix: str) -> None:
+        self._life.step(lambda: self._transactions.abort_abandoned(prefix))
+
+    def close(self) -> None:
+        self._transactions.close()
+
+
+@dataclass
+class Stage:
+    """A query that writes to the topic ``t``: its log, its drivers and their tasks."""
+
+    kit: Kit
+    log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+
+    @property
+    def transactions(self) -> MemoryTransactions:
+        """The cluster's."""
+        return MemoryTransactions(self.kit.cluster)
+
+    def driver(self, life: Life | None = None, offsets: MetadataLog | None = None) -> KafkaSink:
+        """Start a driver of the query."""
+        life = life or Life()
+        transactions = MortalTransactions(self.transactions, life)
+        return KafkaSink(MortalLog(self.log, life), offsets, lambda: transactions, OPTIONS)
+
+    def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[Written]:
+        """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
+        return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
+
+    def run_task(self, batch: int, task: int, attempt: int = 0, query: str = "q") -> Written:
+        """Write one row."""
+        container = sink_container_for(OPTIONS)
+        container.memory_cluster.override(self.kit.cluster)
+        rows = pa.RecordBatch.from_pydict({"value": [b"%d-%d" % (batch, task)]})
+        named = SinkTaskId(query, batch, task, attempt).transactional_id(PREFIX)
+        return container.sink_task().write([rows], named)
+
+    def run_batch(self, batch: int, driver: KafkaSink) -> None:
+        """Do what Spark does with a batch that is not known to be committed."""
+        written = [Written()] * TASKS if batch <= driver.recover() else self.run_tasks(batch)
+        driver.commit(batch, "q", written)
+
+    def visible(self) -> list[str]:
+        """Give the rows that consumers of committed records see."""
+        options = {"kafka.isolation.level": "read_committed"}
+        container = self.kit.container(options, Query.BATCH)
+        return sorted(
+            row["value"].decode()
+            for planned in container.batch().plan_input_partitions()
+            for batch in container.range_read().read(planned, Projection(("value",)))
+            for row in batch.to_pylist()
+        )
+
+    def entry(self) -> SinkLogEntry:
+        """Give the newest entry of the log."""
+        latest = self.log.latest()
+        assert latest is not None
+        return SinkLogEntry.from_bytes(latest[1])
+
+    def time_out(self, written: Written) -> None:
+        """Abort a transaction as a broker does that has waited for ``transaction.timeout.ms``."""
+        assert written.transaction is not None
+        self.transactions.abort(written.transaction)
+
+
+@pytest.fixture
+def stage(kit: Kit) -> Stage:
+    """Give a query that has not run yet."""
+    return Stage(kit)
+
+
+def rows(*batches: int) -> list[str]:
+    """Give what is to be seen of batches."""
+    return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
+
+
+def test_a_batch_is_seen_when_it_is_committed(stage: Stage) -> None:
+    """What tasks have written is seen at once and as a whole."""
+    driver = stage.driver()
+    written = stage.run_tasks(0)
+    assert stage.visible() == []
+    driver.commit(0, "q", written)
+    assert stage.visible() == rows(0)
+
+
+def test_batches_follow_one_another(stage: Stage) -> None:
+    """Every batch is seen once, and the log's newest entry tells the last one."""
+    driver = stage.driver()
+    for batch in range(5):
+        stage.run_batch(batch, driver)
+    assert stage.visible() == rows(*range(5))
+    assert stage.driver().recover() == 4
+
+
+def test_a_query_that_never_ran_has_seen_no_batch(stage: Stage) -> None:
+    """A new query writes every batch."""
+    assert stage.driver().recover() == -1
+
+
+def test_a_driver_takes_so_many_steps(stage: Stage) -> None:
+    """A driver dies of each of them below; a new one would have to be among them."""
+    life = Life()
+    stage.run_batch(0, stage.driver(life))
+    assert life.lived == STEPS
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", range(STEPS))
+def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, after: bool) -> None:
+    """Before an entry or behind it, between commits: the next driver ends what was decided."""
+    stage.run_batch(0, stage.driver())
+    with pytest.raises(DiedError):
+        stage.run_batch(1, stage.driver(Life(last, after)))
+    stage.run_batch(1, stage.driver())
+    stage.run_batch(2, stage.driver())
+    assert stage.visible() == rows(0, 1, 2)
+    assert stage.driver().recover() == 2
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", range(STEPS))
+def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool) -> None:
+    """Whatever the second driver dies of, the third one's rows are seen once."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(1, after=False)))
+    life = Life(last, after)
+    try:
+        stage.run_batch(0, stage.driver(life))
+    except DiedError:
+        assert life.lived == last + 1
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_batch_that_was_not_decided_is_written_anew(stage: Stage) -> None:
+    """Before the first entry a driver leaves nothing behind that is ever seen."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(0, after=False)))
+    driver = stage.driver()
+    assert driver.recover() == -1
+    assert stage.visible() == []
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+@pytest.mark.parametrize("committed", range(TASKS + 1))
+def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
+    stage: Stage, committed: int
+) -> None:
+    """The next driver commits the rest by itself, and tasks are told not to write the batch."""
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
+    driver = stage.driver()
+    assert driver.recover() == 0
+    assert stage.visible() == rows(0)
+    assert stage.entry().state is BatchState.COMMITTED
+
+
+def test_a_batch_that_is_run_again_is_not_written_twice(stage: Stage) -> None:
+    """Where tasks have written a batch that can be seen already, what they wrote is aborted."""
+    driver = stage.driver()
+    stage.run_batch(0, driver)
+    driver.commit(0, "q", stage.run_tasks(0))
+    assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_a_driver_ends_what_it_left_itself(stage: Stage) -> None:
+    """A commit that failed half way, for want of a broker, is ended by the same driver's next."""
+    driver = stage.driver(Life(2, after=False))
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        driver.commit(0, "q", written)
+    driver.commit(1, "q", stage.run_tasks(1, attempt=1))
+    assert stage.visible() == rows(0, 1)
+
+
+def test_what_timed_out_before_it_was_committed_is_written_anew(stage: Stage) -> None:
+    """Where every transaction is gone, so is the batch, and the query starts it again."""
+    written = stage.run_tasks(0)
+    for one in written:
+        stage.time_out(one)
+    with pytest.raises(TransactionLostError, match=r"before batch 0 was at its end") as caught:
+        stage.driver().commit(0, "q", written)
+    assert "'kafka.transaction.timeout.ms'" in str(caught.value)
+    assert stage.entry().state is BatchState.DROPPED
+    driver = stage.driver()
+    assert driver.recover() == -1
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+def test_what_timed_out_while_no_driver_was_there_is_written_anew(stage: Stage) -> None:
+    """A batch that was decided, and of which nothing was committed, is dropped."""
+    stage.run_batch(0, stage.driver())
+    written = stage.run_tasks(1)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(1, "q", written)
+    for one in written:
+        stage.time_out(one)
+    driver = stage.driver()
+    assert driver.recover() == 0
+    stage.run_batch(1, driver)
+    assert stage.visible() == rows(0, 1)
+
+
+def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: Stage) -> None:
+    """Nothing of it was committed yet, as the first one is committed first: all is aborted."""
+    written = stage.run_tasks(0)
+    stage.time_out(written[0])
+    with pytest.raises(TransactionLostError, match=r"before batch 0 was at its end"):
+        stage.driver().commit(0, "q", written)
+    assert stage.visible() == []
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+@pytest.mark.parametrize("lost", [[1], [2], [1, 2]])
+def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
+    """Where other parts can be seen already, every driver says so and none goes on."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=True)).commit(0, "q", written)
+    for number in lost:
+        stage.time_out(written[number])
+    for _ in range(2):
+        with pytest.raises(TransactionLostError, match=r"of batch 0 were committed") as caught:
+            stage.driver().recover()
+        assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0" for task in lost)
+        assert "'a metadata log in memory' emptied" in str(caught.value)
+    with pytest.raises(TransactionLostError, match=r"of batch 0 were committed"):
+        stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
+
+
+def test_of_two_drivers_at_once_the_second_is_told(stage: Stage) -> None:
+    """The one that finds the other's entry where its own should go stops, and names the log."""
+    late = stage.run_tasks(0)
+    other = stage.driver()
+
+    def overtaken() -> Transactions:
+        # While the first one commits, the other starts and ends what it finds.
+        assert other.recover() == 0
+        return stage.transactions
+
+    first = KafkaSink(stage.log, None, overtaken, OPTIONS)
+    with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1 .*in memory"):
+        first.commit(0, "q", late)
+    assert stage.visible() == rows(0)
+
+
+def test_a_driver_that_was_shut_out_sees_none_of_its_rows(stage: Stage) -> None:
+    """Tasks of a second driver shut those of the first one out, whose commit fails."""
+    stopped, written = stage.driver(), stage.run_tasks(0)
+    again = stage.run_tasks(0)
+    with pytest.raises(TransactionLostError):
+        stopped.commit(0, "q", written)
+    stage.driver().commit(0, "q", again)
+    assert stage.visible() == rows(0)
+
+
+def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
+    """Of a task's attempts the one is committed whose message the driver has."""
+    speculative = stage.run_task(0, 1, attempt=1)
+    written = stage.run_tasks(0)
+    stage.driver().commit(0, "q", [written[0], speculative, written[2]])
+    assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_abandoned_attempts_are_aborted_with_the_next_commit(stage: Stage) -> None:
+    """What a killed task left open holds readers up no longer; other queries' is left alone."""
+    stage.run_task(0, 0, attempt=7)
+    stage.run_task(0, 0, query="q2")
+    stage.driver().commit(0, "q", stage.run_tasks(0))
+    assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0"]
+
+
+def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage: Stage) -> None:
+    """A driver that dies before it has tidied up leaves that to the next one."""
+    stage.run_task(0, 0, attempt=7)
+    with pytest.raises(DiedError):
+        stage.run_batch(0, stage.driver(Life(STEPS - 1, after=False)))
+    stage.run_batch(0, stage.driver())
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+
+
+def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
+    """What its other tasks have written is never seen."""
+    driver = stage.driver()
+    driver.abort([stage.run_task(0, 0), None, Written()])
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
+    stage.run_batch(0, driver)
+    assert stage.visible() == rows(0)
+
+
+def test_a_batch_without_rows_is_committed(stage: Stage) -> None:
+    """No transaction is needed for a batch to be done with."""
+    driver = stage.driver()
+    driver.commit(0, None, [Written(), Written()])
+    assert driver.recover() == 0
+
+
+def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
+    """So many entries are kept, the newest among them."""
+    driver = stage.driver()
+    for batch in range(ENTRIES_KEPT):
+        driver.commit(batch, "q", [])
+    numbers = stage.log.batch_ids()
+    assert list(numbers) == list(range(ENTRIES_KEPT, 2 * ENTRIES_KEPT))
+    assert stage.driver().recover() == ENTRIES_KEPT - 1
+
+
+def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
+    """A log that is looked for at another place than the checkpoint is would remember nothing."""
+    offsets = MemoryMetadataLog()
+    with pytest.raises(MetadataLogError, match=r"checkpoint's offsets are not found") as caught:
+        stage.driver(offsets=offsets).recover()
+    assert "'metadataPath'" in str(caught.value)
+    offsets.add(0, b"v1")
+    assert stage.driver(offsets=offsets).recover() == -1
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"v2\n{}", "maximum supported log version is v1, but encountered v2"),
+        (b"v1\n{}", "it holds no batch of a sink"),
+        (b"", "failed to read correct log version"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_an_error(
+    stage: Stage, content: bytes, problem: str
+) -> None:
+    """A later version's log is not taken for an empty one, by neither step."""
+    stage.log.add(0, content)
+    for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
+        with pytest.raises(MetadataLogError, match=problem):
+            use()
+    assert stage.log.batch_ids() == [0]
+
+
+def test_ids_go_on_with_the_next_batch(stage: Stage) -> None:
+    """A query needs as many transactional ids as it has tasks, however many batches it runs."""
+    ids = [
+        {one.transaction.transactional_id for one in stage.run_tasks(batch) if one.transaction}
+        for batch in range(3)
+    ]
+    assert all(one == other for one, other in itertools.pairwise(ids))
+    assert len(ids[0]) == TASKS

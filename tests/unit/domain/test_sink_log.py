@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_kafka.domain.sink_log import VERSION, BatchState, SinkLogEntry
+from pyspark_kafka.domain.transaction import Transaction
+
+transactions = st.builds(
+    Transaction, st.text(min_size=1), st.integers(0, 2**63 - 1), st.integers(0, 2**15 - 1)
+)
+entries = st.builds(
+    SinkLogEntry,
+    st.integers(-1, 2**63 - 1),
+    st.sampled_from(BatchState),
+    st.lists(transactions, max_size=5).map(tuple),
+)
+
+ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),))
+
+
+def test_bytes() -> None:
+    """A file is the version's line and JSON, with Kafka's names for what makes a transaction."""
+    line, text = ONE.to_bytes().split(b"\n")
+    assert line == b"v1"
+    assert json.loads(text) == {
+        "batchId": 7,
+        "state": "prepared",
+        "transactions": [
+            {"transactionalId": "p-q-0-0", "producerId": 4_000, "producerEpoch": 3},
+        ],
+    }
+
+
+@given(entries)
+def test_what_is_written_is_read(entry: SinkLogEntry) -> None:
+    """Any entry comes back as it was."""
+    assert SinkLogEntry.from_bytes(entry.to_bytes()) == entry
+
+
+@given(entries, st.sampled_from(BatchState))
+def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) -> None:
+    """What becomes of a batch keeps its number and its transactions."""
+    assert entry.becoming(state) == SinkLogEntry(entry.batch_id, state, entry.transactions)
+
+
+@pytest.mark.parametrize(
+    ("state", "last"),
+    [(BatchState.PREPARED, 6), (BatchState.COMMITTED, 7), (BatchState.DROPPED, 6)],
+)
+def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
+    """Until then the one before it is the last."""
+    assert ONE.becoming(state).committed_through == last
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            f"v{VERSION + 1}\n{{}}".encode(),
+            (
+                f"UnsupportedLogVersion: maximum supported log version is v{VERSION}, but "
+                f"encountered v{VERSION + 1}. The log file was produced by a newer version of "
+                "Spark and cannot be read by this version. Please upgrade."
+            ),
+        ),
+        (b"", "Log file was malformed: failed to read correct log version from ."),
+        (b"{}", "Log file was malformed: failed to read correct log version from {}."),
+        *(
+            (b"v1\n" + text, "Log file was malformed: it holds no batch of a sink.")
+            for text in (
+                b"",
+                b"\xff",
+                b"[]",
+                b"null",
+                b'{"batchId":1,"state":"prepared"}',
+                b'{"batchId":"x","state":"prepared","transactions":[]}',
+                b'{"batchId":1,"state":"lost","transactions":[]}',
+                b'{"batchId":1,"state":"prepared","transactions":[{}]}',
+                b'{"batchId":1,"state":"prepared","transactions":[1]}',
+            )
+        ),
+    ],
+)
+def test_refusals(content: bytes, problem: str) -> None:
+    """What is no entry is not taken for one."""
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        SinkLogEntry.from_bytes(content)
+    assert str(caught.value) == problem
