@@ -26,8 +26,15 @@ if TYPE_CHECKING:
     from .container import Container, container_for
     from .default_source import DefaultSource
     from .domain.errors import PysparkKafkaError
-    from .domain.options import Query, SourceOptions, parse_source_options
+    from .domain.options import (
+        Query,
+        SinkOptions,
+        SourceOptions,
+        parse_sink_options,
+        parse_source_options,
+    )
     from .ports.lag_exporter import LagExporter
+    from .sink_container import SinkContainer, sink_container_for
 
 __version__: Final = "0.1.0"
 
@@ -39,12 +46,16 @@ __all__ = [
     "PrometheusLagExporter",
     "PysparkKafkaError",
     "Query",
+    "SinkContainer",
+    "SinkOptions",
     "SourceOptions",
     "container_for",
     "lag_listener",
+    "parse_sink_options",
     "parse_source_options",
     "register",
     "session",
+    "sink_container_for",
 ]
 
 _HOMES: Final = {
@@ -56,10 +67,14 @@ _HOMES: Final = {
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PysparkKafkaError": ".domain.errors",
     "Query": ".domain.options",
+    "SinkContainer": ".sink_container",
+    "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
     "container_for": ".container",
     "lag_meter_for": ".container",
+    "parse_sink_options": ".domain.options",
     "parse_source_options": ".domain.options",
+    "sink_container_for": ".sink_container",
     "tuned_session": ".adapters.spark.session",
 }
 

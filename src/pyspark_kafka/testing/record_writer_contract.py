@@ -88,6 +88,18 @@ class RecordWriterContract(WorldContract):
         rows = [(row["key"], row["value"]) for row in _written(world, topic, 0)]
         assert rows == [(None, b""), (b"", None)]
 
+    def test_texts_are_written_as_utf8(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Columns of strings are as good as those of bytes."""
+        batch = pa.RecordBatch.from_pydict({"key": ["ä", None], "value": ["ß", "x"]})
+        assert _send(writer, batch, topic) == 2
+        rows = [row for number in (0, 1) for row in _written(world, topic, number)]
+        assert {(row["key"], row["value"]) for row in rows} == {
+            ("ä".encode(), "ß".encode()),
+            (None, b"x"),
+        }
+
     def test_a_given_topic_stands_above_the_column(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:

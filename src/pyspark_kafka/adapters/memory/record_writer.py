@@ -46,12 +46,12 @@ class MemoryRecordWriter(RecordWriter):
     def _write_row(self, topic: str, row: dict[str, Any]) -> None:
         timestamp = row.get("timestamp")
         headers = tuple((pair["key"], pair["value"]) for pair in row.get("headers") or ())
-        key, value = row.get("key"), row.get("value")
+        key, value = _bytes(row.get("key")), _bytes(row.get("value"))
         self._cluster.produce(
             topic,
             value,
             key=key,
-            partition=self._partition(topic, row),
+            partition=self._partition(topic, row, key),
             headers=headers,
             timestamp=None if timestamp is None else round(timestamp.timestamp() * 1_000),
             transaction=self._transaction and self._cluster.number_of(self._transaction),
@@ -60,10 +60,13 @@ class MemoryRecordWriter(RecordWriter):
         size = sum(map(len, filter(None, [key, value, *texts, *(value for _, value in headers)])))
         self._delivered += Delivered(1, size)
 
-    def _partition(self, topic: str, row: dict[str, Any]) -> int:
+    def _partition(self, topic: str, row: dict[str, Any], key: bytes | None) -> int:
         chosen = row.get("partition")
         if chosen is not None:
             return int(chosen)
         self._cluster.require([topic], "topic")
-        key = row.get("key")
         return 0 if key is None else zlib.crc32(key) % self._cluster.topics()[topic]
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
