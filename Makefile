@@ -9,7 +9,7 @@ BENCH_READY := $(VENV)/bench-ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check bench docs clean
+.PHONY: help demo test soak fuzz check bench docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ demo: $(READY) ## read a stream of events from an embedded broker, and show the 
 
 test: $(READY) ## run every test, on a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: $(READY) ## kill brokers, workers and drivers, and look for every record: make soak ARGS='--rounds 100'
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 fuzz: $(READY) ## decode what nobody would write, for a while: make fuzz ARGS='--minutes 60'
 	@$(BIN)/python -m tests.fuzz.fuzz_record_decoder $(ARGS)
