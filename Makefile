@@ -14,7 +14,7 @@ CLI := $(BIN)/python -m pyspark_kafka
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## read a stream of events from an embedded broker, and show the result
+demo: $(READY) ## stream events from an embedded broker through Spark to another topic of it
 	@$(CLI) demo
 
 test: $(READY) ## run every test, on a real Apache Kafka and a real Spark

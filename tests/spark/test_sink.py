@@ -443,18 +443,25 @@ def test_our_source_feeds_our_sink(
 
 
 def test_a_task_that_is_tried_again_loses_nothing(
-    kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+    kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
     """The next attempt sends every row; what the first one sent stays, unless written once."""
-    guarantees = {"batch": "at-least-once", "stream": "at-least-once"}
-    if client == "kafka-python":
-        guarantees["once"] = "exactly-once"
-    given = {
-        "options": {**kafka.options, "client": client},
-        "guarantees": guarantees,
-        "topics": {kind: topics.create(2) for kind in guarantees},
-        "directory": str(tmp_path),
+    writes = {
+        f"{client}, {kind}": {
+            "client": client,
+            "streams": kind != "batch",
+            "guarantee": "exactly-once" if kind == "once" else "at-least-once",
+            "topic": topics.create(2),
+        }
+        for client, kind in (
+            ("kafka-python", "batch"),
+            ("kafka-python", "stream"),
+            ("kafka-python", "once"),
+            ("confluent", "batch"),
+            ("confluent", "stream"),
+        )
     }
+    given = {"options": kafka.options, "writes": writes, "directory": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, str(PROGRAM), json.dumps(given)],
         capture_output=True,
@@ -464,7 +471,8 @@ def test_a_task_that_is_tried_again_loses_nothing(
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    for kind, guarantee in guarantees.items():
-        times = Counter(found[kind])
-        assert set(times) == set(range(8_000)), kind
-        assert set(times.values()) == ({1, 2} if guarantee == "at-least-once" else {1}), kind
+    for name, write in writes.items():
+        times = Counter(found[name])
+        assert set(times) == set(range(8_000)), name
+        is_once = write["guarantee"] == "exactly-once"
+        assert set(times.values()) == ({1} if is_once else {1, 2}), name

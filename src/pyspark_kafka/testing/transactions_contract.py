@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
 import pytest
@@ -21,18 +22,34 @@ if TYPE_CHECKING:
     from .world import World
 
 
-def _write(writer: RecordWriter, transaction: Transaction, topic: str, value: bytes) -> None:
-    writer.enlist(transaction)
-    writer.write(pa.RecordBatch.from_pydict({"value": [value]}), topic)
-    writer.flush()
+@final
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Two processes that know of each other's transactions by what they are told, and a topic."""
 
+    world: World
+    transactions: Transactions
+    elsewhere: Transactions
+    writer: RecordWriter
+    topic: str
 
-def _visible(world: World, topic: str) -> list[bytes]:
-    partition = TopicPartition(topic, 0)
-    container = world.container(**COMMITTED)
-    latest = container.offset_fetcher().latest([partition])[partition]
-    batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
-    return [value for batch in batches for value in batch["value"].to_pylist()]
+    def write(self, transaction: Transaction, value: bytes) -> None:
+        """Write a record into a transaction."""
+        self.writer.enlist(transaction)
+        self.writer.write(pa.RecordBatch.from_pydict({"value": [value]}), self.topic)
+        self.writer.flush()
+
+    def visible(self) -> list[bytes]:
+        """Give what those see who read what is committed only."""
+        partition = TopicPartition(self.topic, 0)
+        container = self.world.container(**COMMITTED)
+        latest = container.offset_fetcher().latest([partition])[partition]
+        batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
+        return [value for batch in batches for value in batch["value"].to_pylist()]
+
+    def await_visible(self, *values: bytes) -> None:
+        """Wait until exactly these are seen: brokers end a transaction after they have answered."""
+        await_until(lambda: self.visible() == list(values))
 
 
 class TransactionsContract(WorldContract):
@@ -48,129 +65,84 @@ class TransactionsContract(WorldContract):
         return made
 
     @pytest.fixture
-    def elsewhere(self, world: World) -> Transactions:
-        """Give another one, which knows nothing of what the first has begun."""
-        made: Transactions = world.sink_container().transactions()
-        return made
+    def sides(self, world: World, transactions: Transactions) -> _Sides:
+        """Give two sides, and the client's writer to a topic of one partition."""
+        return _Sides(
+            world,
+            transactions,
+            world.sink_container().transactions(),
+            world.sink_container().record_writer(),
+            world.topic(),
+        )
 
-    @pytest.fixture
-    def writer(self, world: World) -> RecordWriter:
-        """Give the client's writer."""
-        made: RecordWriter = world.sink_container().record_writer()
-        return made
-
-    @pytest.fixture
-    def topic(self, world: World) -> str:
-        """Give a topic of one partition."""
-        return world.topic()
-
-    def test_records_are_seen_once_another_process_commits(
-        self,
-        world: World,
-        transactions: Transactions,
-        elsewhere: Transactions,
-        writer: RecordWriter,
-        topic: str,
-    ) -> None:
+    def test_records_are_seen_once_another_process_commits(self, sides: _Sides) -> None:
         """What is open cannot be seen, and whoever holds a transaction can commit it."""
-        opened = transactions.begin(world.fresh_name())
-        _write(writer, opened, topic, b"v")
-        assert _visible(world, topic) == []
-        elsewhere.commit(opened)
-        await_until(lambda: _visible(world, topic) == [b"v"])
+        opened = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(opened, b"v")
+        assert sides.visible() == []
+        sides.elsewhere.commit(opened)
+        sides.await_visible(b"v")
 
-    def test_committing_again_changes_nothing(
-        self,
-        world: World,
-        transactions: Transactions,
-        elsewhere: Transactions,
-        writer: RecordWriter,
-        topic: str,
-    ) -> None:
+    def test_committing_again_changes_nothing(self, sides: _Sides) -> None:
         """Who does not know whether a commit arrived asks for it once more."""
-        opened = transactions.begin(world.fresh_name())
-        _write(writer, opened, topic, b"v")
-        for one in (transactions, elsewhere, transactions):
+        opened = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(opened, b"v")
+        for one in (sides.transactions, sides.elsewhere, sides.transactions):
             one.commit(opened)
-        elsewhere.abort(opened)
-        await_until(lambda: _visible(world, topic) == [b"v"])
+        sides.elsewhere.abort(opened)
+        sides.await_visible(b"v")
 
-    def test_what_is_aborted_is_never_seen(
-        self,
-        world: World,
-        transactions: Transactions,
-        elsewhere: Transactions,
-        writer: RecordWriter,
-        topic: str,
-    ) -> None:
+    def test_what_is_aborted_is_never_seen(self, sides: _Sides) -> None:
         """Aborting twice is no error, and committing afterwards is one."""
-        opened = transactions.begin(world.fresh_name())
-        _write(writer, opened, topic, b"aborted")
+        opened = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(opened, b"aborted")
         for _ in range(2):
-            elsewhere.abort(opened)
+            sides.elsewhere.abort(opened)
         with pytest.raises(TransactionLostError):
-            transactions.commit(opened)
-        after = transactions.begin(world.fresh_name())
-        _write(writer, after, topic, b"v")
-        transactions.commit(after)
-        await_until(lambda: _visible(world, topic) == [b"v"])
+            sides.transactions.commit(opened)
+        after = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(after, b"v")
+        sides.transactions.commit(after)
+        sides.await_visible(b"v")
 
-    def test_a_later_begin_shuts_the_earlier_one_out(
-        self,
-        world: World,
-        transactions: Transactions,
-        elsewhere: Transactions,
-        writer: RecordWriter,
-        topic: str,
-    ) -> None:
+    def test_a_later_begin_shuts_the_earlier_one_out(self, sides: _Sides) -> None:
         """The earlier transaction of an id is aborted, and neither written to nor committed."""
-        name = world.fresh_name()
-        earlier = transactions.begin(name)
-        _write(writer, earlier, topic, b"earlier")
-        later = elsewhere.begin(name)
+        name = sides.world.fresh_name()
+        earlier = sides.transactions.begin(name)
+        sides.write(earlier, b"earlier")
+        later = sides.elsewhere.begin(name)
         assert later != earlier
         with pytest.raises(TransactionLostError):
-            transactions.commit(earlier)
-        transactions.abort(earlier)
-        _write(writer, later, topic, b"later")
-        transactions.commit(later)
-        await_until(lambda: _visible(world, topic) == [b"later"])
+            sides.transactions.commit(earlier)
+        sides.transactions.abort(earlier)
+        sides.write(later, b"later")
+        sides.transactions.commit(later)
+        sides.await_visible(b"later")
 
-    def test_a_writer_that_is_shut_out_is_told(
-        self, world: World, transactions: Transactions, writer: RecordWriter, topic: str
-    ) -> None:
+    def test_a_writer_that_is_shut_out_is_told(self, sides: _Sides) -> None:
         """The transactional id is named."""
-        name = world.fresh_name()
-        earlier = transactions.begin(name)
-        transactions.begin(name)
+        name = sides.world.fresh_name()
+        earlier = sides.transactions.begin(name)
+        sides.transactions.begin(name)
         with pytest.raises(ProducerFencedError, match=name):
-            _write(writer, earlier, topic, b"v")
+            sides.write(earlier, b"v")
 
-    def test_an_empty_transaction_can_be_ended(
-        self, world: World, transactions: Transactions
-    ) -> None:
+    def test_an_empty_transaction_can_be_ended(self, sides: _Sides) -> None:
         """A transaction to which nothing was written ends either way."""
-        transactions.abort(transactions.begin(world.fresh_name()))
+        sides.transactions.abort(sides.transactions.begin(sides.world.fresh_name()))
 
-    def test_what_was_abandoned_is_aborted(
-        self,
-        world: World,
-        transactions: Transactions,
-        elsewhere: Transactions,
-        writer: RecordWriter,
-        topic: str,
-    ) -> None:
+    def test_what_was_abandoned_is_aborted(self, sides: _Sides) -> None:
         """Open transactions whose ids begin so are shut out, and no others."""
-        prefix = world.fresh_name()
-        abandoned = transactions.begin(f"{prefix}-1")
-        _write(writer, abandoned, topic, b"abandoned")
-        other = transactions.begin(world.fresh_name())
-        _write(writer, other, topic, b"other")
-        elsewhere.abort_abandoned(f"{prefix}-")
-        transactions.commit(other)
-        await_until(lambda: _visible(world, topic) == [b"other"])
+        prefix = sides.world.fresh_name()
+        abandoned = sides.transactions.begin(f"{prefix}-1")
+        sides.write(abandoned, b"abandoned")
+        other = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(other, b"other")
+        sides.elsewhere.abort_abandoned(f"{prefix}-")
+        sides.transactions.commit(other)
+        sides.await_visible(b"other")
         with pytest.raises(TransactionLostError):
-            transactions.commit(abandoned)
+            sides.transactions.commit(abandoned)
 
     def test_closing_twice_does_no_harm(self, transactions: Transactions) -> None:
         """The second call of close does nothing."""

@@ -53,7 +53,7 @@ def await_records(options: Mapping[str, str], topic: str) -> None:
 
 
 def main(given: dict[str, Any]) -> None:
-    """Write a batch and a stream, in two tasks each."""
+    """Write batches and streams, in two tasks each."""
     spark = pyspark_kafka.session(
         SparkSession.Builder()
         # Two tasks at once, and three attempts of each.
@@ -71,32 +71,34 @@ def main(given: dict[str, Any]) -> None:
         "concat(id, repeat(' ', 1000)) as value"
     )
     numbers.write.parquet(str(directory / "input"))
-    for kind, topic in given["topics"].items():
-        options = {**given["options"], "topic": topic}
-        if kind == "batch":
-            failed = numbers.mapInArrow(failing(given["options"], topic), SCHEMA)
+    for name, write in given["writes"].items():
+        options = {**given["options"], "client": write["client"], "topic": write["topic"]}
+        if not write["streams"]:
+            failed = numbers.mapInArrow(failing(given["options"], write["topic"]), SCHEMA)
             failed.write.format("pyspark_kafka").options(**options).mode("append").save()
             continue
         query = (
             spark.readStream.schema(SCHEMA)
             .parquet(str(directory / "input"))
-            .mapInArrow(failing(given["options"], topic), SCHEMA)
+            .mapInArrow(failing(given["options"], write["topic"]), SCHEMA)
             .writeStream.format("pyspark_kafka")
-            .options(**options, deliveryGuarantee=given["guarantees"][kind])
-            .option("checkpointLocation", str(directory / kind))
+            .options(**options, deliveryGuarantee=write["guarantee"])
+            .option("checkpointLocation", str(directory / name))
             .trigger(availableNow=True)
             .start()
         )
         query.awaitTermination()
-    print(
-        json.dumps({kind: stored(spark, given, topic) for kind, topic in given["topics"].items()})
-    )
+    found = {
+        name: stored(spark, given["options"], write["topic"])
+        for name, write in given["writes"].items()
+    }
+    print(json.dumps(found))
     spark.stop()
 
 
-def stored(spark: SparkSession, given: dict[str, Any], topic: str) -> list[int]:
+def stored(spark: SparkSession, connection: Mapping[str, str], topic: str) -> list[int]:
     """Give the numbers that a topic holds."""
-    options = {**given["options"], "subscribe": topic, "kafka.isolation.level": "read_committed"}
+    options = {**connection, "subscribe": topic, "kafka.isolation.level": "read_committed"}
     table = spark.read.format("pyspark_kafka").options(**options).load()
     rows = table.selectExpr("int(trim(cast(value as string))) as number").collect()
     return sorted(row.number for row in rows)

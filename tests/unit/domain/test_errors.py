@@ -486,6 +486,14 @@ def test_partition_set(partitions: list[TopicPartition], text: str) -> None:
     assert partition_set(partitions) == text
 
 
+def test_of_many_lost_transactions_some_are_named() -> None:
+    """A batch may have thousands; the error has all of them, and its text the first five."""
+    names = [f"p-q-{number}-0" for number in range(1_000)]
+    error = TransactionLostError(names, "they timed out", "Do this.")
+    assert error.transactional_ids == tuple(names)
+    assert "'p-q-4-0' and 995 more cannot be committed" in str(error)
+
+
 def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
     """What ImportError holds besides its arguments survives a pickle, too."""
     error = MissingDependencyError("a client", "confluent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
     Consumer,
@@ -21,13 +21,16 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-from .connection import Connection
+from .connection import UNREACHABLE, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from ...domain.options import SourceOptions
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
@@ -41,26 +44,24 @@ COORDINATOR_MOVES: Final = frozenset(
     }
 )
 
+METADATA: Final = "a request for metadata"
 COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
 
-LEADER_MOVES: Final = frozenset(
-    {
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.REPLICA_NOT_AVAILABLE,
-        KafkaError.KAFKA_STORAGE_ERROR,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError._TRANSPORT,  # noqa: SLF001
-    }
-)
+MOVED: Final = UNREACHABLE | {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+"""What another broker may answer better."""
 
 ATTEMPT_S: Final = 10.0
-"""How long one leader is asked."""
+"""How long one is asked."""
 
 NOT_FOUND: Final = -1
 """The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
@@ -139,8 +140,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self._made = None
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
-        listed = self._run(
-            "a request for metadata", lambda admin, timeout: admin.list_topics(timeout=timeout)
+        listed = self._until_answered(
+            METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout)
         )
         return [topic for topic in listed.topics if pattern.matches(topic)]
 
@@ -149,23 +150,20 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> frozenset[TopicPartition]:
         if not topics:
             return frozenset()
-        answers = self._run(
-            "a request for metadata",
-            lambda admin, timeout: admin.describe_topics(
-                TopicCollection(sorted(topics)), request_timeout=timeout
+        descriptions = self._until_answered(
+            METADATA,
+            lambda admin, timeout: _known(
+                admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
             ),
         )
-        found: set[TopicPartition] = set()
-        unknown = []
-        for topic, answer in answers.items():
-            description = self._known(f"a request for metadata of '{topic}'", answer)
-            if description is None:
-                unknown.append(topic)
-            elif required or not description.is_internal:
-                found.update(TopicPartition(topic, part.id) for part in description.partitions)
-        if required and unknown:
+        if required and (unknown := sorted(set(topics) - descriptions.keys())):
             raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
-        return frozenset(found)
+        return frozenset(
+            TopicPartition(topic, part.id)
+            for topic, description in descriptions.items()
+            if required or not description.is_internal
+            for part in description.partitions
+        )
 
     def _list_offsets(
         self, partitions: Collection[TopicPartition], spec: OffsetSpec
@@ -177,44 +175,33 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> Iterable[tuple[TopicPartition, int]]:
         if not specs:
             return ()
+        theirs = {_theirs(partition): spec for partition, spec in specs.items()}
+        answers = self._until_answered(
+            "a request for offsets",
+            lambda admin, timeout: _told(
+                admin.list_offsets(
+                    theirs, isolation_level=self._isolation_level, request_timeout=timeout
+                )
+            ),
+        )
+        return [(_ours(partition), offset) for partition, offset in answers.items()]
+
+    def _until_answered(self, request: str, ask: Callable[[Any, float], T]) -> T:
+        """Ask, and again while a broker that is asked is gone, or leads no more."""
         deadline = time.monotonic() + self._connection.timeout_s
         while True:
+            if self._made is None:
+                self._made = self._connection.make(AdminClient, {})
             try:
-                return self._asked(specs)
+                # What goes to a broker that is gone is waited for to the end of the attempt.
+                return ask(self._made, min(self._connection.timeout_s, ATTEMPT_S))
             except KafkaException as error:
-                has_moved = error.args[0].code() in LEADER_MOVES
+                has_moved = error.args[0].code() in MOVED
                 if not has_moved or time.monotonic() + RETRY_S > deadline:
-                    raise self._failure("a request for offsets", error) from error
+                    raise self._failure(request, error) from error
             # An admin client goes on asking the leaders that it found first: a new one looks.
             self._made = None
             time.sleep(RETRY_S)
-
-    def _asked(
-        self, specs: Mapping[TopicPartition, OffsetSpec]
-    ) -> Sequence[tuple[TopicPartition, int]]:
-        """Ask every leader once; raises ``KafkaException``."""
-        answers = self._run(
-            "a request for offsets",
-            lambda admin, timeout: admin.list_offsets(
-                {_theirs(partition): spec for partition, spec in specs.items()},
-                isolation_level=self._isolation_level,
-                # A leader that is gone is waited for to the end of this.
-                request_timeout=min(timeout, ATTEMPT_S),
-            ),
-        )
-        found = []
-        for partition, answer in answers.items():
-            try:
-                offset = answer.result().offset
-            except KafkaException as error:
-                if error.args[0].code() in UNKNOWN:
-                    continue
-                raise
-            if offset < NOT_FOUND:
-                # librdkafka has asked nobody, and tells of no error.
-                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
-            found.append((_ours(partition), offset))
-        return found
 
     def _committed(
         self, consumer: Consumer, partitions: Sequence[TopicPartition]
@@ -255,15 +242,6 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         except KafkaException as error:
             raise self._failure(request, error) from error
 
-    def _known(self, request: str, answer: Future[Any]) -> Any | None:
-        """Wait for an answer; ``None`` if it says that there is no such topic or partition."""
-        try:
-            return answer.result()
-        except KafkaException as error:
-            if error.args[0].code() in UNKNOWN:
-                return None
-            raise self._failure(request, error) from error
-
     def _failure(self, request: str, error: KafkaException) -> Exception:
         # The admin client says why it could not connect only to whoever polls it.
         self._made.poll(0)
@@ -278,3 +256,24 @@ def _theirs(partition: TopicPartition, offset: int | None = None) -> ClientParti
 
 def _ours(partition: ClientPartition) -> TopicPartition:
     return TopicPartition(partition.topic, partition.partition)
+
+
+def _known(answers: Mapping[K, Future[T]]) -> dict[K, T]:
+    """Wait for answers; those are left out that say that there is no such topic or partition."""
+    known = {}
+    for key, answer in answers.items():
+        try:
+            known[key] = answer.result()
+        except KafkaException as error:
+            if error.args[0].code() not in UNKNOWN:
+                raise
+    return known
+
+
+def _told(answers: Mapping[ClientPartition, Future[Any]]) -> dict[ClientPartition, int]:
+    """Give the offsets of partitions, as ``_known`` does."""
+    told = {partition: answer.offset for partition, answer in _known(answers).items()}
+    if any(offset < NOT_FOUND for offset in told.values()):
+        # librdkafka has asked nobody, and tells of no error.
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    return told
