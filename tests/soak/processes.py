@@ -1,0 +1,90 @@
+"""The processes of a session of the system's, as Linux tells of them in ``/proc``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+PROC: Final = Path("/proc")
+
+_DAEMONS: Final = ("pyspark_kafka.worker_daemon", "pyspark.daemon")
+_POLL_S: Final = 0.01
+_GONE_S: Final = 30.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that has not ended."""
+
+    pid: int
+    parent: int
+    command: str
+
+    @property
+    def is_java(self) -> bool:
+        """Whether it is Spark's JVM, which has to go before it can hear of the others' end."""
+        return "org.apache.spark" in self.command
+
+    @property
+    def is_for_tasks(self) -> bool:
+        """Whether it runs tasks, and does not plan or commit for the driver."""
+        return self.command.endswith(" pyspark.worker")
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether it is a daemon of Spark's Python workers, or a worker, which has its name."""
+        return any(name in self.command for name in _DAEMONS)
+
+
+def session_of(session: int) -> list[Process]:
+    """Give the processes of a session; those that wait for nothing but their parent are left out.
+
+    A driver that was started in a session of its own has all in it that it starts: the JVM, and
+    the daemons of Python workers too, which have process groups of their own.
+    """
+    found = []
+    for directory in PROC.iterdir():
+        if directory.name.isdigit():
+            # It may end while it is looked at.
+            with suppress(OSError):
+                stat = (directory / "stat").read_text()
+                # What is in parentheses is the command's name, and may hold anything.
+                state, parent, _, its_session, *_ = stat.rpartition(")")[2].split()
+                if int(its_session) == session and state not in "ZX":
+                    command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    found.append(Process(int(directory.name), int(parent), command.strip()))
+    return found
+
+
+def workers_of(session: int) -> list[Process]:
+    """Give Spark's Python workers: those that a daemon has forked."""
+    daemons = {process.pid: process for process in session_of(session) if process.is_daemon}
+    return [process for process in daemons.values() if process.parent in daemons]
+
+
+def kill_session(session: int) -> None:
+    """End all of a session at once, the caller last if it is one of them.
+
+    :raises TimeoutError: if some of it is there after 30 s.
+    """
+    deadline = time.monotonic() + _GONE_S
+    while others := [one for one in session_of(session) if one.pid != os.getpid()]:
+        for process in sorted(others, key=lambda one: not one.is_java):
+            kill(process.pid)
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes do not end: {others}")
+        time.sleep(_POLL_S)
+    if os.getsid(0) == session:
+        kill(os.getpid())
+
+
+def kill(pid: int) -> None:
+    """Send SIGKILL, if there is such a process."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

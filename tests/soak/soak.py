@@ -1,0 +1,315 @@
+"""Rounds of kills under load, each with a check of every record."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, final
+
+from .driver import Driver, QueryPlan
+from .kill_points import Point, Trap
+from .numbers import NumberProducer, NumberReader, SoakError
+from .processes import kill
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .processes import Process
+
+QUERIES: Final = (
+    QueryPlan("kafka-python", "exactly-once"),
+    QueryPlan("kafka-python", "at-least-once"),
+    QueryPlan("confluent", "at-least-once"),
+)
+BROKERS: Final = 3
+PARTITIONS: Final = 4
+RATE: Final = 1_000
+SOURCE: Final = "numbers"
+
+_REPLICATED: Final = {"min.insync.replicas": "2"}
+_AT_RANDOM: Final = None
+_MOMENTS: Final = (*Point, _AT_RANDOM)
+_LOAD_S: Final = 8.0
+_SECOND_KILL: Final = 0.3
+_EVENT_S: Final = 240.0
+_CHECK_S: Final = 300.0
+_HANGING_S: Final = 20.0
+_POLL_S: Final = 0.02
+
+_OF_SPARK: Final = (
+    # Spark waits for 10 s, which a machine may need that others use as well.
+    "Python worker failed to connect back",
+    # Queries of one session change a map that another one is just writing into its tasks.
+    "java.lang.IllegalStateException: Illegal size",
+)
+"""Failures of a query that no sink or source can help; it is restarted as after a kill."""
+
+
+@final
+@dataclass(slots=True)
+class Round:
+    """What was done in a round, and what came of it; numbers are of this round alone."""
+
+    seed: int
+    number: int
+    kills: list[str] = field(default_factory=list)
+    restarts: int = 0
+    failures: int = 0
+    numbers: int = 0
+    records: dict[str, int] = field(default_factory=dict)
+    duplicates: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_json(self) -> str:
+        """Give a line for a log."""
+        return json.dumps(asdict(self))
+
+
+@final
+class Soak:
+    """Queries over a cluster of three brokers, and whoever kills parts of both.
+
+    A seed and a round's number say what is killed and when; what that meets is up to the machine.
+    """
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        queries: Sequence[QueryPlan] = QUERIES,
+        seed: int = 0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._cluster = cluster
+        self._queries = queries
+        self._seed = seed
+        self._say = say
+        self._moments = random.Random(seed).sample(_MOMENTS, len(_MOMENTS))  # noqa: S311
+        self._may_fail = False
+        self._round = Round(seed, -1)
+        self._began = 0.0
+        self._is_over = threading.Event()
+        self._runs_out = False
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            servers = self._cluster.bootstrap_servers
+            directory = Path(tempfile.mkdtemp(prefix="soak-"))
+            closing.callback(shutil.rmtree, directory, ignore_errors=True)
+            for topic in (SOURCE, *(query.name for query in self._queries)):
+                self._cluster.create_topic(topic, PARTITIONS, BROKERS, _REPLICATED)
+            self._producer = NumberProducer(servers, SOURCE, PARTITIONS, RATE)
+            self._readers: dict[QueryPlan, NumberReader] = {}
+            for query in self._queries:
+                committed = query.is_exactly_once
+                reader = NumberReader(servers, query.name, PARTITIONS, committed=committed)
+                self._readers[query] = reader
+                closing.callback(reader.close)
+            self._trap = Trap(directory)
+            self._driver = Driver(directory, self._queries, SOURCE, self._cluster.options)
+            closing.callback(self._driver.kill)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    def run_round(self, number: int) -> Round:
+        """Kill a broker, workers and the driver under load, and look for each number.
+
+        :raises SoakError: if one is lost, doubled, or does not come, or a transaction hangs.
+        """
+        return self._checked(number, self._kill_under_load)
+
+    def run_to_the_end(self, number: int) -> Round:
+        """Kill the driver, and let another run to the end of what is there; check as ever."""
+        return self._checked(number, self._run_out)
+
+    def _checked(self, number: int, act: Callable[[], None]) -> Round:
+        self._round = Round(self._seed, number)
+        self._began, counted = time.monotonic(), self._producer.count
+        before = {query: (one.records, one.duplicates) for query, one in self._readers.items()}
+        failure: Exception | None = None
+        try:
+            act()
+            self._check()
+        except Exception as error:  # noqa: BLE001  # it is told with what was done
+            failure, self._round.error = error, str(error)
+        self._round.numbers = self._producer.count - counted
+        self._round.seconds = round(time.monotonic() - self._began, 1)
+        for query, (records, duplicates) in before.items():
+            reader = self._readers[query]
+            self._round.records[query.name] = reader.records - records
+            self._round.duplicates[query.name] = reader.duplicates - duplicates
+            self._round.missing[query.name] = reader.missing(self._producer.count)
+        self._say(self._round.to_json())
+        if failure is not None:
+            told = f"{self._round.to_json()}\n{self._driver.last_words()}"
+            raise SoakError(told) from failure
+        return self._round
+
+    # Killing
+
+    def _kill_under_load(self) -> None:
+        chance = random.Random(f"{self._seed}/{self._round.number}")  # noqa: S311
+        kills = (
+            self._planned_broker_kill(chance),
+            self._planned_worker_kill(chance),
+            self._planned_driver_kill(chance),
+        )
+        self._is_over.clear()
+        with self._producer.writing(), ThreadPoolExecutor(len(kills)) as threads:
+            if self._driver.has_ended():
+                self._start_driver()
+            self._await(self._driver.is_running, "running query", self._keep_driver)
+            running = {threads.submit(one) for one in kills}
+            try:
+                while running:
+                    done, running = wait(running, timeout=_POLL_S)
+                    self._keep_driver()
+                    for one in done:
+                        one.result()
+            finally:
+                self._is_over.set()
+                self._trap.disarm()
+
+    def _planned_broker_kill(self, chance: random.Random) -> Callable[[], None]:
+        broker = chance.randrange(BROKERS)
+        moment, pause = chance.uniform(0, _LOAD_S), chance.uniform(0, _LOAD_S)
+
+        def run() -> None:
+            self._is_over.wait(moment)
+            self._note(f"broker {broker}")
+            self._cluster.kill_broker(broker)
+            self._is_over.wait(pause)
+            self._cluster.start_broker(broker)
+            self._note(f"broker {broker} is back")
+
+        return run
+
+    def _planned_worker_kill(self, chance: random.Random) -> Callable[[], None]:
+        moments = [chance.uniform(0, _LOAD_S / 2) for _ in range(2)]
+        places = [chance.random() for _ in moments]
+
+        def run() -> None:
+            self._is_over.wait(moments[0])
+            # Spark runs a task again.
+            self._kill_worker(places[0], lambda worker: worker.is_for_tasks)
+            self._is_over.wait(moments[1])
+            # Whoever plans or commits is not run again: the query fails.
+            self._kill_worker(places[1], lambda _: True)
+
+        return run
+
+    def _kill_worker(self, place: float, is_wanted: Callable[[Process], bool]) -> None:
+        self._await(self._driver.is_running, "running query")
+        workers = [worker for worker in self._driver.workers() if is_wanted(worker)]
+        if workers:
+            victim = workers[int(place * len(workers))]
+            self._may_fail = True
+            self._note(f"worker of {victim.command.split()[-1]}")
+            kill(victim.pid)
+
+    def _planned_driver_kill(self, chance: random.Random) -> Callable[[], None]:
+        points = [self._moments[self._round.number % len(self._moments)]]
+        if chance.random() < _SECOND_KILL:
+            points.append(chance.choice(_MOMENTS))
+        moment = chance.uniform(0, _LOAD_S)
+
+        def run() -> None:
+            self._is_over.wait(moment)
+            # A second one is there at once: a driver may be killed while it recovers.
+            for point in points:
+                self._kill_driver(point)
+
+        return run
+
+    def _kill_driver(self, point: Point | None) -> None:
+        if point is _AT_RANDOM or not self._has_points():
+            self._await(self._driver.is_running, "running query")
+            self._note("driver at random")
+            self._may_fail = True
+            self._driver.kill()
+        else:
+            self._may_fail = True
+            self._trap.arm(point)
+            self._await(lambda: not self._trap.is_armed, f"driver {point.value}")
+            self._await(lambda: not self._driver.is_running(), "end of the driver")
+            self._note(f"driver {point.value}")
+
+    def _has_points(self) -> bool:
+        return any(query.is_exactly_once for query in self._queries)
+
+    def _keep_driver(self) -> None:
+        """Start the driver anew if it has ended.
+
+        :raises SoakError: if nobody has killed it, or a part of it.
+        """
+        if self._runs_out or not self._driver.has_ended():
+            return
+        self._round.restarts += 1
+        if self._driver.wait(0) != -signal.SIGKILL:
+            self._round.failures += 1
+            told = self._driver.last_words()
+            if not self._may_fail and not any(words in told for words in _OF_SPARK):
+                raise SoakError("the driver has failed by itself")
+        self._start_driver()
+
+    def _start_driver(self) -> None:
+        self._may_fail = False
+        self._driver.start()
+
+    def _await(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        deadline = time.monotonic() + _EVENT_S
+        while not condition():
+            meanwhile()
+            if self._is_over.wait(_POLL_S) or time.monotonic() > deadline:
+                raise SoakError(f"no {what} within {_EVENT_S:.0f} s")
+
+    def _note(self, what: str) -> None:
+        self._round.kills.append(f"{time.monotonic() - self._began:.2f} s: {what}")
+
+    # Checking
+
+    def _run_out(self) -> None:
+        self._runs_out = True
+        self._driver.kill()
+        self._note("driver at the end")
+        self._driver.start(to_its_end=True)
+        status = self._driver.wait(_CHECK_S)
+        if status != 0:
+            raise SoakError(f"the last run ended with {status}")
+
+    def _check(self) -> None:
+        deadline = time.monotonic() + _CHECK_S
+        for query, reader in self._readers.items():
+            # A worker that was killed late ends its query late.
+            reader.await_all(self._producer.count, deadline, self._keep_driver)
+            if query.is_exactly_once:
+                reader.await_end(min(deadline, time.monotonic() + _HANGING_S))
+                if reader.duplicates:
+                    raise SoakError(f"{query.name}: {reader.duplicates} duplicates")

@@ -1,0 +1,92 @@
+"""Some rounds of kills; ``make soak`` runs more of them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
+from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.domain.errors import TransactionLostError
+from pyspark_kafka.domain.options import Query, parse_sink_options
+
+from .processes import PROC
+from .soak import BROKERS, Soak
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROUNDS = 2
+
+pytestmark = [
+    pytest.mark.skipif(not PROC.exists(), reason="asks Linux about processes"),
+    # What is awaited has a time-out of its own, which says what did not come.
+    pytest.mark.timeout(1_200),
+]
+
+
+@pytest.fixture(scope="module")
+def three_brokers() -> Iterator[KafkaCluster]:
+    with KafkaCluster(BROKERS) as cluster:
+        yield cluster
+
+
+def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers: KafkaCluster) -> None:
+    """Brokers, workers and drivers die under load: each record is there, exactly-once once."""
+    with Soak(three_brokers, seed=random.randrange(1 << 32)) as soak:  # noqa: S311
+        for number in range(ROUNDS):
+            soak.run_round(number)
+        soak.run_to_the_end(ROUNDS)
+
+
+def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaCluster) -> None:
+    """A topic is found though the broker that was asked last is killed."""
+    options = parse_sink_options(three_brokers.options, Query.BATCH)
+    for topic in ("known", "unknown"):
+        three_brokers.create_topic(topic)
+    rows = pa.RecordBatch.from_pydict({"value": [b"v"]})
+    writer = KafkaPythonRecordWriter(options)
+    try:
+        writer.write(rows, "known")
+        writer.flush()
+        [asked] = writer._leaders._manager._conns
+        three_brokers.kill_broker(asked)
+        try:
+            writer.write(rows, "unknown")
+            assert writer.flush().records == 1
+        finally:
+            three_brokers.start_broker(asked)
+    finally:
+        writer.close()
+
+
+def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) -> None:
+    """Those of every coordinator are, by who knew all brokers before one was killed."""
+    options = parse_sink_options(three_brokers.options, Query.BATCH)
+    three_brokers.create_topic("ended")
+    transactions, writer = KafkaPythonTransactions(options), KafkaPythonRecordWriter(options)
+    begun = []
+    try:
+        for number in range(6):
+            begun.append(transactions.begin(f"ended-{number}"))
+            writer.enlist(begun[-1])
+            writer.write(pa.RecordBatch.from_pydict({"value": [b"v"]}), "ended")
+            writer.flush()
+        transactions.abort_abandoned("others")
+        three_brokers.kill_broker(0)
+        try:
+            transactions.abort_abandoned("others")
+            for transaction in begun[1:]:
+                transactions.commit(transaction)
+            transactions.abort_abandoned("ended-0")
+            with pytest.raises(TransactionLostError):
+                transactions.commit(begun[0])
+        finally:
+            three_brokers.start_broker(0)
+    finally:
+        writer.close()
+        transactions.close()
