@@ -75,7 +75,7 @@ def measure_batch_write(bench: Bench) -> Section:
 
 
 def _compare(bench: Bench, spark: SparkSession, shape: Shape, directory: Path) -> Comparison:
-    size = bench.plan.records * B100.value_bytes * shape.volume // 2
+    size = bench.plan.records * B100.value_bytes * shape.volume
     rows = write_rows(directory, shape, size // shape.value_bytes)
     topics = (f"written-{shape.topic_name}-{number}" for number in itertools.count())
     runs = {
