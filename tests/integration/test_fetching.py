@@ -443,3 +443,18 @@ def test_a_groups_offsets_are_known_wherever_its_coordinator_is(
                 assert fetcher.committed(client, [replicated]) == {replicated: offset}
     finally:
         world.close()
+
+
+def test_offsets_are_told_wherever_leaders_are(
+    three_brokers: KafkaCluster, replicated: TopicPartition, client: str
+) -> None:
+    """A partition's ends are found again while its leader moves among brokers."""
+    world = KafkaWorld(client, str, three_brokers)
+    fetcher = world.container().offset_fetcher()
+    first = fetcher.latest([replicated])
+    try:
+        for number in range(6):
+            move_leader(three_brokers, replicated, number % 3)
+            assert fetcher.latest([replicated]) == first
+    finally:
+        world.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
     Consumer,
@@ -21,13 +21,16 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-from .connection import Connection
+from .connection import UNREACHABLE, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from ...domain.options import SourceOptions
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
@@ -41,8 +44,24 @@ COORDINATOR_MOVES: Final = frozenset(
     }
 )
 
+METADATA: Final = "a request for metadata"
 COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
+
+MOVED: Final = UNREACHABLE | {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+"""What another broker may answer better."""
+
+ATTEMPT_S: Final = 10.0
+"""How long one is asked."""
 
 NOT_FOUND: Final = -1
 """The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
@@ -121,8 +140,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self._made = None
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
-        listed = self._run(
-            "a request for metadata", lambda admin, timeout: admin.list_topics(timeout=timeout)
+        listed = self._until_answered(
+            METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout)
         )
         return [topic for topic in listed.topics if pattern.matches(topic)]
 
@@ -131,23 +150,20 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> frozenset[TopicPartition]:
         if not topics:
             return frozenset()
-        answers = self._run(
-            "a request for metadata",
-            lambda admin, timeout: admin.describe_topics(
-                TopicCollection(sorted(topics)), request_timeout=timeout
+        descriptions = self._until_answered(
+            METADATA,
+            lambda admin, timeout: _known(
+                admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
             ),
         )
-        found: set[TopicPartition] = set()
-        unknown = []
-        for topic, answer in answers.items():
-            description = self._known(f"a request for metadata of '{topic}'", answer)
-            if description is None:
-                unknown.append(topic)
-            elif required or not description.is_internal:
-                found.update(TopicPartition(topic, part.id) for part in description.partitions)
-        if required and unknown:
+        if required and (unknown := sorted(set(topics) - descriptions.keys())):
             raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
-        return frozenset(found)
+        return frozenset(
+            TopicPartition(topic, part.id)
+            for topic, description in descriptions.items()
+            if required or not description.is_internal
+            for part in description.partitions
+        )
 
     def _list_offsets(
         self, partitions: Collection[TopicPartition], spec: OffsetSpec
@@ -158,19 +174,35 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self, specs: Mapping[TopicPartition, OffsetSpec]
     ) -> Iterable[tuple[TopicPartition, int]]:
         if not specs:
-            return
-        answers = self._run(
+            return ()
+        theirs = {_theirs(partition): spec for partition, spec in specs.items()}
+        answers = self._until_answered(
             "a request for offsets",
-            lambda admin, timeout: admin.list_offsets(
-                {_theirs(partition): spec for partition, spec in specs.items()},
-                isolation_level=self._isolation_level,
-                request_timeout=timeout,
+            lambda admin, timeout: _told(
+                admin.list_offsets(
+                    theirs, isolation_level=self._isolation_level, request_timeout=timeout
+                )
             ),
         )
-        for partition, answer in answers.items():
-            found = self._known(f"a request for the offsets of {_ours(partition)}", answer)
-            if found is not None:
-                yield _ours(partition), found.offset
+        return [(_ours(partition), offset) for partition, offset in answers.items()]
+
+    def _until_answered(self, request: str, ask: Callable[[Any, float], T]) -> T:
+        """Ask, and again while a broker that is asked is gone, or leads no more."""
+        deadline = time.monotonic() + self._connection.timeout_s
+        while True:
+            if self._made is None:
+                self._made = self._connection.make(AdminClient, {})
+            try:
+                # What goes to a broker that is gone is waited for to the end of the attempt.
+                return ask(self._made, min(self._connection.timeout_s, ATTEMPT_S))
+            except KafkaException as error:
+                has_moved = error.args[0].code() in MOVED
+                if not has_moved or time.monotonic() + RETRY_S > deadline:
+                    about = f" of {error.about}" if isinstance(error, _RefusalError) else ""
+                    raise self._failure(f"{request}{about}", error) from error
+            # An admin client goes on asking the leaders that it found first: a new one looks.
+            self._made = None
+            time.sleep(RETRY_S)
 
     def _committed(
         self, consumer: Consumer, partitions: Sequence[TopicPartition]
@@ -211,15 +243,6 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         except KafkaException as error:
             raise self._failure(request, error) from error
 
-    def _known(self, request: str, answer: Future[Any]) -> Any | None:
-        """Wait for an answer; ``None`` if it says that there is no such topic or partition."""
-        try:
-            return answer.result()
-        except KafkaException as error:
-            if error.args[0].code() in UNKNOWN:
-                return None
-            raise self._failure(request, error) from error
-
     def _failure(self, request: str, error: KafkaException) -> Exception:
         # The admin client says why it could not connect only to whoever polls it.
         self._made.poll(0)
@@ -234,3 +257,33 @@ def _theirs(partition: TopicPartition, offset: int | None = None) -> ClientParti
 
 def _ours(partition: ClientPartition) -> TopicPartition:
     return TopicPartition(partition.topic, partition.partition)
+
+
+class _RefusalError(KafkaException):
+    """One answer of several; ``about`` says what it was asked for."""
+
+    def __init__(self, error: KafkaError, key: object) -> None:
+        super().__init__(error)
+        self.about = _ours(key) if isinstance(key, ClientPartition) else f"'{key}'"
+
+
+def _known(answers: Mapping[K, Future[T]]) -> dict[K, T]:
+    """Wait for answers; those are left out that say that there is no such topic or partition."""
+    known = {}
+    for key, answer in answers.items():
+        try:
+            known[key] = answer.result()
+        except KafkaException as error:
+            if error.args[0].code() not in UNKNOWN:
+                raise _RefusalError(error.args[0], key) from error
+    return known
+
+
+def _told(answers: Mapping[ClientPartition, Future[Any]]) -> dict[ClientPartition, int]:
+    """Give the offsets of partitions, as ``_known`` does."""
+    told = {partition: answer.offset for partition, answer in _known(answers).items()}
+    for partition, offset in told.items():
+        if offset < NOT_FOUND:
+            # librdkafka has asked nobody, and tells of no error.
+            raise _RefusalError(KafkaError(KafkaError.LEADER_NOT_AVAILABLE), partition)
+    return told
