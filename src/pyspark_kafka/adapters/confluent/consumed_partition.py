@@ -101,6 +101,8 @@ class ConsumedPartition(FetchedPartition):
         self._wanted = wanted
         self._builder = builder
         self._count = 0
+        # The first call on a machine compiles, for longer than a short poll timeout.
+        self._gather()
 
     def fetch(self, position: int) -> Fetched | None:
         if not self._consumer.serves(self):
