@@ -8,26 +8,15 @@ import pytest
 
 from pyspark_kafka.testing import OffsetFetcherContract
 
+from .held_adapter import HeldAdapter
 from .registry import OFFSET_FETCHERS, Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark_kafka.testing import World
 
 
-class TestOffsetFetcher(OffsetFetcherContract):
-    @pytest.fixture(params=OFFSET_FETCHERS, ids=str)
-    def held(self, request: pytest.FixtureRequest) -> Held:
-        """Give each adapter in turn."""
-        made: Held = request.param
-        return made
-
-    @pytest.fixture
-    def world(self, open_world: Callable[[Held], World], held: Held) -> World:
-        """Give the adapter's world."""
-        return open_world(held)
-
+@pytest.mark.parametrize("held", OFFSET_FETCHERS, ids=str)
+class TestOffsetFetcher(HeldAdapter, OffsetFetcherContract):
     def test_it_is_the_adapter_that_is_held(self, world: World, held: Held) -> None:
         """The world's client makes the adapter that the registry names."""
         assert type(world.container().offset_fetcher()) is held.adapter

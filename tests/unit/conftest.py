@@ -1,9 +1,21 @@
-"""Settings of the laws that hypothesis tries."""
+"""What many tests of parts need."""
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import settings
 
 # A law holds on a machine that is busy, too.
 settings.register_profile("unhurried", parent=settings.default, deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture
+def without_confluent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let confluent-kafka not be installed."""
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    for name in list(sys.modules):
+        if name.startswith("pyspark_kafka.adapters.confluent"):
+            monkeypatch.delitem(sys.modules, name)

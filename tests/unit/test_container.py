@@ -54,12 +54,9 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
     container.shutdown_resources()
 
 
-def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("without_confluent")
+def test_a_missing_client_names_the_extra() -> None:
     """Without confluent-kafka the error says what to install."""
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    for name in list(sys.modules):
-        if name.startswith("pyspark_kafka.adapters.confluent"):
-            monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         container_for(options("confluent")).offset_fetcher()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -77,12 +76,9 @@ def test_confluent_is_not_for_exactly_once() -> None:
     assert "confluent" not in TRANSACTIONAL
 
 
-def test_a_missing_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("without_confluent")
+def test_a_missing_client_names_the_extra() -> None:
     """Without confluent-kafka the error says what to install."""
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    for name in list(sys.modules):
-        if name.startswith("pyspark_kafka.adapters.confluent"):
-            monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
         sink_container_for(options("confluent")).record_writer()
 

@@ -18,7 +18,7 @@ from kafka.protocol.producer import (
 from ...domain.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from ...domain.topic_partition import TopicPartition
     from .failures import Cluster
@@ -156,7 +156,7 @@ class TransactionRequests:
             self._leaders.refresh()
         return node
 
-    def _until_answered(self, ask: Any) -> Any:
+    def _until_answered(self, ask: Callable[[], Any]) -> Any:
         deadline = time.monotonic() + self._cluster.timeout_ms / 1_000
         while True:
             try:
