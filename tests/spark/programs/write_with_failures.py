@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 import pyspark_kafka
 from pyspark_kafka import Query, container_for, parse_source_options
@@ -16,29 +17,25 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.waiting import await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pyarrow as pa
+    from collections.abc import Callable, Mapping
 
 ROWS = 8_000
 SCHEMA = "value string"
 
 
-def failing(
-    options: Mapping[str, str], topic: str
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Give what hands rows on, and fails a first attempt of which some have arrived."""
+def failing(options: Mapping[str, str], topic: str) -> Callable[[str], str]:
+    """Give what hands values on, and fails a first attempt of which some have arrived."""
+    seen = 0
 
-    def hand_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def hand_on(value: str) -> str:
+        nonlocal seen
+        seen += 1
         context = TaskContext.get()
         assert context is not None
-        seen = 0
-        for batch in batches:
-            yield batch
-            seen += batch.num_rows
-            if context.attemptNumber() == 0 and seen >= ROWS // 8 * 3:
-                await_records(options, topic)
-                raise RuntimeError("the first attempt")
+        if context.attemptNumber() == 0 and seen > ROWS // 8 * 3:
+            await_records(options, topic)
+            raise RuntimeError("the first attempt")
+        return value
 
     return hand_on
 
@@ -73,14 +70,17 @@ def main(given: dict[str, Any]) -> None:
     numbers.write.parquet(str(directory / "input"))
     for name, write in given["writes"].items():
         options = {**given["options"], "client": write["client"], "topic": write["topic"]}
+        # Without Arrow, for which Spark would want pandas.
+        fail = udf(failing(given["options"], write["topic"]), "string", useArrow=False)
+        failed = fail("value").alias("value")
         if not write["streams"]:
-            failed = numbers.mapInArrow(failing(given["options"], write["topic"]), SCHEMA)
-            failed.write.format("pyspark_kafka").options(**options).mode("append").save()
+            write_batch = numbers.select(failed).write.format("pyspark_kafka").options(**options)
+            write_batch.mode("append").save()
             continue
         query = (
             spark.readStream.schema(SCHEMA)
             .parquet(str(directory / "input"))
-            .mapInArrow(failing(given["options"], write["topic"]), SCHEMA)
+            .select(failed)
             .writeStream.format("pyspark_kafka")
             .options(**options, deliveryGuarantee=write["guarantee"])
             .option("checkpointLocation", str(directory / name))
