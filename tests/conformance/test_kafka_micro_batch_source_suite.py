@@ -11,6 +11,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import OURS, PEER, read_stream, run_available_now
 
+from .one_client import one_client
 from .peer import peer
 from .stream_runs import await_latest, await_until, batch_ends, run_once, start
 
@@ -151,6 +152,7 @@ def test_trigger_available_now(
     BASE,
     "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset calculation",  # noqa: E501
 )
+@one_client
 def test_spark_26718_rate_limit_of_long_max(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -332,6 +334,7 @@ def test_available_now_when_offsets_got_unavailable(
 
 
 @peer(BASE, "KafkaSource with watermark")
+@one_client
 def test_kafka_source_with_watermark(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -389,6 +392,7 @@ def test_delete_a_topic_when_a_spark_job_is_running(
 
 
 @peer(BASE, "input row metrics")
+@one_client
 def test_input_row_metrics(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -401,6 +405,7 @@ def test_input_row_metrics(
 
 @peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported")
 @pytest.mark.parametrize("least", ["a", "1.0", "0", "-1"])
+@one_client
 def test_min_partitions_is_refused(
     open_stream: Callable[..., DataFrame], least: str, tmp_path: Path
 ) -> None:
@@ -424,6 +429,7 @@ def _ends(directory: Path) -> list[dict[str, dict[str, int]]]:
     return batch_ends(directory) if (directory / "checkpoint" / "offsets").exists() else []
 
 
+@one_client
 def test_stream_stream_self_join(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:

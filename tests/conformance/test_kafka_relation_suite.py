@@ -9,6 +9,7 @@ import pytest
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
+from .one_client import one_client
 from .peer import peer
 from .side_by_side import Sides, ends, write
 
@@ -154,6 +155,7 @@ def test_global_timestamp_provided_for_starting_and_ending(sides: Sides, timed: 
 
 
 @peer(SUITE, "no matched offset for timestamp - startingOffsets")
+@one_client
 def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: str) -> None:
     """A time after the last record of a partition is refused as a start, unless told otherwise."""
     for starting in (
@@ -167,6 +169,7 @@ def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: s
 
 
 @peer(SUITE, "preferences on offset related options")
+@one_client
 def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None:
     """Of several ends one time for all stands above times, and these above offsets."""
     lowest = {
@@ -186,6 +189,7 @@ def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None
 
 
 @peer(SUITE, "no matched offset for timestamp - endingOffsets")
+@one_client
 def test_no_matched_offset_for_timestamp_ending_offsets(sides: Sides, timed: str) -> None:
     """A time after the last record of a partition is, as an end, the latest offset."""
     tables = sides.batch(subscribe=timed, endingOffsetsByTimestamp=ends(timed, LATE, NEVER))
@@ -225,6 +229,7 @@ def test_late_binding_start_offsets(sides: Sides, world: KafkaWorld, topic: str)
         ("subscribePattern", "", "Only one of the following options can be specified"),
     ],
 )
+@one_client
 def test_bad_batch_query_options(sides: Sides, option: str, value: str, core: str) -> None:
     """What a batch query cannot begin or end with is refused in the same words."""
     sides.assert_refused_alike(core, **{"subscribe": "t", option: value})
@@ -258,6 +263,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(
 
 @peer(SUITE, "SPARK-30656: minPartitions")
 @pytest.mark.parametrize("ending", ["latest", "offsets"])
+@one_client
 def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
     """Partitions are split into as many tasks, the last of which reads to an end that moves."""
     topic = world.topic(3)
@@ -278,6 +284,7 @@ def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
 
 @peer(SUITE, "topic-partition for start offset and end offset must match")
 @pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])
+@one_client
 def test_topic_partition_for_start_offset_and_end_offset_must_match(
     sides: Sides, topic: str, kind: str
 ) -> None:
@@ -301,6 +308,7 @@ def test_topic_partition_for_start_offset_and_end_offset_must_match(
         ("endingOffsetsByTimestamp", "Kafka timestamp based end offsets don't match"),
     ],
 )
+@one_client
 def test_offsets_must_be_of_the_partitions_that_there_are(
     sides: Sides, topic: str, option: str, core: str, given: int
 ) -> None:
@@ -320,6 +328,7 @@ def test_offsets_must_be_of_the_partitions_that_there_are(
 @pytest.mark.parametrize(
     ("kind", "word"), [("Offsets", "offset"), ("OffsetsByTimestamp", "timest")]
 )
+@one_client
 def test_unresolved_start_offset_greater_than_end_offset(
     sides: Sides, kind: str, word: str, topic: str
 ) -> None:
@@ -332,6 +341,7 @@ def test_unresolved_start_offset_greater_than_end_offset(
 
 
 @peer(SUITE, "resolved start offset greater than end offset (without latest)")
+@one_client
 def test_resolved_start_offset_greater_than_end_offset(sides: Sides, timed: str) -> None:
     """A start that proves to lie behind an end of another kind is refused in the same words."""
     core = f"The resolved start offset {{}} is greater than the resolved end offset {{}} for topic {timed} partition 1."  # noqa: E501

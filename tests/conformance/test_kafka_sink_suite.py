@@ -9,6 +9,7 @@ import pytest
 
 from ..spark.queries import OURS, PEER, read_stream
 from ..spark.sinks import Sinks, refusal, rows_of
+from .one_client import one_client
 from .peer import peer
 from .side_by_side import causes, failure
 from .stream_runs import await_until
@@ -95,6 +96,7 @@ def test_streaming_topic_field_and_topic_option(
 
 
 @peer(STREAMING, "streaming - write data with bad schema")
+@one_client
 def test_streaming_write_data_with_bad_schema(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -116,6 +118,7 @@ def test_streaming_write_data_with_bad_schema(
     ],
     ids=["topic", "value", "key", "partition"],
 )
+@one_client
 def test_streaming_write_data_with_valid_schema_but_wrong_types(
     spark: SparkSession, sinks: Sinks, columns: tuple[str, ...], core: str
 ) -> None:
@@ -137,6 +140,7 @@ def test_streaming_write_to_non_existing_topic(
 
 @peer(STREAMING, "streaming - exception on config serializer")
 @pytest.mark.parametrize("setting", ["key__serializer", "value__serializer"])
+@one_client
 def test_streaming_exception_on_config_serializer(
     spark: SparkSession, sinks: Sinks, setting: str
 ) -> None:
@@ -147,6 +151,7 @@ def test_streaming_exception_on_config_serializer(
 
 
 @peer("KafkaSinkMicroBatchStreamingSuite", "streaming - sink progress is produced")
+@one_client
 def test_streaming_sink_progress_is_produced(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -223,6 +228,7 @@ def test_batch_null_topic_field_value_and_no_topic_option(
 
 
 @peer(BATCH, "SPARK-20496: batch - enforce analyzed plans")
+@one_client
 def test_spark_20496_batch_enforce_analyzed_plans(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -233,6 +239,7 @@ def test_spark_20496_batch_enforce_analyzed_plans(
 
 
 @peer("KafkaSinkBatchSuiteV1", "batch - unsupported save modes")
+@one_client
 def test_batch_unsupported_save_mode_that_reaches_us(
     spark: SparkSession, kafka: KafkaCluster, client: str
 ) -> None:
@@ -246,6 +253,7 @@ def test_batch_unsupported_save_mode_that_reaches_us(
 
 @peer("KafkaSinkBatchSuiteV2", "batch - unsupported save modes")
 @pytest.mark.parametrize("mode", ["ignore", "errorifexists"])
+@one_client
 def test_batch_unsupported_save_modes(
     spark: SparkSession, kafka: KafkaCluster, client: str, mode: str
 ) -> None:

@@ -11,6 +11,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, read_stream
+from .one_client import one_client
 from .peer import peer
 from .stream_runs import batch_ends, run_once
 
@@ -64,6 +65,7 @@ def test_basic_serialization_deserialization() -> None:
 
 
 @peer(SUITE, "OffsetSeqLog serialization - deserialization")
+@one_client
 def test_offset_seq_log_serialization_deserialization(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
 ) -> None:
