@@ -60,4 +60,11 @@ class Topics:
 
     def _producer(self) -> Producer:
         # A new one each time: an old one may not have heard of partitions that were added.
-        return Producer({"bootstrap.servers": self.cluster.bootstrap_servers, "log_level": 0})
+        return Producer(
+            {
+                "bootstrap.servers": self.cluster.bootstrap_servers,
+                "log_level": 0,
+                # In order, also when a new partition refuses the first batch.
+                "enable.idempotence": True,
+            }
+        )

@@ -151,6 +151,9 @@ class KafkaWorld(World):
             {
                 "bootstrap.servers": self._cluster.bootstrap_servers,
                 "linger.ms": 0,
+                # A new partition may refuse the first batch and take the second: only a producer
+                # whose batches are numbered (KIP-98) then keeps the order.
+                "enable.idempotence": True,
                 **(config or {}),
             }
         )
