@@ -429,7 +429,6 @@ def _ends(directory: Path) -> list[dict[str, dict[str, int]]]:
     return batch_ends(directory) if (directory / "checkpoint" / "offsets").exists() else []
 
 
-@one_client
 def test_stream_stream_self_join(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:

@@ -263,7 +263,6 @@ def test_read_kafka_transactional_messages_read_uncommitted(
 
 @peer(SUITE, "SPARK-30656: minPartitions")
 @pytest.mark.parametrize("ending", ["latest", "offsets"])
-@one_client
 def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
     """Partitions are split into as many tasks, the last of which reads to an end that moves."""
     topic = world.topic(3)
