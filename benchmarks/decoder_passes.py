@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyspark_kafka.adapters.arrow.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
 from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
 
 if TYPE_CHECKING:

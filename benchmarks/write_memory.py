@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.bootstrap.sink_container import sink_container_for
 from pyspark_kafka.domain.options import Query, parse_sink_options
-from pyspark_kafka.sink_container import sink_container_for
 
 from .bench import CLIENTS
 from .fresh_process import on_all_cores

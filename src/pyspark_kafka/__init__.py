@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from .adapters.prometheus.lag_exporter import PrometheusLagExporter
     from .adapters.spark.lag_listener import LagListener
     from .adapters.system.logging_lag import LoggingLagExporter
-    from .container import Container, container_for
-    from .default_source import DefaultSource
+    from .bootstrap.container import Container, container_for
+    from .bootstrap.sink_container import SinkContainer, sink_container_for
+    from .bootstrap.spark import DefaultSource
     from .domain.errors import PysparkKafkaError
     from .domain.options import (
         Query,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         parse_source_options,
     )
     from .ports.lag_exporter import LagExporter
-    from .sink_container import SinkContainer, sink_container_for
 
 __version__: Final = "0.1.0"
 

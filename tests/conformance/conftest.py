@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pyspark_kafka.container import Container, container_for
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.testing import KafkaWorld
 

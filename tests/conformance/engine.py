@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark_kafka.container import Container, container_for
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.container import Container
-from pyspark_kafka.container_pool import ContainerPool
+from pyspark_kafka.bootstrap.container import Container
+from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.container import Container
-from pyspark_kafka.container_pool import ContainerPool
+from pyspark_kafka.bootstrap.container import Container
+from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 
 from .peer import peer
@@ -33,7 +33,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         readers.append(container.record_reader())
         container.shutdown_resources()
 
-    monkeypatch.setattr("pyspark_kafka.container_pool.shut_down", shut_down)
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.shut_down", shut_down)
     return readers
 
 
@@ -93,7 +93,7 @@ def test_evicting_idle_objects_at_the_next_borrow(
 ) -> None:
     """What has waited too long is closed when the next client is asked for."""
     now = 1_000.0
-    monkeypatch.setattr("pyspark_kafka.container_pool.time.monotonic", lambda: now)
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
     pool = ContainerPool(idle_seconds=300)
     readers = borrow(pool, ["a"])
     now = 1_200.0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.container_pool import ContainerPool
+from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.bootstrap.sink_container import SinkContainer
 from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
-from pyspark_kafka.sink_container import SinkContainer
 
 from .peer import peer
 
@@ -44,7 +44,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         writers.append(container.record_writer())
         container.shutdown_resources()
 
-    monkeypatch.setattr("pyspark_kafka.container_pool.shut_down", shut_down)
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.shut_down", shut_down)
     return writers
 
 
@@ -86,7 +86,7 @@ def test_expire_instances(
 ) -> None:
     """A client that waits for ten minutes is closed, and one that is in use never."""
     now = 1_000.0
-    monkeypatch.setattr("pyspark_kafka.container_pool.time.monotonic", lambda: now)
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
     wanted, other = options(client), options(client, topic="u")
     with pool.lease(wanted) as container:
         one = container.record_writer()

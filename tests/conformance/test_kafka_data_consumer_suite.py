@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.arrow.column_buffers import MOST_ROWS
-from pyspark_kafka.container import Container
-from pyspark_kafka.container_pool import ContainerPool
+from pyspark_kafka.adapters.kafka_format.column_buffers import MOST_ROWS
+from pyspark_kafka.bootstrap.container import Container
+from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.errors import DataLossError, OffsetOutOfRangeError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options

@@ -9,7 +9,7 @@ import pytest
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.schema import spark_schema
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.default_source import DefaultSource
+from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection

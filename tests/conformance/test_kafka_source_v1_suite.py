@@ -11,7 +11,7 @@ import pytest
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
-from pyspark_kafka.container import container_for
+from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.available_now import EndBeyondLatestError, LostPartitionsError
 from pyspark_kafka.domain.errors import DataLossError, MetadataLogError
 from pyspark_kafka.domain.options import Query, parse_source_options

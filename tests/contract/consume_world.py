@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Callable
 
+    from pyspark_kafka.bootstrap.container import Container
     from pyspark_kafka.brokers import KafkaCluster
-    from pyspark_kafka.container import Container
     from pyspark_kafka.domain.options import SourceOptions
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka import adapters, ports
-from pyspark_kafka.client_adapters import CLIENTS
+from pyspark_kafka.bootstrap.clients import CLIENTS
 
 from .registry import OFFSET_FETCHERS, RECORD_READERS, RECORD_WRITERS, REGISTRY, Held
 

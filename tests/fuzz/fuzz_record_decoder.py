@@ -26,7 +26,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from tests.unit.adapters.arrow.batches import GZIP, Record, raw_batch, raw_record, wrapped
+from tests.unit.adapters.kafka_format.batches import GZIP, Record, raw_batch, raw_record, wrapped
 
 from .inputs import Case, case_from
 from .trial import try_case

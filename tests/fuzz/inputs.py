@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import lz4.frame
 
 from pyspark_kafka.domain.projection import COLUMNS
-from tests.unit.adapters.arrow.batches import (
+from tests.unit.adapters.kafka_format.batches import (
     CODECS,
     CONTROL,
     GZIP,

@@ -11,14 +11,15 @@ from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
-from pyspark_kafka.adapters.arrow import column_buffers, record_decoder, sections, status
-from pyspark_kafka.adapters.arrow.aborted_transactions import AbortedTransaction
-from pyspark_kafka.adapters.arrow.compression import FAILURES
-from pyspark_kafka.adapters.arrow.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format import column_buffers, record_decoder, status
+from pyspark_kafka.adapters.kafka_format import record_blocks as sections
+from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.decompression import FAILURES
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
 from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
 from pyspark_kafka.domain.projection import COLUMNS, Projection
-from tests.unit.adapters.arrow.batches import CONTROL, TRANSACTIONAL, ZSTD
-from tests.unit.adapters.arrow.reading import T, rows_of, rows_of_peer
+from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZSTD
+from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
 from .guarded import GuardedNumpy, guarded_copy
 from .inputs import END

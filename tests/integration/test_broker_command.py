@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.container import container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 

@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
-from pyspark_kafka.container import container_for
+from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     ProducerFencedError,

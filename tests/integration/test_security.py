@@ -13,8 +13,8 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 import pyspark_kafka
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
@@ -109,7 +109,7 @@ def produce(servers: str) -> None:
 
 REFUSED = """
 import json, sys
-from pyspark_kafka.container import container_for
+from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options import Query, parse_source_options
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.client_adapters import kafka_python_transactions
+from pyspark_kafka.bootstrap.clients import kafka_python_transactions
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
@@ -24,9 +24,9 @@ from .processes import kill_session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyspark_kafka.bootstrap.sink_container import SinkContainer
     from pyspark_kafka.domain.options import SinkOptions
     from pyspark_kafka.domain.transaction import Transaction
-    from pyspark_kafka.sink_container import SinkContainer
 
 DIRECTORY: Final = "SOAK_DIRECTORY"
 """The variable of the environment that names the directory of what is armed."""

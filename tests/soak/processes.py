@@ -12,7 +12,7 @@ from typing import Final, final
 
 PROC: Final = Path("/proc")
 
-_DAEMONS: Final = ("pyspark_kafka.worker_daemon", "pyspark.daemon")
+_DAEMONS: Final = ("pyspark_kafka.bootstrap.worker_daemon", "pyspark.daemon")
 _POLL_S: Final = 0.01
 _GONE_S: Final = 30.0
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.container import container_for
+from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS

@@ -11,8 +11,8 @@ import pytest
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
-from pyspark_kafka.container import container_for
-from pyspark_kafka.default_source import range_frames
+from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
 from pyspark_kafka.domain.storage_path import StoragePath

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 from pyspark.sql.types import StringType, StructType
 
-from pyspark_kafka.default_source import DefaultSource
+from pyspark_kafka.bootstrap.spark import DefaultSource
 
 from .queries import OURS, PEER, read
 from .sinks import Sinks, refusal, rows_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ..application.lag_checkpoint import QueryCheckpoint
 from ..application.lag_watch import LagLook, LagWatch
-from ..container import container_for
+from ..bootstrap.container import container_for
 from ..domain.errors import MetadataLogError, MissingDependencyError, PysparkKafkaError
 from ..domain.options import Query, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath

@@ -11,8 +11,8 @@ from kafka import KafkaAdminClient
 
 from ..adapters.kafka_python.failures import Cluster
 from ..adapters.kafka_python.settings import admin_config, client_config
+from ..bootstrap.container import container_for
 from ..brokers import EmbeddedBroker
-from ..container import container_for
 from ..domain.options import Query, parse_source_options
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from .world import World, unique_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..container import Container
+    from ..bootstrap.container import Container
+    from ..bootstrap.sink_container import SinkContainer
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.topic_partition import TopicPartition
-    from ..sink_container import SinkContainer
     from .record import Record
 
 

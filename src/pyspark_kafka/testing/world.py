@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..container import Container, container_for
+from ..bootstrap.container import Container, container_for
+from ..bootstrap.sink_container import SinkContainer, sink_container_for
 from ..domain.options import (
     Query,
     SinkOptions,
@@ -17,7 +18,6 @@ from ..domain.options import (
     parse_source_options,
     with_any_topic,
 )
-from ..sink_container import SinkContainer, sink_container_for
 from .capability import ALL
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def main() -> None:
         "buffer": conf.get(BUFFER),
         "sockets": conf.get("spark.python.unix.domain.socket.enabled"),
         "filters": spark.conf.get("spark.sql.python.filterPushdown.enabled"),
-        "kernels": "pyspark_kafka.adapters.arrow.record_kernel" in loaded,
+        "kernels": "pyspark_kafka.adapters.kafka_format.decode_kernel" in loaded,
         "spared": spared,
         "python": spark.sparkContext.pythonExec == sys.executable,
         "warnings": warnings,

@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pyspark_kafka.adapters.arrow import column_buffers, status
-from pyspark_kafka.adapters.arrow import cursor as at
-from pyspark_kafka.adapters.arrow.column_buffers import BatchBuilder
-from pyspark_kafka.adapters.arrow.columns_wanted import wanted_by
 from pyspark_kafka.adapters.confluent.gather_kernel import (
     BAD_HEADERS,
     EVENT,
@@ -24,6 +20,10 @@ from pyspark_kafka.adapters.confluent.gather_kernel import (
     gather,
 )
 from pyspark_kafka.adapters.confluent.librdkafka import Message
+from pyspark_kafka.adapters.kafka_format import column_buffers, status
+from pyspark_kafka.adapters.kafka_format import decode_cursor as at
+from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
+from pyspark_kafka.adapters.kafka_format.column_mask import wanted_by
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

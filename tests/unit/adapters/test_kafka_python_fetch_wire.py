@@ -10,7 +10,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer import FetchResponse as TheirResponse
 
-from pyspark_kafka.adapters.arrow.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_python.fetch_wire import (
     LEAST_VERSION,
     MOST_VERSION,

@@ -17,11 +17,11 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     KafkaBatchWriter,
     KafkaStreamWriter,
 )
-from pyspark_kafka.adapters.spark.wiring import Wiring
+from pyspark_kafka.application.use_cases import Wiring
+from pyspark_kafka.bootstrap.sink_container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import NullTopicError
 from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.sink_container import SinkContainer, sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.container import Container, container_for
+from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.domain.options import Query, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.application.kafka_sink import ENTRIES_KEPT, KafkaSink
+from pyspark_kafka.bootstrap.sink_container import sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.options import Query, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
@@ -19,7 +20,6 @@ from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.sink_task import SinkTaskId, Written
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
-from pyspark_kafka.sink_container import sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

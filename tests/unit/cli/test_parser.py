@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from pyspark_kafka.bootstrap.clients import CLIENTS
 from pyspark_kafka.cli.parser import (
     BrokerSettings,
     DemoSettings,
     LagSettings,
     parse_arguments,
 )
-from pyspark_kafka.client_adapters import CLIENTS
 
 
 def test_demo_without_options() -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
-from ..arrow.range_loop import Fetched, FetchedPartition
-from ..arrow.record_columns import RecordColumns
+from ..fetching.range_loop import Fetched, FetchedPartition
+from ..kafka_format.record_columns import RecordColumns
 from .connection import OUT_OF_RANGE, PARTITION_EOF
 from .deleted_offsets import before_deleted
 

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
-from ..arrow import cursor as at
-from ..arrow import status
-from ..arrow.buffer_pool import BufferPool
-from ..arrow.column_buffers import BatchBuilder, ColumnBuffers
-from ..arrow.columns_wanted import wanted_by
-from ..arrow.range_loop import Fetched, FetchedPartition
+from ..fetching.range_loop import Fetched, FetchedPartition
+from ..kafka_format import decode_cursor as at
+from ..kafka_format import status
+from ..kafka_format.buffer_pool import BufferPool
+from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
+from ..kafka_format.column_mask import wanted_by
 from .connection import OUT_OF_RANGE, PARTITION_EOF
 from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
 from .simple_consumer import SimpleConsumer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
-    from ..arrow.log_ends import LogEnds
+    from ..fetching.watermarks import LogEnds
     from .connection import Connection
 
 POLL_S: Final = 0.1

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from ..arrow.compiled import intrinsic
+from ..kernels.compiled import intrinsic
 
 
 def function(result: Any, *parameters: Any) -> Any:

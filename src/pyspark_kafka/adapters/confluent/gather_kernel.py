@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numba import types
 
-from ..arrow import columns_wanted as wants
-from ..arrow import cursor as at
-from ..arrow import status
-from ..arrow.compiled import compiled, inlined, pasted
-from ..arrow.intrinsics import borrowed, copy_from
+from ..kafka_format import column_mask as wants
+from ..kafka_format import decode_cursor as at
+from ..kafka_format import status
+from ..kernels.compiled import compiled, inlined, pasted
+from ..kernels.intrinsics import borrowed, copy_from
 from .foreign import byte_at, function, int32_at, int64_at, uint64_at
 from .librdkafka import Message, address_of
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .connection import Connection
-    from .topic_rows import TopicRows
+    from .partitioned_rows import TopicRows
 
 _ROWS: Final = 1_000
 """The rows that are made into Python's objects at once."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 from numba import types
 
-from ..arrow.compiled import compiled, inlined, pasted
-from ..arrow.intrinsics import borrowed
-from ..arrow.java_sizes import field_length, header_range
-from ..arrow.topic_rows import NO_PARTITION
+from ..kafka_format.java_sizes import field_length, header_range
+from ..kernels.compiled import compiled, inlined, pasted
+from ..kernels.intrinsics import borrowed
+from ..partitioning.topic_rows import NO_PARTITION
 from .foreign import function
 from .librdkafka import Message, address_of
 

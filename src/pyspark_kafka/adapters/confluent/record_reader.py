@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...ports.record_reader import RecordReader
-from ..arrow.log_ends import LogEnds
-from ..arrow.range_loop import read_range
+from ..fetching.range_loop import read_range
+from ..fetching.watermarks import LogEnds
 from .connection import Connection
 from .consume_fallback import ConsumeFallback
 from .consumed_partition import ConsumedPartitions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
-    from ..arrow.range_loop import FetchedPartition
+    from ..fetching.range_loop import FetchedPartition
 
 FORCED: Final = {
     "enable.auto.commit": "false",

@@ -15,13 +15,14 @@ import numpy as np
 from ...domain.delivered import Delivered
 from ...domain.errors import RecordDeliveryError, UnsupportedFeatureError
 from ...ports.record_writer import RecordWriter
-from ..arrow.java_sizes import JAVAS_OVERHEAD, first_too_large
-from ..arrow.outgoing_columns import OutgoingColumns
-from ..arrow.sections import read_only
-from ..arrow.topic_rows import partitions_of, rows_by_topic
+from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
+from ..kafka_format.producer_columns import OutgoingColumns
+from ..kafka_format.record_blocks import read_only
+from ..partitioning.topic_rows import partitions_of, rows_by_topic
 from .connection import Connection
 from .delivery_errors import too_large_error
 from .librdkafka import LibraryUnusableError, load
+from .partitioned_rows import TopicRows, grouped, place_by_key
 from .produce_fallback import ProduceFallback
 from .producer_config import (
     FORCED,
@@ -33,7 +34,6 @@ from .producer_config import (
 )
 from .simple_producer import SimpleProducer
 from .topic_partitions import MetadataClient, TopicPartitions
-from .topic_rows import TopicRows, grouped, place_by_key
 
 if TYPE_CHECKING:
     import ctypes
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...domain.options import SinkOptions
     from ...domain.producer_settings import ProducerSettings
     from ...domain.transaction import Transaction
-    from .topic_rows import Longs
+    from .partitioned_rows import Longs
 
 _METADATA_MAX_AGE_MS: Final = 300_000
 """librdkafka's default, and Java's."""

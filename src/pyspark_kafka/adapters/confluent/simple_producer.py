@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .connection import Connection
-    from .topic_rows import TopicRows
+    from .partitioned_rows import TopicRows
 
 FLUSH_MS: Final = 100
 """How long a flush waits at once, before failures are looked for."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ..arrow.buffer_pool import BufferPool
+from ..kafka_format.buffer_pool import BufferPool
 from .fetch_connection import FetchConnection, ReceiveBuffer
 from .fetch_wire import NO_REPLICA, FetchResponse, FetchSettings
 from .leaders import Leaders

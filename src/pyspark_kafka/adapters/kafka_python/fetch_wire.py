@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
-from ..arrow.aborted_transactions import AbortedTransaction
+from ..kafka_format.aborted_transactions import AbortedTransaction
 
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import CorruptBatchError, KafkaRequestError
-from ..arrow.range_loop import Fetched, FetchedPartition
-from ..arrow.record_decoder import RecordDecoder, Stretch
+from ..fetching.range_loop import Fetched, FetchedPartition
+from ..kafka_format.record_decoder import RecordDecoder, Stretch
 from .fetch_client import RETRIED, FetchClient
 
 if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
-    from ..arrow.log_ends import LogEnds
+    from ..fetching.watermarks import LogEnds
     from .failures import Cluster
     from .fetch_connection import ReceiveBuffer
     from .fetch_wire import FetchResponse

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...domain.topic_partition import TopicPartition
-    from ..arrow.outgoing_columns import OutgoingColumns
+    from ..kafka_format.producer_columns import OutgoingColumns
 
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -9,9 +9,9 @@ from kafka import KafkaConsumer
 
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
-from ..arrow.log_ends import LogEnds
-from ..arrow.range_loop import read_range
-from ..arrow.record_decoder import DecoderMemory, RecordDecoder
+from ..fetching.range_loop import read_range
+from ..fetching.watermarks import LogEnds
+from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .failures import Cluster
 from .fetch_client import FetchClient
 from .fetch_wire import FetchSettings

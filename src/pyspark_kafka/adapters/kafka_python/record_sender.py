@@ -18,7 +18,7 @@ from ...domain.errors import (
     RecordDeliveryError,
     RecordTooLargeError,
 )
-from ..arrow.record_encoder import Producer, next_sequence
+from ..kafka_format.record_encoder import Producer, next_sequence
 from .outgoing_batch import Line, OutgoingBatch
 from .produce_connection import ProduceConnection
 from .transaction_requests import TransactionRequests
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ...domain.producer_settings import ProducerSettings
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
-    from ..arrow.outgoing_columns import OutgoingColumns
-    from ..arrow.record_encoder import RecordEncoder
+    from ..kafka_format.producer_columns import OutgoingColumns
+    from ..kafka_format.record_encoder import RecordEncoder
     from .failures import Cluster
     from .leaders import Leaders
     from .produce_wire import Outcome, ProduceSettings

@@ -23,13 +23,13 @@ from ...domain.errors import (
 from ...domain.kafka_settings import api_timeout_ms
 from ...domain.topic_partition import TopicPartition
 from ...ports.record_writer import RecordWriter
-from ..arrow.compressors import Codec, Compressor
-from ..arrow.java_sizes import JAVAS_OVERHEAD, first_too_large
-from ..arrow.outgoing_columns import OutgoingColumns
-from ..arrow.partitioner import group_by_partition, murmur2_partitions
-from ..arrow.record_encoder import RecordEncoder
-from ..arrow.sections import read_only
-from ..arrow.topic_rows import partitions_of, rows_by_topic
+from ..kafka_format.compression import Codec, Compressor
+from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
+from ..kafka_format.producer_columns import OutgoingColumns
+from ..kafka_format.record_blocks import read_only
+from ..kafka_format.record_encoder import RecordEncoder
+from ..partitioning.murmur2 import group_by_partition, murmur2_partitions
+from ..partitioning.topic_rows import partitions_of, rows_by_topic
 from .failures import Cluster
 from .leaders import Leaders
 from .produce_wire import ProduceSettings

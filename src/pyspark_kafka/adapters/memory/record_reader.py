@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import OffsetOutOfRangeError
 from ...ports.record_reader import RecordReader
-from ..arrow.record_columns import RecordColumns
+from ..kafka_format.record_columns import RecordColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
 
+    from ...application.use_cases import Wiring
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
-    from .wiring import Wiring
 
 
 class KafkaBatchReader(DataSourceReader):

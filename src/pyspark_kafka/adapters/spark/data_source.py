@@ -34,7 +34,7 @@ from .stream_reader import KafkaStreamReader
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from .wiring import Wiring
+    from ...application.use_cases import Wiring
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from ...application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from ...domain.checkpoint_log import kafka_offsets
-from .lag_worker import LagWorker, QueryProgress, SourceProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from ...application.use_cases import Wiring
     from ...domain.options import SourceOptions
-    from .wiring import Wiring
 
 _RANGES: Final = "ranges"
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...application.use_cases import Wiring
     from ...domain.options import SinkOptions
-    from .wiring import Wiring
 
 BATCH_ID = "streaming.sql.batchId"
 """The local property that holds a micro-batch's number (``MicroBatchExecution.BATCH_ID_KEY``)."""

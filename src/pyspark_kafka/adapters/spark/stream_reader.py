@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
 
     from ...application.micro_batch_stream import KafkaMicroBatchStream
+    from ...application.use_cases import Wiring
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
-    from .wiring import Wiring
 
 Offsets = dict[str, dict[str, int]]
 """Offsets as Spark hands them around and writes them into its log."""

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...application.use_cases import Wiring
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
-    from .wiring import Wiring
 
 
 def read_range(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.adapters.arrow.record_columns import RecordColumns
+from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
 from pyspark_kafka.domain.errors import OffsetOutOfRangeError
 from pyspark_kafka.ports.record_reader import RecordReader
 

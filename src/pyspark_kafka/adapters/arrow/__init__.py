@@ -1,1 +1,0 @@
-"""From what a client hands out to Arrow."""

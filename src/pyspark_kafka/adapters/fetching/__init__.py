@@ -1,0 +1,1 @@
+"""Reading a range of offsets through a client that fetches."""

@@ -1,0 +1,1 @@
+"""Compiling functions to machine code, and what kernels share."""

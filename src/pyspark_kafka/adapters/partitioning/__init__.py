@@ -1,0 +1,1 @@
+"""Choosing the partition of each row, as Java's producer does."""

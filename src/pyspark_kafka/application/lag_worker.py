@@ -1,0 +1,216 @@
+"""A thread that measures the lag of queries and exports it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+from weakref import WeakSet
+
+from ..domain.errors import PysparkKafkaError
+from ..domain.lag import QueryLag, SourceLag
+from .lag_feed import MOST_KEPT, LagFeed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from ..domain.partition_offsets import PartitionOffsets
+    from ..ports.lag_exporter import LagExporter
+    from .lag_meter import LagMeter
+
+log = logging.getLogger("pyspark_kafka")
+
+IDLE_SECONDS: Final = 60.0
+"""After so long without news the thread ends; the next news start another."""
+
+CLOSE_SECONDS: Final = 10.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """What a source has read, and what was the latest then, if Spark says so."""
+
+    consumed: PartitionOffsets
+    latest: PartitionOffsets | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """What Spark reports of a batch, as far as lag is concerned."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+    batch_id: int
+    timestamp_ms: int
+    sources: Mapping[str, SourceProgress]
+
+
+@final
+class LagWorker:
+    """Takes reports in no time, and does what is to be done about them in a thread of its own.
+
+    Of the reports of one run that wait, only the newest is kept. Whatever fails is logged.
+    """
+
+    def __init__(
+        self,
+        exporters: Sequence[LagExporter],
+        metering: Callable[[], AbstractContextManager[LagMeter]] | None,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        """Take exporters, and a way to a meter if records are to be counted."""
+        self._exporters = tuple(exporters)
+        self._metering = metering
+        self._idle_seconds = idle_seconds
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._waiting: dict[str, QueryProgress] = {}
+        self._ended: list[tuple[str, str]] = []
+        self._feeds: WeakSet[LagFeed] = WeakSet()
+        self._recent: deque[QueryLag] = deque(maxlen=MOST_KEPT)
+        self._recently_ended: deque[str] = deque(maxlen=MOST_KEPT)
+        self._is_failing = False
+
+    def progressed(self, progress: QueryProgress) -> None:
+        """Take what a query has done."""
+        with self._changed:
+            self._waiting[progress.run_id] = progress
+            self._wake()
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Take the end of a run."""
+        with self._changed:
+            self._ended.append((query_id, run_id))
+            self._wake()
+
+    def feed(self, run_id: str | None) -> LagFeed:
+        """Give a feed of one run, with what is still known of it, or of all that comes."""
+        with self._changed:
+            begin = [lag for lag in self._recent if lag.run_id == run_id]
+            feed = LagFeed(run_id, begin)
+            if self._is_closed or run_id in self._recently_ended:
+                feed.end()
+            self._feeds.add(feed)
+        return feed
+
+    def close(self) -> None:
+        """Do what waits, end the thread, the feeds and the exporters, within seconds."""
+        with self._changed:
+            self._is_closed = True
+            thread = self._thread
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(CLOSE_SECONDS)
+        for feed in list(self._feeds):
+            feed.end()
+        for exporter in self._exporters:
+            self._guarded(exporter.close)
+
+    def _wake(self) -> None:
+        if self._is_closed:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pyspark-kafka-lag", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        with ExitStack() as stack:
+            meter: LagMeter | None = None
+            for waiting, ended in self._news():
+                if waiting and meter is None and self._metering is not None:
+                    meter = self._opened(self._metering, stack)
+                for progress in waiting:
+                    lag = self._measured(progress, meter)
+                    if lag.sources:
+                        self._publish(lag)
+                for query_id, run_id in ended:
+                    self._end(query_id, run_id)
+
+    def _news(self) -> Iterator[tuple[list[QueryProgress], list[tuple[str, str]]]]:
+        while True:
+            with self._changed:
+                if not self._waiting and not self._ended and not self._is_closed:
+                    self._changed.wait(self._idle_seconds)
+                if not self._waiting and not self._ended:
+                    self._thread = None
+                    return
+                waiting, self._waiting = list(self._waiting.values()), {}
+                ended, self._ended = self._ended, []
+            yield waiting, ended
+
+    def _opened(
+        self, metering: Callable[[], AbstractContextManager[LagMeter]], stack: ExitStack
+    ) -> LagMeter | None:
+        try:
+            return stack.enter_context(metering())
+        except PysparkKafkaError as error:
+            self._cannot_count(error)
+            return None
+
+    def _measured(self, progress: QueryProgress, meter: LagMeter | None) -> QueryLag:
+        return QueryLag(
+            progress.query_id,
+            progress.run_id,
+            progress.name,
+            progress.batch_id,
+            progress.timestamp_ms,
+            self._counted(progress, meter) or _in_offsets(progress),
+        )
+
+    def _counted(self, progress: QueryProgress, meter: LagMeter | None) -> dict[str, SourceLag]:
+        if meter is None:
+            return {}
+        try:
+            lags = meter.measure_all(each.consumed for each in progress.sources.values())
+        except PysparkKafkaError as error:
+            self._cannot_count(error)
+            return {}
+        self._is_failing = False
+        return dict(zip(progress.sources, lags, strict=True))
+
+    def _cannot_count(self, error: PysparkKafkaError) -> None:
+        if not self._is_failing:
+            log.warning("Lag is given in offsets until records can be counted: %s", error)
+        self._is_failing = True
+
+    def _publish(self, lag: QueryLag) -> None:
+        with self._changed:
+            self._recent.append(lag)
+            feeds = list(self._feeds)
+        for exporter in self._exporters:
+            self._guarded(exporter.export, lag)
+        for feed in feeds:
+            feed.put(lag)
+
+    def _end(self, query_id: str, run_id: str) -> None:
+        with self._changed:
+            self._recently_ended.append(run_id)
+            feeds = list(self._feeds)
+        for exporter in self._exporters:
+            self._guarded(exporter.query_ended, query_id, run_id)
+        for feed in feeds:
+            feed.query_ended(run_id)
+
+    @staticmethod
+    def _guarded(call: Callable[..., None], *arguments: object) -> None:
+        try:
+            call(*arguments)
+        except Exception:
+            log.exception("An exporter of lag failed; the query goes on")
+
+
+def _in_offsets(progress: QueryProgress) -> dict[str, SourceLag]:
+    return {
+        name: SourceLag.in_offsets(source.consumed, source.latest)
+        for name, source in progress.sources.items()
+        if source.latest is not None
+    }

@@ -1,0 +1,73 @@
+"""The data source that Spark finds, wired to the container."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, final
+
+from ..adapters.spark.data_source import KafkaDataSource
+from ..adapters.spark.range_frames import RangeFrames
+from ..application.use_cases import Wiring
+from .container import container_for
+from .pool import POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from ..application.batch import KafkaBatch
+    from ..application.kafka_sink import KafkaSink
+    from ..application.micro_batch_stream import KafkaMicroBatchStream
+    from ..application.range_read import RangeRead
+    from ..application.sink_task import SinkTask
+    from ..domain.options import SinkOptions, SourceOptions
+
+
+@final
+class ContainerWiring(Wiring):
+    """Takes use cases out of a container: the process's pool's for tasks, a new one for drivers."""
+
+    @contextmanager
+    def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
+        container = container_for(options)
+        try:
+            yield container.batch()
+        finally:
+            container.shutdown_resources()
+
+    @contextmanager
+    def stream(self, options: SourceOptions) -> Iterator[KafkaMicroBatchStream]:
+        container = container_for(options)
+        try:
+            yield container.micro_batch_stream()
+        finally:
+            container.shutdown_resources()
+
+    @contextmanager
+    def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
+        with POOL.lease(options) as container:
+            yield container.range_read()
+
+    @contextmanager
+    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
+        # A driver's worker commits one batch after the other, and so keeps its connections.
+        with POOL.lease(options) as container:
+            yield container.kafka_sink()
+
+    @contextmanager
+    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
+        with POOL.lease(options) as container:
+            yield container.sink_task()
+
+
+def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
+    """Give what loads the batches of a ``KafkaSource`` as data frames of a session."""
+    return RangeFrames(spark, ContainerWiring(), options)
+
+
+@final
+class DefaultSource(KafkaDataSource):
+    """``format("pyspark_kafka")``; the class's name is the one that Spark looks for."""
+
+    wiring = ContainerWiring()

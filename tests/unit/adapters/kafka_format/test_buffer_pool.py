@@ -1,0 +1,142 @@
+"""Memory that goes round."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from pyspark_kafka.adapters.kafka_format.buffer_pool import MOST_IDLE, BufferPool
+from pyspark_kafka.adapters.kafka_format.record_decoder import DecoderMemory, RecordDecoder, Stretch
+from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+
+from .batches import CODECS, Batch, Record
+from .reading import END, T, rows_of
+
+
+def test_what_is_let_go_of_is_lent_again() -> None:
+    """What is lent comes back when its lease is gone, and is lent again."""
+    numbers = count()
+    pool = BufferPool(lambda: next(numbers))
+    assert [pool.take(), pool.take()] == [0, 1]
+    lease = pool.lease(0)
+    assert pool.take() == 2
+    del lease
+    assert pool.take() == 0
+    assert pool.take() == 3
+
+
+def test_what_was_let_go_of_first_is_lent_first() -> None:
+    """What was used longest ago is the next to be lent."""
+    pool = BufferPool(object)
+    first, second = pool.take(), pool.take()
+    pool.give_back(second)
+    pool.give_back(first)
+    assert pool.take() is second
+
+
+def test_no_more_than_a_few_are_kept() -> None:
+    """What comes back when there are enough is let go of."""
+    numbers = count()
+    pool = BufferPool(lambda: next(numbers))
+    leases = [pool.lease(pool.take()) for _ in range(MOST_IDLE + 3)]
+    while leases:
+        leases.pop(0)
+    assert sorted(pool.take() for _ in range(MOST_IDLE)) == list(range(MOST_IDLE))
+    assert pool.take() == MOST_IDLE + 3
+
+
+def test_a_lease_lasts_as_long_as_its_buffers() -> None:
+    """The last buffer, or what was made of it, ends the lease."""
+    pool = BufferPool(lambda: np.arange(10, dtype=np.uint8))
+    array = pool.take()
+    lease = pool.lease(array)
+    buffers = [lease.buffer(array), lease.buffer(array[:5])]
+    del lease
+    assert pool.take() is not array
+    part = buffers.pop().slice(1, 2)
+    buffers.clear()
+    assert pool.take() is not array
+    assert part.to_pybytes() == b"\x01\x02"
+    del part
+    assert pool.take() is array
+
+
+def stretch(number: int, records: int = 40) -> Stretch:
+    """Give a batch that is unlike that of any other number."""
+    written = [
+        Record(offset, f"{number}-{offset}".encode(), None, headers=(("h", str(number).encode()),))
+        for offset in range(number, number + records)
+    ]
+    return Stretch.of(bytes(Batch.of(written, CODECS[number % 5])))
+
+
+def test_batches_own_their_memory() -> None:
+    """Batches that are kept do not change, whatever is decoded behind them."""
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    batches, seen = [], []
+    for number in range(50):
+        (batch,) = decoder.decode(stretch(number), 0, END)
+        batches.append(batch)
+        seen.append(rows_of([batch]))
+    del decoder
+    assert [rows_of([batch]) for batch in batches] == seen
+    assert [found[0].value for found in seen] == [
+        f"{number}-{number}".encode() for number in range(50)
+    ]
+
+
+def test_columns_own_their_memory() -> None:
+    """One column, or a part of it, keeps its memory when its batch is gone."""
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    columns = []
+    for number in range(10):
+        (batch,) = decoder.decode(stretch(number), 0, END)
+        columns.append([batch.column(name).slice(3, 5) for name in batch.schema.names])
+        del batch
+    for number, kept in enumerate(columns):
+        values = [f"{number}-{offset}".encode() for offset in range(number + 3, number + 8)]
+        assert kept[1].to_pylist() == values
+        assert kept[4].to_pylist() == list(range(number + 3, number + 8))
+        assert kept[7].to_pylist() == [[{"key": "h", "value": str(number).encode()}]] * 5
+
+
+def test_decoders_take_turns() -> None:
+    """Decoders that have the same memory one after the other leave one another's batches alone."""
+    memory = DecoderMemory()
+    batches, seen = [], []
+    for number in range(20):
+        decoder = RecordDecoder(T, ALL_COLUMNS, memory)
+        (batch,) = decoder.decode(stretch(number), 0, END)
+        batches.append(batch)
+        seen.append(rows_of([batch]))
+    assert [rows_of([batch]) for batch in batches] == seen
+    assert len({found[0].value for found in seen}) == 20
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_decoders_side_by_side(codec: int) -> None:
+    """Decoders that have the same memory at the same time do not read one another's records."""
+    memory = DecoderMemory()
+    readings = []
+    for value in (b"a" * 50, b"b" * 50):
+        fetched = bytes(Batch.of([Record(offset, value) for offset in range(40_000)], codec))
+        decoder = RecordDecoder(T, Projection(("value",)), memory)
+        readings.append(decoder.decode(Stretch.of(fetched), 0, END))
+    for first, second in zip(*readings, strict=True):
+        assert set(first.column(0).to_pylist()) == {b"a" * 50}
+        assert set(second.column(0).to_pylist()) == {b"b" * 50}
+
+
+def test_memory_is_used_again() -> None:
+    """Whoever lets go of a batch before the next one has it filled anew."""
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    places = set()
+    for number in range(50):
+        for batch in decoder.decode(stretch(number), 0, END):
+            values = batch.column("value").buffers()[2]
+            assert values is not None
+            places.add(values.address)
+        del batch, values
+    assert len(places) <= 2

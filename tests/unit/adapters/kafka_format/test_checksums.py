@@ -1,0 +1,156 @@
+"""Bytes that are not those that were written."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.projection import ALL_COLUMNS
+
+from .batches import (
+    CODECS,
+    CONTROL,
+    GZIP,
+    LZ4,
+    SNAPPY,
+    TRANSACTIONAL,
+    Batch,
+    Record,
+    log,
+    message_set,
+    wrapped,
+)
+from .reading import END, Row, T, rows, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECORDS = [Record(1, b"value", b"key", headers=(("h", b"x"),)), Record(2, None, b"")]
+MESSAGES = [Record(1, b"value", b"key"), Record(2, None, b"")]
+
+OFFSET = range(8)
+LENGTH = range(8, 12)
+EPOCH = range(12, 16)
+"""What stands before the checksum of a batch of format 2, and is not in it."""
+
+
+def flips(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Give all that one wrong bit can make of bytes, with the place of its byte."""
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        yield bit // 8, bytes(flipped)
+
+
+def without_offset(found: list[Row]) -> list[Row]:
+    return [row._replace(offset=row.offset - found[0].offset) for row in found]
+
+
+def read(fetched: bytes) -> list[Row] | None:
+    """Read a stretch; ``None`` if it is refused."""
+    try:
+        return rows(fetched)
+    except CorruptBatchError:
+        return None
+
+
+def rows_until_an_error(fetched: bytes) -> Iterator[Row]:
+    """Read what stands before corrupt bytes."""
+    with suppress(CorruptBatchError):
+        for batch in RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END):
+            yield from rows_of([batch])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_each_bit_of_a_batch(codec: int) -> None:
+    """One wrong bit of a batch is found, wherever the checksum or the format can tell."""
+    written = bytes(Batch.of(RECORDS, codec))
+    right = rows(written)
+    for place, flipped in flips(written):
+        found = read(flipped)
+        if place in EPOCH:
+            assert found == right
+        elif place in OFFSET:
+            # The broker puts it in after the checksum was made: it may be another offset.
+            assert found is None or without_offset(found) == without_offset(right)
+        elif place in LENGTH:
+            assert found is None or (found == [] and Stretch.of(flipped).index.batches == [])
+        else:
+            assert found is None
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
+def test_each_bit_of_a_message(magic: int, codec: int) -> None:
+    """One wrong bit of a message, by itself or with others in it, is found likewise."""
+    last = wrapped(magic, codec, MESSAGES) if codec else message_set(magic, MESSAGES[:1])
+    right = rows(last)
+    for place, flipped in flips(last):
+        found = read(flipped)
+        if place in OFFSET:
+            assert found is None or without_offset(found) == without_offset(right)
+        elif place in LENGTH:
+            assert found is None or (found == [] and Stretch.of(flipped).index.batches == [])
+        else:
+            assert found is None
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_each_bit_in_the_midst(codec: int) -> None:
+    """Behind a wrong bit, offsets do not go back, and the rows before it are right."""
+    before, after = Batch.of([Record(0, b"before")], codec), Batch.of([Record(3)], codec)
+    fetched = log(before, Batch.of(RECORDS, codec), after)
+    right = rows(fetched)
+    for place, flipped in flips(bytes(Batch.of(RECORDS, codec))):
+        found = list(rows_until_an_error(log(before, flipped, after)))
+        assert found == right if place in EPOCH else found[0] == right[0]
+        offsets = [row.offset for row in found]
+        assert offsets == sorted(set(offsets))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_unchecked(codec: int) -> None:
+    """With ``check_crcs=false`` a wrong checksum is nobody's matter."""
+    wrong = bytearray(bytes(Batch.of(RECORDS, codec)))
+    wrong[17] ^= 1
+    assert read(bytes(wrong)) is None
+    assert rows(bytes(wrong), check_crcs=False) == rows(bytes(Batch.of(RECORDS, codec)))
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+def test_unchecked_compressed_messages(codec: int) -> None:
+    """With ``check_crcs=false`` neither is that of a message with others in it."""
+    wrong = bytearray(wrapped(1, codec, MESSAGES))
+    wrong[12] ^= 1
+    assert read(bytes(wrong)) is None
+    assert rows(bytes(wrong), check_crcs=False) == rows(wrapped(1, codec, MESSAGES))
+
+
+def test_what_is_not_wanted_is_not_checked() -> None:
+    """A batch behind the range does not fail it."""
+    wrong = bytearray(bytes(Batch.of([Record(1)])))
+    wrong[-1] ^= 1
+    assert [row.offset for row in rows(log(Batch.of([Record(0)]), bytes(wrong)), 0, 1)] == [0]
+
+
+@pytest.mark.parametrize("codec", [0, GZIP])
+def test_messages_that_are_not_wanted_are_not_checked(codec: int) -> None:
+    """A message behind the range does not fail it, though its first offset is not known."""
+    wrong = bytearray(wrapped(1, codec, [Record(1)]) if codec else message_set(1, [Record(1)]))
+    wrong[-1] ^= 1
+    fetched = log(message_set(1, [Record(0)]), bytes(wrong))
+    assert [row.offset for row in rows(fetched, 0, 1)] == [0]
+
+
+@pytest.mark.parametrize("attribute", [CONTROL, TRANSACTIONAL])
+def test_headers_that_are_wrong(attribute: int) -> None:
+    """A batch is not passed over for what a corrupt header says."""
+    wrong = bytearray(bytes(Batch.of(RECORDS, producer_id=1)))
+    wrong[22] ^= attribute
+    with pytest.raises(CorruptBatchError):
+        rows(bytes(wrong), 0, END, [AbortedTransaction(0, 1)])

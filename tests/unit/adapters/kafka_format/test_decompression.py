@@ -1,0 +1,151 @@
+"""Codecs as streams."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from typing import TYPE_CHECKING
+
+import lz4.frame
+import pytest
+import zstandard
+
+from pyspark_kafka.adapters.kafka_format.decompression import FAILURES, open_stream
+
+from .batches import GZIP, LZ4, SNAPPY, ZSTD, compress, raw_snappy, sizeless_zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLAIN = b"".join(b"%d;" % number for number in range(40_000))
+"""More than one block of each codec."""
+
+XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+
+
+def read(codec: int, compressed: bytes, magic: int = 2, at_once: int = 4096) -> bytes:
+    """Decompress all there is, some bytes at once."""
+    stream = open_stream(codec, memoryview(compressed), magic)
+    found, room = bytearray(), memoryview(bytearray(at_once))
+    while size := stream.readinto(room):
+        found += room[:size]
+    assert not stream.readinto(room)
+    return bytes(found)
+
+
+def xerial(*blocks: bytes) -> bytes:
+    """Frame blocks as snappy-java does."""
+    packed = map(raw_snappy, blocks)
+    return XERIAL + b"".join(struct.pack(">i", len(block)) + block for block in packed)
+
+
+WRITERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "gzip": (GZIP, gzip.compress),
+    "gzip in two": (GZIP, lambda plain: gzip.compress(plain[:9]) + gzip.compress(plain[9:])),
+    "gzip, not compressed": (GZIP, lambda plain: gzip.compress(plain, 0)),
+    "snappy": (SNAPPY, raw_snappy),
+    "snappy of Java": (SNAPPY, lambda plain: compress(SNAPPY, plain)),
+    "snappy of Java in two": (SNAPPY, lambda plain: xerial(plain[:9], plain[9:])),
+    "snappy of Java with nothing in it": (SNAPPY, lambda plain: xerial(b"", plain, b"")),
+    "lz4": (LZ4, lz4.frame.compress),
+    "lz4 of Java": (
+        LZ4,
+        lambda plain: lz4.frame.compress(plain, block_linked=False, store_size=False),
+    ),
+    "lz4 with checksums": (
+        LZ4,
+        lambda plain: lz4.frame.compress(plain, content_checksum=True, block_checksum=True),
+    ),
+    "lz4 in large blocks": (LZ4, lambda plain: lz4.frame.compress(plain, block_size=7)),
+    "zstd": (ZSTD, lambda plain: compress(ZSTD, plain)),
+    "zstd of Java": (ZSTD, sizeless_zstd),
+    "zstd in two": (ZSTD, lambda plain: sizeless_zstd(plain[:9]) + compress(ZSTD, plain[9:])),
+    "zstd with a checksum": (ZSTD, zstandard.ZstdCompressor(19, write_checksum=True).compress),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("at_once", [1_000, 32_768, 65_536, len(PLAIN) - 1, len(PLAIN), 2**20])
+def test_what_writers_write(name: str, at_once: int) -> None:
+    """Whatever is written is read, in pieces of any size."""
+    codec, write = WRITERS[name]
+    assert read(codec, write(PLAIN), at_once=at_once) == PLAIN
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("plain", [b"", b"x", b"0123456789"])
+def test_a_few_bytes(name: str, plain: bytes) -> None:
+    """Few bytes, and none, are read, one at a time."""
+    codec, write = WRITERS[name]
+    assert read(codec, write(plain), at_once=1) == plain
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("lz4")])
+def test_the_wrong_checksum_of_format_0(name: str) -> None:
+    """A frame of lz4 may have any checksum in its header in format 0 (KAFKA-3160), not later."""
+    frame = bytearray(WRITERS[name][1](PLAIN))
+    place = 14 if frame[4] & 0x08 else 6
+    for other in (0x00, 0x5A, 0xFF, frame[place]):
+        wrong = bytes(frame[:place]) + bytes([other]) + bytes(frame[place + 1 :])
+        assert read(LZ4, wrong, magic=0) == PLAIN
+        if other != frame[place]:
+            with pytest.raises(RuntimeError):
+                read(LZ4, wrong, magic=1)
+
+
+@pytest.mark.parametrize("codec", [GZIP, LZ4])
+def test_every_cut(codec: int) -> None:
+    """Compressed bytes that are cut off fail, or give what there is before the cut."""
+    packed = compress(codec, PLAIN[:300])
+    for cut in range(1, len(packed)):
+        with pytest.raises(FAILURES):
+            read(codec, packed[:cut])
+
+
+def test_every_cut_of_zstd() -> None:
+    """What is cut off of zstd gives what there is before the cut: its end says no more."""
+    packed = compress(ZSTD, PLAIN[:300])
+    for cut in range(len(packed)):
+        assert PLAIN[:300].startswith(read(ZSTD, packed[:cut]))
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+@pytest.mark.parametrize("size", [*range(1, 20), 100])
+def test_other_bytes(codec: int, magic: int, size: int) -> None:
+    """Bytes that no codec wrote fail in one of the known ways."""
+    with pytest.raises(FAILURES):
+        read(codec, b"\xf3" * size, magic)
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        XERIAL + b"\0",
+        XERIAL + struct.pack(">i", -1),
+        XERIAL + struct.pack(">i", 5) + b"\x01\x00a",
+        XERIAL + struct.pack(">i", 2**31 - 1),
+        XERIAL + struct.pack(">i", 0),
+        xerial(b"a") + b"\0\0",
+        b"",
+        b"\x80",
+        b"\xff" * 5,
+    ],
+)
+def test_frames_of_snappy(framed: bytes) -> None:
+    """Lengths of blocks that do not fit fail."""
+    with pytest.raises(FAILURES):
+        read(SNAPPY, framed)
+
+
+def test_a_block_that_announces_too_much() -> None:
+    """A block of snappy is not given the memory that it announces, if it cannot fill it."""
+    with pytest.raises(ValueError, match="announces more than it can hold"):
+        open_stream(SNAPPY, memoryview(b"\xff\xff\xff\xff\x0f" + bytes(100)), 2)
+
+
+@pytest.mark.parametrize("codec", [-1, 5, 6, 7])
+def test_unknown_codecs(codec: int) -> None:
+    """A codec that Kafka does not have is refused by its number."""
+    with pytest.raises(ValueError, match=f"^its codec {codec} is not known$"):
+        open_stream(codec, memoryview(b""), 2)

@@ -1,0 +1,281 @@
+"""What records of each format and codec become."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_format.record_decoder import Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
+from pyspark_kafka.domain.projection import Projection
+
+from .batches import (
+    APPEND_TIME,
+    CODECS,
+    CONTROL,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    T0,
+    ZSTD,
+    Batch,
+    Record,
+    log,
+    message,
+    message_set,
+    raw_batch,
+    raw_record,
+    raw_snappy,
+    sizeless_zstd,
+    wrapped,
+)
+from .reading import END, Row, decoded, rows, rows_of_peer
+
+LEGACY = [(magic, codec) for magic in (0, 1) for codec in (NONE, GZIP, SNAPPY, LZ4)]
+
+RECORDS = [
+    Record(7, b"one", b"k1", T0),
+    Record(8, None, None, T0 + 5),
+    Record(9, b"", b"", T0 - 70),
+    Record(10, b"v" * 300, None, T0),
+    Record(11, None, b"k" * 300, T0 + 2**33),
+]
+
+
+def expected(magic: int, records: list[Record] = RECORDS) -> list[Row]:
+    """Give the rows that records of a format become."""
+    return [
+        Row(
+            record.offset,
+            record.key,
+            record.value,
+            record.timestamp if magic else -1,
+            0 if magic else -1,
+            record.headers or None,
+        )
+        for record in records
+    ]
+
+
+def legacy(magic: int, codec: int, records: list[Record]) -> bytes:
+    return wrapped(magic, codec, records) if codec else message_set(magic, records)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_batches(codec: int) -> None:
+    """Batches of each codec become rows, null and empty keys and values among them."""
+    fetched = log(Batch.of(RECORDS, codec))
+    assert rows(fetched) == expected(2) == rows_of_peer(fetched)
+
+
+@pytest.mark.parametrize(("magic", "codec"), LEGACY)
+def test_messages(magic: int, codec: int) -> None:
+    """Messages of formats 0 and 1 become rows; those of format 0 have no timestamp."""
+    assert rows(legacy(magic, codec, RECORDS)) == expected(magic)
+
+
+@pytest.mark.parametrize(("magic", "codec"), [pair for pair in LEGACY if pair != (0, LZ4)])
+def test_messages_beside_the_peer(magic: int, codec: int) -> None:
+    """kafka-python reads the same out of messages."""
+    fetched = legacy(magic, codec, RECORDS)
+    assert rows(fetched) == rows_of_peer(fetched)
+
+
+def test_formats_behind_one_another() -> None:
+    """A log that outlived its format has rows of all, and headers only where there are some."""
+    headers = (("h", b"1"), ("h", b"2"))
+    fetched = log(
+        message_set(0, [Record(0), Record(1)]),
+        wrapped(0, SNAPPY, [Record(2), Record(3)]),
+        wrapped(1, GZIP, [Record(4), Record(5)]),
+        Batch.of([Record(6, headers=headers), Record(7)], LZ4),
+        message_set(1, [Record(8), Record(9)]),
+        Batch.of([Record(10), Record(11, headers=headers)]),
+    )
+    found = rows(fetched)
+    assert [row.offset for row in found] == list(range(12))
+    assert [row.headers for row in found] == [
+        headers if offset in {6, 11} else None for offset in range(12)
+    ]
+
+
+def test_headers() -> None:
+    """Headers keep their order, keys that come twice or are empty, and null and empty values."""
+    headers = (("b", b"1"), ("a", None), ("b", b""), ("", b"2"), ("ü", b"\xff"))
+    fetched = log(Batch.of([Record(0, headers=headers), Record(1), Record(2, headers=headers)]))
+    assert [row.headers for row in rows(fetched)] == [headers, None, headers]
+
+
+def test_header_keys_of_other_bytes() -> None:
+    """Bytes of a header's key that are no text become U+FFFD, those of its value do not."""
+    batch = raw_batch(
+        raw_record(0, headers=[(b"a\xff\xc3", b"\xff"), (b"\xed\xa0\x80", None)]),
+        raw_record(1, headers=[("ü".encode(), b"")]),
+    )
+    assert [row.headers for row in rows(bytes(batch))] == [
+        (("a\ufffd\ufffd", b"\xff"), ("\ufffd", None)),
+        (("ü", b""),),
+    ]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_append_time(codec: int) -> None:
+    """Where the broker has put the time, all records of a batch have it."""
+    batch = Batch.of(RECORDS, codec, attributes=APPEND_TIME, max_timestamp=T0 + 1)
+    assert {(row.timestamp, row.timestamp_type) for row in rows(bytes(batch))} == {(T0 + 1, 1)}
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+def test_append_time_of_compressed_messages(codec: int) -> None:
+    """Compressed messages of format 1 have the time that the broker put on what holds them."""
+    fetched = wrapped(1, codec, RECORDS, timestamp=T0 + 1, attributes=APPEND_TIME)
+    assert {(row.timestamp, row.timestamp_type) for row in rows(fetched)} == {(T0 + 1, 1)}
+
+
+def test_create_time_of_compressed_messages() -> None:
+    """The type of their times is that of what holds them, as in Java, whatever they say."""
+    inner = message(1, 0, b"v", timestamp=5, attributes=APPEND_TIME)
+    fetched = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
+    assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(5, 0)]
+
+
+def test_append_time_of_a_message() -> None:
+    """A message by itself says of which type its time is."""
+    fetched = log(message(1, 3, b"v", attributes=APPEND_TIME), message(1, 4, b"v", timestamp=5))
+    assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(T0, 1), (5, 0)]
+
+
+def test_no_timestamp() -> None:
+    """A record without a timestamp has -1."""
+    fetched = log(Batch.of([Record(0, timestamp=-1)]), message(1, 1, b"v", timestamp=-1))
+    assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(-1, 0), (-1, 0)]
+
+
+LAST = (2**63 - 1) // 1_000
+
+
+@pytest.mark.parametrize("timestamp", [LAST, -LAST, 0])
+def test_timestamps_that_fit(timestamp: int) -> None:
+    """The first and the last millisecond that fit Spark's microseconds are read."""
+    fetched = log(Batch.of([Record(0, timestamp=timestamp)]), message(1, 1, b"", None, timestamp))
+    assert [row.timestamp for row in rows(fetched)] == [timestamp, timestamp]
+
+
+@pytest.mark.parametrize("timestamp", [LAST + 1, -LAST - 1, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("magic", [1, 2])
+def test_timestamps_that_do_not_fit(magic: int, timestamp: int) -> None:
+    """A timestamp that overflows fails by its offset, and what stands before it is read."""
+    late = raw_batch(raw_record(), base_offset=6, base_timestamp=timestamp)
+    fetched = log(
+        Batch.of([Record(5)]), late if magic == 2 else message(1, 6, b"", timestamp=timestamp)
+    )
+    assert [row.offset for row in rows(fetched, 0, 6)] == [5]
+    with pytest.raises(
+        MalformedTimestampError, match=rf"offset 6 has timestamp value {timestamp} "
+    ):
+        rows(fetched)
+    (batch,) = decoded(fetched, projection=Projection(("offset", "timestampType")))
+    assert batch.to_pydict() == {"offset": [5, 6], "timestampType": [0, 0]}
+
+
+def test_timestamps_that_overflow_by_their_delta() -> None:
+    """A sum that leaves 64 bits does not come round to a timestamp that fits."""
+    batch = raw_batch(raw_record(timestamp_delta=1), base_timestamp=2**63 - 1)
+    with pytest.raises(MalformedTimestampError):
+        rows(bytes(batch))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_compaction(codec: int) -> None:
+    """Compaction leaves gaps between offsets, and behind the last record of a batch."""
+    batch = Batch.of([Record(5), Record(9), Record(14)], codec, last_delta=20)
+    fetched = log(batch, Batch.of([Record(26)], codec))
+    assert [row.offset for row in rows(fetched)] == [5, 9, 14, 26]
+    assert Stretch.of(bytes(batch)).next_offset == 26
+
+
+def test_empty_batches() -> None:
+    """Compaction leaves batches without records, which keep their offsets."""
+    fetched = log(Batch(base_offset=0, last_delta=9), Batch.of([Record(10)]))
+    assert [row.offset for row in rows(fetched)] == [10]
+    assert rows(bytes(Batch(base_offset=3, last_delta=1))) == []
+    assert Stretch.of(bytes(Batch(base_offset=3, last_delta=1))).next_offset == 5
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 3])
+def test_control_batches(kind: int) -> None:
+    """Control batches are nobody's records."""
+    fetched = log(Batch.of([Record(0)]), Batch.marker(1, 7, kind), Batch.of([Record(2)]))
+    assert [row.offset for row in rows(fetched)] == [0, 2]
+
+
+def test_control_batches_without_records() -> None:
+    """A marker that compaction has removed leaves a control batch without a record."""
+    fetched = log(Batch(base_offset=0, attributes=CONTROL), Batch.of([Record(1)]))
+    assert [row.offset for row in rows(fetched)] == [1]
+
+
+def test_delete_horizon() -> None:
+    """An attribute that says nothing about the records changes nothing."""
+    batch = Batch.of(RECORDS)
+    assert rows(bytes(replace(batch, attributes=0x40))) == expected(2)
+
+
+@pytest.mark.parametrize(
+    ("codec", "packer"), [(SNAPPY, raw_snappy), (ZSTD, sizeless_zstd)], ids=["snappy", "zstd"]
+)
+def test_other_writers(codec: int, packer: object) -> None:
+    """Snappy without a frame and zstd without a size, as other clients write them, are read."""
+    assert rows(bytes(Batch.of(RECORDS, codec, packer=packer))) == expected(2)
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_unknown_codecs(codec: int) -> None:
+    """A codec that Kafka does not have is said by its number, behind the rows before it."""
+    with pytest.raises(CorruptBatchError, match=rf"offset 1 .* its codec {codec} is not known"):
+        rows(log(Batch.of([Record(0)]), Batch(base_offset=1, codec=codec, packer=bytes)))
+
+
+@pytest.mark.parametrize("magic", [3, 0x7F, 0x80, 0xFF])
+def test_unknown_formats(magic: int) -> None:
+    """A format of the future is refused, behind the rows before it, and only where it is wanted."""
+    later = bytearray(bytes(Batch.of([Record(1)])))
+    later[16] = magic
+    fetched = log(Batch.of([Record(0)]), bytes(later))
+    with pytest.raises(CorruptBatchError, match=r"at offset 1 .* its format is not known"):
+        rows(fetched)
+    assert len(rows(fetched, 0, 1)) == 1
+
+
+def test_messages_within_messages_within_messages() -> None:
+    """Messages are compressed once, or refused."""
+    inner = wrapped(1, GZIP, [Record(0)])
+    twice = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
+    with pytest.raises(CorruptBatchError, match="its format is not known"):
+        rows(twice)
+
+
+@pytest.mark.parametrize("inner_offset", [-(2**63), -5, -1])
+def test_negative_offsets_of_compressed_messages(inner_offset: int) -> None:
+    """Compressed messages whose offsets count below their first are refused."""
+    inner = message(1, inner_offset, b"v")
+    with pytest.raises(CorruptBatchError, match="offsets"):
+        rows(message(1, 5, gzip.compress(inner, mtime=0), attributes=GZIP))
+
+
+def test_nothing() -> None:
+    """Nothing fetched is nothing read."""
+    assert rows(b"") == []
+    assert Stretch.of(b"").next_offset is None
+
+
+def test_the_last_offsets() -> None:
+    """Offsets up to the last one that can have one behind it are read."""
+    last = END - 1
+    assert [row.offset for row in rows(bytes(Batch.of([Record(last - 1), Record(last)])))] == [
+        last - 1,
+        last,
+    ]

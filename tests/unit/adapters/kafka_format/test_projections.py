@@ -1,0 +1,66 @@
+"""Which columns are decoded."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.projection import COLUMNS, Projection
+from pyspark_kafka.ports.record_schema import record_schema
+
+from .batches import GZIP, Batch, Record, log, message_set, raw_batch, wrapped
+from .reading import END, T, decoded
+
+RECORDS = [Record(offset, b"v", b"k", headers=(("h", None),)) for offset in range(5)]
+FETCHED = log(
+    message_set(0, [Record(-5 + offset) for offset in range(5, 7)]),
+    wrapped(1, GZIP, [Record(2), Record(3)]),
+    Batch.of([record._replace(offset=record.offset + 4) for record in RECORDS]),
+    Batch.of([record._replace(offset=record.offset + 9) for record in RECORDS], GZIP),
+)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_one_column(column: str) -> None:
+    """One column is the same as among all."""
+    (every,) = decoded(FETCHED)
+    (one,) = decoded(FETCHED, projection=Projection((column,)))
+    assert one.schema == record_schema(Projection((column,)))
+    assert one.column(0).equals(every.column(column))
+
+
+@pytest.mark.parametrize(
+    "columns", [COLUMNS, tuple(reversed(COLUMNS)), ("value", "key"), ("headers", "offset", "topic")]
+)
+def test_the_order_of_columns(columns: tuple[str, ...]) -> None:
+    """Columns come in the order in which they are projected."""
+    (every,) = decoded(FETCHED)
+    (some,) = decoded(FETCHED, projection=Projection(columns))
+    assert some.schema == record_schema(Projection(columns))
+    assert some.equals(every.select(list(columns)))
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_headers_are_passed_over(column: str) -> None:
+    """Headers that are not projected are not looked at."""
+    headers = b"\x0a\xff\xff\xff"  # five of them, and no sense
+    record = b"\0\0\0\x02k\x02v" + headers
+    fetched = bytes(raw_batch(bytes([2 * len(record)]) + record))
+    if column == "headers":
+        with pytest.raises(CorruptBatchError, match=r"does not fit|more bytes than its type"):
+            decoded(fetched, projection=Projection((column,)))
+    else:
+        assert decoded(fetched, projection=Projection((column,)))[0].num_rows == 1
+
+
+@pytest.mark.parametrize(("column", "unread"), [("key", "values"), ("value", "keys")])
+def test_bytes_are_passed_over(column: str, unread: str) -> None:
+    """The bytes of a column that is not projected are not copied."""
+    decoder = RecordDecoder(T, Projection((column,)))
+    buffers = decoder._builder.buffers
+    getattr(buffers, unread).bytes[:] = 0xA5
+    getattr(buffers, column + "s").bytes[:] = 0xA5
+    (batch,) = decoder.decode(Stretch.of(bytes(Batch.of(RECORDS))), 0, END)
+    assert (getattr(buffers, unread).bytes == 0xA5).all()
+    assert batch.column(column).to_pylist() == [column[:1].encode()] * 5

@@ -1,0 +1,144 @@
+"""Which of a stretch's records belong to a range."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.projection import ALL_COLUMNS
+
+from .batches import CODECS, GZIP, LZ4, NONE, SNAPPY, Batch, Record, log, message_set, wrapped
+from .reading import END, T, rows, rows_of
+
+OFFSETS = [2, 3, 5, 6, 7, 9, 10, 13]
+
+
+def records(offsets: list[int]) -> list[Record]:
+    return [Record(offset, str(offset).encode()) for offset in offsets]
+
+
+def stretches() -> list[bytes]:
+    """Give a log of three batches in every format and codec."""
+    found = []
+    for codec in CODECS:
+        batches = [Batch.of(records(part), codec) for part in (OFFSETS[:3], OFFSETS[3:7])]
+        found.append(log(*batches, Batch.of(records(OFFSETS[7:]), codec)))
+    for magic in (0, 1):
+        found.append(message_set(magic, records(OFFSETS)))
+        found += [
+            log(*(wrapped(magic, codec, records(part)) for part in (OFFSETS[:4], OFFSETS[4:])))
+            for codec in (GZIP, SNAPPY, LZ4)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("fetched", stretches())
+def test_every_range(fetched: bytes) -> None:
+    """Of each range, wherever in a batch or a gap it begins and ends, the records are read."""
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    stretch = Stretch.of(fetched)
+    for first in range(16):
+        for end in range(first, 17):
+            found = rows_of(decoder.decode(stretch, first, end))
+            wanted = [offset for offset in OFFSETS if first <= offset < end]
+            assert [row.offset for row in found] == wanted
+            assert [row.value for row in found] == [str(offset).encode() for offset in wanted]
+
+
+CUT = log(
+    message_set(0, records([0, 1])),
+    wrapped(1, GZIP, records([2, 3])),
+    Batch.of(records([4, 5])),
+    Batch.of(records([6, 7]), LZ4),
+    Batch.of(records([8]), SNAPPY),
+)
+
+
+def test_every_cut() -> None:
+    """A stretch that is cut off anywhere has the rows of its whole batches."""
+    whole = rows(CUT)
+    ends = {batch.end: batch.last_offset + 1 for batch in Stretch.of(CUT).index.batches}
+    assert list(ends.values()) == [1, 2, 4, 6, 8, 9]
+    for cut in range(len(CUT) + 1):
+        stretch = Stretch.of(CUT[:cut])
+        behind = max((offset for end, offset in ends.items() if end <= cut), default=None)
+        assert stretch.next_offset == behind
+        assert rows(CUT[:cut]) == whole[:behind] if behind else rows(CUT[:cut]) == []
+
+
+def test_many_batches() -> None:
+    """A stretch of some thousand small batches is read whole."""
+    fetched = log(*(Batch.of(records([offset]), offset % 5) for offset in range(3_000)))
+    assert [row.offset for row in rows(fetched)] == list(range(3_000))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("before", CODECS)
+def test_what_stands_before_corrupt_bytes(before: int, codec: int) -> None:
+    """Rows that stand before corrupt bytes are handed out before the error is raised."""
+    bad = bytearray(bytes(Batch.of(records([7, 8]), codec)))
+    bad[-1] ^= 1
+    fetched = log(*(Batch.of(records([offset]), before) for offset in (4, 5, 6)), bytes(bad))
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    assert [row.offset for row in rows_of([next(decoder)])] == [4, 5, 6]
+    with pytest.raises(CorruptBatchError, match=r"at offset 7 .* its checksum does not match"):
+        next(decoder)
+    assert [row.offset for row in rows(fetched, 0, 7)] == [4, 5, 6]
+
+
+def test_a_decoder_after_an_error() -> None:
+    """A decoder that met corrupt bytes reads others."""
+    bad = bytearray(bytes(Batch.of(records([7, 8]))))
+    bad[-1] ^= 1
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    with pytest.raises(CorruptBatchError):
+        list(decoder.decode(Stretch.of(bytes(bad)), 0, END))
+    good = Stretch.of(bytes(Batch.of(records([7, 8]))))
+    assert [row.offset for row in rows_of(decoder.decode(good, 0, END))] == [7, 8]
+
+
+def test_a_decoder_that_was_left() -> None:
+    """Whoever stops in the midst of a stretch finds nothing of it in the next one."""
+    decoder = RecordDecoder(T, ALL_COLUMNS)
+    many = Stretch.of(bytes(Batch.of(records(list(range(20_000))))))
+    next(decoder.decode(many, 0, END))
+    assert [row.offset for row in rows_of(decoder.decode(many, 3, 5))] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        log(Batch.of(records([5, 6])), Batch.of(records([6, 7]))),
+        log(Batch.of(records([5, 6]), GZIP), Batch.of(records([1]), GZIP)),
+        log(Batch.of(records([5, 6])), message_set(1, records([6]))),
+        log(Batch.of(records([5, 6])), wrapped(0, GZIP, records([6, 7]))),
+        log(message_set(0, records([6])), message_set(0, records([6]))),
+        log(message_set(0, records([5, 6])), Batch.of(records([6]), LZ4)),
+    ],
+)
+def test_batches_that_go_back(fetched: bytes) -> None:
+    """Offsets ascend from batch to batch: one that was read before is not read again."""
+    with pytest.raises(CorruptBatchError, match="the offsets of its records do not ascend"):
+        rows(fetched)
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP])
+@pytest.mark.parametrize("deltas", [(1, 0), (0, 0), (0, 5)])
+def test_records_that_go_back(codec: int, deltas: tuple[int, int]) -> None:
+    """Offsets ascend within a batch, up to its last one."""
+    written = [Record(10 + delta) for delta in deltas]
+    batch = Batch.of([Record(10)], codec)
+    body = Batch.of(written, base_offset=10).body
+    moved = replace(batch, body=body, count=2, base_offset=20, last_delta=4)
+    with pytest.raises(CorruptBatchError, match=r"at offset 20 .* do not ascend"):
+        rows(bytes(moved))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_nothing_behind_the_range_is_looked_at(codec: int) -> None:
+    """Behind the batch in which a range ends, no batch is wanted, whatever its offsets are."""
+    fetched = log(Batch.of(records([5, 6, 7]), codec), Batch.of(records([1]), codec))
+    assert [row.offset for row in rows(fetched, 0, 7)] == [5, 6]

@@ -1,0 +1,516 @@
+"""What is made of Arrow batches to be sent."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import weakref
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from pyspark_kafka.adapters.kafka_format import producer_columns as outgoing_columns
+from pyspark_kafka.adapters.kafka_format import record_encoder
+from pyspark_kafka.adapters.kafka_format.buffer_pool import Lease
+from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
+from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
+from pyspark_kafka.adapters.kafka_format.producer_columns import OutgoingColumns
+from pyspark_kafka.adapters.kafka_format.record_blocks import read_only
+from pyspark_kafka.adapters.kafka_format.record_encoder import (
+    Producer,
+    RecordEncoder,
+    next_sequence,
+)
+from pyspark_kafka.domain.errors import KafkaRequestError
+from pyspark_kafka.ports.record_schema import HEADERS
+
+from .batches import ROOM, T0, Record
+from .reading import Row, rows, rows_of_peer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hypothesis.strategies import DrawFn
+
+MOST: Final = (2**63 - 1) // 1_000
+BINARY: Final = pa.binary()
+NOW: Final = 1_800_000_000_000
+NOBODY: Final = Producer()
+
+values = st.none() | st.binary(max_size=40) | st.sampled_from([63, 64, 8191, 8192]).map(bytes)
+header_keys = st.text(st.characters(codec="utf-8"), max_size=5)
+timestamps = st.integers(-MOST // 2, MOST // 2) | st.integers(-1, 2**41) | st.just(T0)
+MS: Final = pa.timestamp("ms", tz="UTC")
+
+
+@st.composite
+def records(draw: DrawFn) -> list[Record]:
+    """Give records, with headers that may be alike."""
+    found = []
+    for offset in range(draw(st.integers(1, 8))):
+        pair = st.tuples(header_keys | st.just("h"), values)
+        headers = tuple(draw(st.lists(pair, max_size=3)))
+        found.append(Record(offset, draw(values), draw(values), draw(timestamps), headers))
+    return found
+
+
+def arrow(
+    found: Sequence[Record], kind: pa.DataType = BINARY, pairs: pa.DataType = HEADERS
+) -> pa.RecordBatch:
+    """Give records as a batch of Arrow."""
+    headers = [
+        [{"key": key, "value": value} for key, value in record.headers] or None for record in found
+    ]
+    return pa.record_batch(
+        {
+            "key": pa.array([record.key for record in found], kind),
+            "value": pa.array([record.value for record in found], kind),
+            "headers": pa.array(headers, pairs),
+            "timestamp": pa.array([record.timestamp for record in found], MS),
+        }
+    )
+
+
+def all_rows(columns: OutgoingColumns) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.arange(columns.num_rows)
+
+
+def encoded(
+    batch: pa.RecordBatch,
+    codec: Codec = Codec.NONE,
+    producer: Producer = NOBODY,
+    sequence: int = -1,
+) -> bytes:
+    """Encode all rows of a batch."""
+    columns = OutgoingColumns.of(batch, NOW)
+    encoder = RecordEncoder(Compressor(codec))
+    return encoder.encode(columns, all_rows(columns), producer, sequence)
+
+
+def read_back(found: Sequence[Record]) -> list[Row]:
+    """Give the rows that are to be read of records."""
+    return [
+        Row(place, record.key, record.value, record.timestamp, 0, record.headers or None)
+        for place, record in enumerate(found)
+    ]
+
+
+def of_peer(found: Sequence[Record], producer: Producer = NOBODY, sequence: int = -1) -> bytes:
+    """Encode by kafka-python, which names 0 for the epoch of a leader that it does not know."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=producer.is_transactional,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=sequence,
+        batch_size=ROOM,
+    )
+    for place, record in enumerate(found):
+        builder.append(place, record.timestamp, record.key, record.value, record.headers)
+    built = bytes(builder.build())
+    return built[:12] + struct.pack(">i", -1) + built[16:]
+
+
+@given(records(), records(), records(), st.sampled_from(Codec))
+def test_records_are_read_as_they_were(
+    before: list[Record], found: list[Record], behind: list[Record], codec: Codec
+) -> None:
+    """What is encoded of any slice, our reader and kafka-python's read, in every codec."""
+    batch = arrow(before + found + behind).slice(len(before), len(found))
+    written = encoded(batch, codec)
+    assert rows(written) == rows_of_peer(written) == read_back(found)
+
+
+@given(records(), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1), st.booleans())
+def test_bytes_of_kafka_python(
+    found: list[Record], epoch: int, sequence: int, is_transactional: bool
+) -> None:
+    """The bytes are those that kafka-python writes, which knows Java's format."""
+    assert encoded(arrow(found)) == of_peer(found)
+    producer = Producer(2**40 + 1, epoch, is_transactional)
+    expected = of_peer(found, producer, sequence)
+    assert encoded(arrow(found), Codec.NONE, producer, sequence) == expected
+
+
+@given(records(), st.data())
+def test_any_rows(found: list[Record], data: st.DataObject) -> None:
+    """Rows are taken in the order that is asked for, the same one more than once as well."""
+    columns = OutgoingColumns.of(arrow(found), NOW)
+    taken = data.draw(st.lists(st.integers(0, len(found) - 1), min_size=1, max_size=len(found)))
+    written = RecordEncoder(Compressor()).encode(columns, np.array(taken), NOBODY, -1)
+    assert written == of_peer([found[row] for row in taken])
+
+
+@given(records())
+def test_large_columns(found: list[Record]) -> None:
+    """Columns with offsets of 64 bits give the same bytes, as slices too."""
+    pairs = pa.large_list(
+        pa.struct([pa.field("key", pa.large_string()), pa.field("value", pa.large_binary())])
+    )
+    batch = arrow([Record(0), *found, Record(0)], pa.large_binary(), pairs)
+    assert encoded(batch.slice(1, len(found))) == of_peer(found)
+
+
+def test_columns_beyond_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets that do not fit 32 bits are taken as they are."""
+    found = [Record(0, b"first"), Record(1, None, b"key"), Record(2, b"")]
+    batch = arrow([Record(0), *found], pa.large_binary()).slice(1)
+    monkeypatch.setattr(outgoing_columns, "MOST_BYTES", 1)
+    columns = OutgoingColumns.of(batch, NOW)
+    assert columns.arrays[2][0].dtype == np.int64
+    assert encoded(batch) == of_peer(found)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_texts(kind: pa.DataType) -> None:
+    """Texts are written as UTF-8."""
+    batch = pa.record_batch(
+        {"key": pa.array(["ä", None], kind), "value": pa.array(["", "€"], kind)}
+    )
+    assert [(row.key, row.value) for row in rows(encoded(batch))] == [
+        ("ä".encode(), b""),
+        (None, "€".encode()),
+    ]
+
+
+@pytest.mark.parametrize("kind", [None, pa.null()])
+def test_columns_that_are_absent(kind: pa.DataType | None) -> None:
+    """Columns that are absent, or of nothing but nulls, stand for null, no headers and now."""
+    names = ["key", "value", "headers", "timestamp"]
+    absent = {name: pa.array([None, None], kind) for name in names} if kind else {}
+    batch = pa.record_batch({"topic": pa.array(["t", "t"]), **absent})
+    assert rows(encoded(batch)) == [Row(place, None, None, NOW, 0, None) for place in range(2)]
+
+
+@pytest.mark.parametrize(("unit", "many"), [("ms", 1), ("us", 1_000), ("ns", 1_000_000)])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Zurich"])
+def test_timestamps(unit: str, many: int, zone: str | None) -> None:
+    """Timestamps are rounded down to milliseconds, before 1970 as well, and null is now."""
+    ticks = [None, 0, many, 2 * many - 1, -1, -many, -many - 1, None]
+    kind: pa.DataType = pa.timestamp(unit, tz=zone)  # type: ignore[call-overload]  # of a literal
+    batch = pa.record_batch({"timestamp": pa.array([5, *ticks], kind)}).slice(1)
+    expected = [NOW, *(tick // many for tick in ticks[1:-1] if tick is not None), NOW]
+    assert [row.timestamp for row in rows(encoded(batch))] == expected
+
+
+def test_the_greatest_timestamp() -> None:
+    """A batch begins with its first timestamp, and says its greatest."""
+    written = encoded(arrow([Record(0, timestamp=time) for time in (5, -7, 9, 2)]))
+    header = DefaultRecordBatch(written)
+    assert (header.first_timestamp, header.max_timestamp) == (5, 9)
+    written = encoded(arrow([Record(0, timestamp=time) for time in (-9, -7)]))
+    assert DefaultRecordBatch(written).max_timestamp == -7
+
+
+def test_timestamps_that_are_far_apart() -> None:
+    """A difference that no long holds goes round, as in Java, and there is room for any."""
+    ends = [-(2**63), 2**63 - 1, 0]
+    columns = OutgoingColumns.of(pa.record_batch({"timestamp": pa.array(ends, MS)}), NOW)
+    written = RecordEncoder(Compressor()).encode(columns, all_rows(columns), NOBODY, -1)
+    deltas = [b"\x00", b"\x01", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"]
+    bodies = [
+        b"\0" + delta + bytes([2 * place]) + b"\x01\x01\x00" for place, delta in enumerate(deltas)
+    ]
+    assert written[61:] == b"".join(bytes([2 * len(body)]) + body for body in bodies)
+    assert len(written) <= 61 + columns.record_sizes().sum()
+
+
+HEADERLESS: Final = [
+    [[{"key": None, "value": b"v"}]],
+    [None, [{"key": "k", "value": b"v"}, {"key": None, "value": None}]],
+    [[{"key": "k", "value": b"v"}, None]],
+]
+
+
+@pytest.mark.parametrize("headers", HEADERLESS)
+def test_headers_without_a_key(headers: list[Any]) -> None:
+    """A header whose key is null, or that is null itself, is refused."""
+    batch = pa.record_batch({"headers": pa.array(headers, HEADERS)})
+    with pytest.raises(KafkaRequestError, match=r"a record: a header has no key$"):
+        OutgoingColumns.of(batch, NOW)
+
+
+def test_headers_that_nobody_sees() -> None:
+    """What stands behind a null list, or outside of a slice, is no header."""
+    pairs = pa.array(
+        [{"key": None, "value": b"x"}, {"key": "k", "value": None}], HEADERS.value_type
+    )
+    offsets, hidden = pa.array([0, 1, 2], pa.int32()), pa.array([True, False])
+    behind_null = pa.ListArray.from_arrays(offsets, pairs, type=HEADERS, mask=hidden)
+    outside = pa.ListArray.from_arrays(offsets, pairs, type=HEADERS).slice(1)
+    for headers in (behind_null, outside):
+        batch = pa.record_batch({"headers": headers})
+        assert rows(encoded(batch))[-1].headers == (("k", None),)
+
+
+def test_null_pairs_in_slices() -> None:
+    """Nulls among sliced pairs are those of the slice."""
+    pairs = pa.array(
+        [None, {"key": "a", "value": None}, {"key": "b", "value": b"x"}], HEADERS.value_type
+    )
+    headers = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2], pa.int32()), pairs.slice(1), type=HEADERS
+    )
+    written = encoded(pa.record_batch({"headers": headers}))
+    assert [row.headers for row in rows(written)] == [(("a", None),), (("b", b"x"),)]
+
+
+def test_buffers_that_are_not_aligned() -> None:
+    """Buffers may begin at any byte."""
+    ends = pa.py_buffer(b"\0" + struct.pack("<3i", 0, 1, 3)).slice(1)
+    value = pa.Array.from_buffers(pa.binary(), 2, [None, ends, pa.py_buffer(b"abc")])
+    batch = pa.record_batch({"value": value})
+    assert [row.value for row in rows(encoded(batch))] == [b"a", b"bc"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        ("key", pa.int64(), "'key' is of int64, and has to be of binary or string"),
+        ("value", pa.list_(pa.int8()), "'value' is of list<item: int8>"),
+        ("timestamp", pa.int64(), "'timestamp' is of int64, and has to be of timestamp\\(ms"),
+        ("timestamp", pa.timestamp("s"), "'timestamp' is of timestamp\\[s\\]"),
+        ("headers", pa.string(), "'headers' is of string"),
+        ("headers", pa.list_(pa.string()), "'headers' is of list<item: string>"),
+        ("headers", pa.list_(pa.struct([("key", pa.string())])), "'headers' is of list<item"),
+        (
+            "headers",
+            pa.list_(pa.struct([("key", pa.string()), ("value", pa.int8())])),
+            "'headers.value' is of int8",
+        ),
+    ],
+)
+def test_types_that_are_not_written(name: str, kind: pa.DataType, expected: str) -> None:
+    """A column of another type is refused by its name."""
+    with pytest.raises(TypeError, match=expected):
+        OutgoingColumns.of(pa.record_batch({name: pa.array([None], kind)}), NOW)
+
+
+@given(records())
+def test_bounds_of_sizes(found: list[Record]) -> None:
+    """A record has as many bytes as was said, or fewer, and not many fewer."""
+    columns = OutgoingColumns.of(arrow(found), NOW)
+    encoder = RecordEncoder(Compressor())
+    for row, size in enumerate(columns.record_sizes()):
+        real = len(encoder.encode(columns, np.array([row]), NOBODY, -1)) - 61
+        # An offset and a timestamp may have fewer bytes than the batch's longest.
+        assert real <= size <= real + 10
+    assert len(encoded(arrow(found))) <= 61 + columns.record_sizes().sum()
+
+
+@given(records(), st.data(), st.sampled_from([0, 61, 100, 300, 9_000, 100_000]))
+def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
+    """Chunks have all rows in their order, and none could take the next row as well."""
+    columns = OutgoingColumns.of(arrow(found), NOW)
+    taken = np.array(
+        data.draw(st.lists(st.integers(0, len(found) - 1), max_size=len(found))), np.int64
+    )
+    encoder = RecordEncoder(Compressor())
+    chunks = encoder.chunks(columns, taken, most)
+    assert [row for chunk in chunks for row in chunk] == taken.tolist()
+    sizes = columns.record_sizes()
+    for place, chunk in enumerate(chunks):
+        assert len(chunk) == 1 or 61 + sizes[chunk].sum() <= most
+        assert len(chunk) == 1 or len(encoder.encode(columns, chunk, NOBODY, -1)) <= most
+        if place + 1 < len(chunks):
+            assert 61 + sizes[chunk].sum() + sizes[chunks[place + 1][0]] > most
+
+
+@given(records(), st.data())
+def test_payload(found: list[Record], data: st.DataObject) -> None:
+    """The payload is the bytes of keys, values and headers."""
+    columns = OutgoingColumns.of(arrow(found), NOW)
+    taken = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=12))
+    parts = [
+        part
+        for row in taken
+        for part in (
+            found[row].key,
+            found[row].value,
+            *(key.encode() for key, _ in found[row].headers),
+            *(value for _, value in found[row].headers),
+        )
+    ]
+    payload = columns.payload_bytes(np.array(taken, np.int64))
+    assert payload == sum(len(part) for part in parts if part is not None)
+
+
+def test_large_values() -> None:
+    """Lengths of three and four bytes are written."""
+    found = [Record(0, bytes(2**20 - 1), bytes(2**20)), Record(1, b"", bytes(2**21))]
+    assert encoded(arrow(found)) == of_peer(found)
+
+
+@given(records(), st.data())
+def test_room(found: list[Record], data: st.DataObject) -> None:
+    """Where a record may be larger than what is left, no more is written, nor behind the room."""
+    columns = OutgoingColumns.of(arrow(found), NOW)
+    bounds = columns.record_sizes()
+    room = data.draw(st.integers(0, int(bounds.sum())))
+    ends = [0, *(len(of_peer(found[: place + 1])) - 61 for place in range(len(found)))]
+    has_room = all(bound <= room - end for bound, end in zip(bounds, ends, strict=False))
+    memory = np.full(int(bounds.sum()) + 100, 0xAA, np.uint8)
+    taken = read_only(all_rows(columns))
+    end, _, _ = encode_records(columns.arrays, columns.sizes, taken, memory[:room], 0)
+    assert end == (ends[-1] if has_room else NO_ROOM)
+    assert set(memory[room:]) == {0xAA}
+
+
+def test_many_records() -> None:
+    """Offsets of more than one byte are written, and small records make a large batch."""
+    found = [Record(0, b"%d" % place, None, T0 + place) for place in range(20_000)]
+    written = encoded(arrow(found))
+    assert written == of_peer(found)
+    assert len(written) <= 61 + OutgoingColumns.of(arrow(found), NOW).record_sizes().sum()
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_no_sequence_without_a_producer(codec: Codec) -> None:
+    """A producer without an id has no sequence."""
+    header = DefaultRecordBatch(encoded(arrow([Record(0)]), codec, NOBODY, 7))
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_headers_of_batches(codec: Codec, is_transactional: bool) -> None:
+    """A batch's header says its codec, its producer and its place in the producer's sequence."""
+    producer = Producer(2**62, 2**15 - 1, is_transactional)
+    header = DefaultRecordBatch(encoded(arrow([Record(0)] * 3), codec, producer, 2**31 - 1))
+    assert header.validate_crc()
+    assert (header.base_offset, header.last_offset_delta, header.leader_epoch) == (0, 2, -1)
+    assert header.attributes == codec | (0x10 if is_transactional else 0)
+    assert (header.producer_id, header.producer_epoch) == (2**62, 2**15 - 1)
+    assert header.base_sequence == 2**31 - 1
+    assert header.timestamp_type == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "count", "expected"),
+    [
+        (0, 5, 5),
+        (2**31 - 2, 1, 2**31 - 1),
+        (2**31 - 1, 1, 0),
+        (2**31 - 1, 3, 2),
+        (2**31 - 5, 10, 5),
+    ],
+)
+def test_sequences(base: int, count: int, expected: int) -> None:
+    """Behind the last number of a sequence comes 0, as in Java."""
+    assert next_sequence(base, count) == expected
+
+
+@pytest.mark.parametrize("row", [-1, 2, 2**40])
+def test_rows_that_there_are_not(row: int) -> None:
+    """A row that there is not is refused before anything is read or written."""
+    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    encoder = RecordEncoder(Compressor())
+    for taken in (np.array([row]), np.array([0, row, 1])):
+        with pytest.raises(IndexError, match=r"^there is no such row$"):
+            encoder.encode(columns, taken, NOBODY, -1)
+        with pytest.raises(IndexError, match=r"^there is no such row$"):
+            encoder.chunks(columns, taken, 1_000)
+        with pytest.raises(IndexError, match=r"^there is no such row$"):
+            columns.payload_bytes(taken)
+
+
+def test_more_rows_than_there_are() -> None:
+    """More rows than there are, of which some come again, are refused: they have no bound."""
+    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    encoder = RecordEncoder(Compressor())
+    taken = np.zeros(3, np.int64)
+    with pytest.raises(IndexError, match=r"^there is no such row$"):
+        encoder.chunks(columns, taken, 1_000)
+    with pytest.raises(IndexError, match=r"^there is no such row$"):
+        encoder.encode(columns, taken, NOBODY, -1)
+
+
+def test_no_rows() -> None:
+    """No rows are no chunk, and no batch is made of them."""
+    columns = OutgoingColumns.of(arrow([]), NOW)
+    encoder = RecordEncoder(Compressor())
+    assert (columns.num_rows, columns.payload_bytes(all_rows(columns))) == (0, 0)
+    assert encoder.chunks(columns, all_rows(columns), 1_000) == []
+    with pytest.raises(ValueError, match=r"^a batch has a record at least$"):
+        encoder.encode(columns, all_rows(columns), NOBODY, -1)
+
+
+def test_a_batch_that_is_too_large() -> None:
+    """A batch whose length no int holds is refused, and no memory is taken for it."""
+    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    huge = replace(columns, sizes=read_only(np.full(2, 2**30, np.int64)))
+    with pytest.raises(KafkaRequestError, match="its 2147483709 bytes are more than a batch can"):
+        RecordEncoder(Compressor()).encode(huge, all_rows(huge), NOBODY, -1)
+
+
+def test_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was encoded does not change with the next, and a large batch's memory is not kept."""
+    monkeypatch.setattr(record_encoder, "MOST_KEPT", 1_000)
+    encoder = RecordEncoder(Compressor())
+    found = [[Record(0, size * b"x")] for size in (10, 100, 5_000, 7)]
+    batches = []
+    for each in found:
+        columns = OutgoingColumns.of(arrow(each), NOW)
+        batches.append(encoder.encode(columns, all_rows(columns), NOBODY, -1))
+    assert batches == [of_peer(each) for each in found]
+    assert len(encoder._scratch) <= 1_000
+
+
+def test_the_source_is_kept() -> None:
+    """The columns keep the memory that they look at, and no longer than they are there."""
+    lease = Lease()
+    ends = np.array([0, 3], np.int32)
+    buffers = [None, pa.py_buffer(ends.tobytes()), lease.buffer(np.frombuffer(b"abc", np.uint8))]
+    batch = pa.record_batch({"value": pa.Array.from_buffers(pa.binary(), 1, buffers)})
+    columns = OutgoingColumns.of(batch, NOW)
+    there = weakref.ref(lease)
+    del lease, buffers, batch
+    assert there() is not None
+    del columns
+    assert there() is None
+
+
+FIRST_WRITE: Final = """
+import pyarrow as pa
+from numba.core.dispatcher import Dispatcher
+from pyspark_kafka.adapters.kafka_format import encode_kernel
+from pyspark_kafka.adapters.partitioning import murmur2 as partitioner
+from tests.unit.adapters.arrow.test_record_encoder import *
+from pyspark_kafka.adapters.partitioning.murmur2 import group_by_partition, murmur2_partitions
+
+kernels = {
+    kernel for module in (encode_kernel, partitioner) for kernel in vars(module).values()
+    if isinstance(kernel, Dispatcher)
+}
+
+def loaded():
+    return sum(len(kernel.signatures) for kernel in kernels)
+
+counts = []
+found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
+for batch in (arrow(found), arrow(found, pa.large_binary()).slice(1), arrow([])):
+    columns = OutgoingColumns.of(batch, NOW)
+    partitions = murmur2_partitions(columns, 7, 3)
+    encoder = RecordEncoder(Compressor(Codec.ZSTD))
+    for _, rows in group_by_partition(partitions, all_rows(columns)):
+        columns.payload_bytes(rows)
+        for chunk in encoder.chunks(columns, rows, 0):
+            encoder.encode(columns, chunk, NOBODY, -1)
+    counts.append(loaded())
+print(counts[0] > 0, counts[-1] - counts[0])
+"""
+
+
+def test_the_first_write_loads_all() -> None:
+    """Whatever rows come later, nothing more is compiled for them."""
+    command = [sys.executable, "-c", FIRST_WRITE]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "0"]

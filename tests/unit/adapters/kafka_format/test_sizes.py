@@ -1,0 +1,229 @@
+"""Batches and records of all sizes, and the memory that they take."""
+
+from __future__ import annotations
+
+import tracemalloc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.kafka_format import column_buffers
+from pyspark_kafka.adapters.kafka_format import record_blocks as sections
+from pyspark_kafka.adapters.kafka_format.column_buffers import MOST_ROWS, USUAL_BYTES, USUAL_HEADERS
+from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH
+from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.domain.errors import CorruptBatchError
+from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+
+from .batches import (
+    CODECS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    ZSTD,
+    Batch,
+    Record,
+    log,
+    raw_batch,
+    raw_record,
+    sized,
+    varint,
+    wrapped,
+)
+from .reading import END, T, decoded, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MIB = 1024 * 1024
+
+
+def unlike(number: int, size: int) -> bytes:
+    """Give bytes that are unlike those of another number, and compress well."""
+    return (b"%d," % number * size)[:size]
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """Fail if Python and numpy have more memory at once than they had, by more than a size."""
+    tracemalloc.start()
+    try:
+        yield
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < size
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_many_records(codec: int) -> None:
+    """A batch of more rows than an Arrow batch has becomes several."""
+    fetched = bytes(Batch.of([Record(offset, b"%d" % offset) for offset in range(20_000)], codec))
+    batches = decoded(fetched)
+    assert [batch.num_rows for batch in batches] == [MOST_ROWS, 20_000 - MOST_ROWS]
+    table = pa.Table.from_batches(batches)
+    assert table["offset"].to_pylist() == list(range(20_000))
+    assert table["value"].to_pylist() == [b"%d" % offset for offset in range(20_000)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_more_than_is_decompressed_at_once(codec: int) -> None:
+    """A batch that is larger than the memory for decompressing is read piece by piece."""
+    written = [Record(offset, unlike(offset, 9_000 + offset)) for offset in range(500)]
+    fetched = log(Batch.of(written[:499], codec), Batch.of(written[499:], codec))
+    assert sum(len(record.value or b"") for record in written) > 4 * SCRATCH
+    assert [row.value for row in rows(fetched)] == [record.value for record in written]
+    assert [row.offset for row in rows(fetched, 300, 303)] == [300, 301, 302]
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_large_message_sets(magic: int, codec: int) -> None:
+    """Compressed messages are read, however many bytes they become."""
+    written = [Record(offset, unlike(offset, 9_000)) for offset in range(300)]
+    found = rows(wrapped(magic, codec, written))
+    assert [(row.offset, row.value) for row in found] == [
+        (record.offset, record.value) for record in written
+    ]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("field", ["key", "value"])
+def test_large_records(field: str, codec: int) -> None:
+    """A record that is larger than all memory there is at first is read, and its neighbours."""
+    much = unlike(7, 5 * MIB)
+    large = Record(0, key=much) if field == "key" else Record(0, value=much)
+    written = [(large if offset % 2 else Record(0))._replace(offset=offset) for offset in range(5)]
+    found = rows(bytes(Batch.of(written, codec)))
+    assert [(row.key, row.value) for row in found] == [
+        (record.key, record.value) for record in written
+    ]
+
+
+@pytest.mark.parametrize("codec", [NONE, LZ4])
+def test_many_headers(codec: int) -> None:
+    """A record may have more headers than there is room for at first."""
+    headers = tuple(("k", b"%d" % number) for number in range(USUAL_HEADERS + 10))
+    few = (("a", None),)
+    written = [
+        Record(0, headers=few),
+        Record(1, headers=headers),
+        Record(2),
+        Record(3, headers=few),
+    ]
+    found = rows(bytes(Batch.of(written, codec)))
+    assert [row.headers for row in found] == [few, headers, None, few]
+
+
+def test_many_records_with_headers() -> None:
+    """Rows are handed out where the headers of many records have no more room together."""
+    headers = tuple(("k", b"%d" % number) for number in range(USUAL_HEADERS // 100))
+    fetched = bytes(Batch.of([Record(offset, headers=headers) for offset in range(250)]))
+    batches = decoded(fetched, projection=Projection(("headers",)))
+    assert [batch.num_rows for batch in batches] == [100, 100, 50]
+    expected = [{"key": key, "value": value} for key, value in headers]
+    assert all(found == expected for batch in batches for found in batch.column(0).to_pylist())
+
+
+@pytest.mark.parametrize("codec", [NONE, ZSTD])
+def test_large_headers(codec: int) -> None:
+    """The keys and the values of headers may be larger than the memory there is at first."""
+    headers = (("k" * (USUAL_BYTES + 9), None), ("a", b"v" * (USUAL_BYTES + 9)))
+    written = [Record(0, headers=(("b", b"1"),)), Record(1, headers=headers), Record(2)]
+    found = rows(bytes(Batch.of(written, codec)))
+    assert [row.headers for row in found] == [(("b", b"1"),), headers, None]
+
+
+def test_headers_that_cannot_be() -> None:
+    """A count of headers that their bytes cannot hold takes no memory."""
+    body = b"\0\0\0" + sized(b"k") + sized(b"v") + varint(2**30) + bytes(1_000)
+    with pytest.raises(CorruptBatchError, match="a length does not fit its record"):
+        rows(bytes(raw_batch(sized(body))))
+
+
+def test_many_records_of_few_bytes() -> None:
+    """A batch that becomes 200 MB of many records takes no more memory than a small one."""
+    body = b"".join(raw_record(offset, key=None, value=bytes(10_000)) for offset in range(20_000))
+    batch = raw_batch(body, count=20_000, last_delta=19_999, codec=ZSTD)
+    fetched = bytes(batch)
+    size = len(body)
+    del body, batch
+    assert len(fetched) < size / 1_000
+    total = 0
+    with at_most(48 * MIB):
+        for found in RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END):
+            total += found.num_rows
+            del found
+    assert total == 20_000
+
+
+def test_one_record_of_few_bytes() -> None:
+    """A record that becomes 200 MB is legal, and takes a few times its size."""
+    size = 200 * 1_000_000
+    fetched = bytes(raw_batch(raw_record(value=bytes(size)), codec=ZSTD))
+    with at_most(5 * size):
+        (found,) = decoded(fetched, projection=Projection(("value",)))
+    assert len(found.column(0)[0].as_buffer()) == size
+
+
+@pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD])
+def test_what_no_record_holds(codec: int) -> None:
+    """Bytes behind the last record are refused, without all of them being decompressed."""
+    fetched = bytes(raw_batch(raw_record(), bytes(64 * MIB), codec=codec, count=1))
+    refused = pytest.raises(CorruptBatchError, match="there are bytes behind its last record")
+    with at_most(48 * MIB), refused:
+        rows(fetched)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_batches_that_fill_the_memory_together(codec: int) -> None:
+    """Batches that are decompressed one behind the other are as many as there is room for."""
+    written = [
+        [Record(10 * number + at, unlike(10 * number + at, 60_000)) for at in range(10)]
+        for number in range(6)
+    ]
+    fetched = log(*(Batch.of(part, codec) for part in written))
+    assert [row.value for row in rows(fetched)] == [
+        record.value for part in written for record in part
+    ]
+
+
+@pytest.mark.parametrize("field", ["key", "value", "header's key", "header's value"])
+def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    """A field that is larger than an Arrow column is refused, behind the rows before it."""
+    monkeypatch.setattr(column_buffers, "MOST_BYTES", 3 * MIB)
+    much = unlike(7, 3 * MIB + 1)
+    large = {
+        "key": Record(1, key=much),
+        "value": Record(1, value=much),
+        "header's key": Record(1, headers=((much.decode(), b""),)),
+        "header's value": Record(1, headers=(("", much),)),
+    }[field]
+    fetched = bytes(Batch.of([Record(0), large]))
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    assert next(decoder).num_rows == 1
+    with pytest.raises(CorruptBatchError, match="a field has more bytes than an Arrow column"):
+        next(decoder)
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: int) -> None:
+    """A compressed record that is larger than that is not decompressed to its end."""
+    monkeypatch.setattr(sections, "MOST_BYTES", 3 * MIB)
+    large = Record(1, unlike(7, 3 * MIB))
+    fetched = bytes(Batch.of([Record(0), large], codec))
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    assert next(decoder).num_rows == 1
+    with pytest.raises(CorruptBatchError, match="a record has more bytes than an Arrow column"):
+        next(decoder)
+
+
+def test_message_sets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compressed messages that become too many bytes are refused: they are held at once."""
+    monkeypatch.setattr(sections, "_MOST_SET", 2 * MIB)
+    fetched = wrapped(1, GZIP, [Record(offset, unlike(offset, MIB)) for offset in range(3)])
+    with pytest.raises(CorruptBatchError, match=f"it holds more than {2 * MIB} bytes"):
+        rows(fetched)

@@ -1,0 +1,88 @@
+"""Where compiled kernels are kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pyspark_kafka
+
+PROGRAM = """
+from pyspark_kafka.adapters.kernels.compiled import compiled
+
+@compiled
+def twice(number):
+    return 2 * number
+
+print(twice(21), sum(twice.stats.cache_hits.values()), bool(twice.stats.cache_path))
+"""
+NOWHERE = "/dev/null/nowhere"
+
+
+def run(program: Path, cache: Path | str) -> str:
+    """Run a program whose user has a home and caches in one folder, which may not be one."""
+    homes = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "IPYTHONDIR")
+    environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
+    environment |= dict.fromkeys(homes, str(cache))
+    environment |= {"PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1])}
+    environment |= {"NUMBA_CACHE_DIR": NOWHERE}  # a setting that is wrong is passed over
+    command = [sys.executable, "-B", "-W", "error", str(program)]
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """Give a program with a kernel."""
+    (tmp_path / "code").mkdir()
+    path = tmp_path / "code" / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def let_nobody_write(program: Path) -> None:
+    """Put a file where a folder for compiled code would be made; that holds for root as well."""
+    (program.parent / "__pycache__").write_text("")
+
+
+def test_kept_beside_the_module(program: Path) -> None:
+    """What was compiled is kept beside the module, and is there the next time."""
+    assert run(program, NOWHERE) == "42 0 True"
+    assert list((program.parent / "__pycache__").glob("program.twice*"))
+    assert run(program, NOWHERE) == "42 1 True"
+
+
+def test_kept_in_the_users_cache(program: Path, tmp_path: Path) -> None:
+    """Where the module's folder cannot be written, the user's cache has it."""
+    let_nobody_write(program)
+    assert run(program, tmp_path) == "42 0 True"
+    assert run(program, tmp_path) == "42 1 True"
+
+
+def test_not_kept(program: Path) -> None:
+    """Where nothing can be written, each process compiles for itself."""
+    let_nobody_write(program)
+    assert run(program, NOWHERE) == "42 0 False"
+    assert run(program, NOWHERE) == "42 0 False"
+
+
+def test_compiled_anew_when_another_module_changes(program: Path) -> None:
+    """A kernel is made of functions of other modules, so that a change of one counts."""
+    assert run(program, NOWHERE) == "42 0 True"
+    (program.parent / "another.py").write_text("")
+    assert run(program, NOWHERE) == "42 0 True"
+    assert run(program, NOWHERE) == "42 1 True"
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_file_that_was_cut_off(program: Path, kind: str) -> None:
+    """What cannot be read of the cache is compiled anew, and kept."""
+    run(program, NOWHERE)
+    for kept in (program.parent / "__pycache__").glob(f"program.twice*.{kind}"):
+        kept.write_bytes(b"")
+    assert run(program, NOWHERE).startswith("42 0")

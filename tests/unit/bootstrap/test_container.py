@@ -1,0 +1,99 @@
+"""The composition root."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import pyspark_kafka
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.bootstrap.clients import CLIENTS
+from pyspark_kafka.bootstrap.container import container_for
+from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.projection import Projection
+
+
+def options(client: str) -> SourceOptions:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
+    return parse_source_options(given, Query.BATCH)
+
+
+def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
+    """A typing error in `client` names every client there is."""
+    with pytest.raises(OptionsError) as caught:
+        container_for(options("kafka_python"))
+    assert "'kafka_python'" in str(caught.value)
+    assert all(f"'{client}'" in str(caught.value) for client in CLIENTS)
+
+
+@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
+def test_clients_connect_when_they_are_used(client: str) -> None:
+    """Making and closing adapters needs no broker."""
+    container = container_for(options(client))
+    assert container.offset_fetcher() is container.offset_fetcher()
+    assert container.record_reader() is container.record_reader()
+    container.shutdown_resources()
+
+
+@pytest.mark.parametrize("client", ["confluent", "kafka-python"])
+def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
+    """Each client names the option that it does not know, before anything is connected."""
+    given = {
+        "kafka.bootstrap.servers": "h:1",
+        "subscribe": "t",
+        "client": client,
+        "kafka.no.such.thing": "1",
+    }
+    container = container_for(parse_source_options(given, Query.BATCH))
+    with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing"):
+        container.offset_reader().partitions()
+    container.shutdown_resources()
+
+
+@pytest.mark.usefixtures("without_confluent")
+def test_a_missing_client_names_the_extra() -> None:
+    """Without confluent-kafka the error says what to install."""
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
+        container_for(options("confluent")).offset_fetcher()
+
+
+def test_any_provider_can_be_overridden() -> None:
+    """Whoever embeds the library puts a part of his own in the place of any other."""
+    cluster, clock = MemoryCluster(), MemoryClock(now_ms=-42)
+    cluster.create_topic("t")
+    cluster.produce("t", b"v")
+    container = container_for(options("memory"))
+    container.memory_cluster.override(cluster)
+    container.clock.override(clock)
+    assert container.clock().now_ms() == -42
+    [planned] = container.batch().plan_input_partitions()
+    [batch] = container.range_read().read(planned, Projection(("value",)))
+    assert batch.to_pylist() == [{"value": b"v"}]
+
+
+def test_embedding_needs_neither_spark_nor_a_client() -> None:
+    """A pipeline in memory loads no vendor but Arrow and the container's own."""
+    script = (
+        "import sys\n"
+        "import pyspark_kafka.bootstrap.container\n"
+        "loaded = {'pyspark', 'kafka', 'confluent_kafka', 'numba'} & sys.modules.keys()\n"
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_missing_spark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pyspark, asking for the data source says what to install."""
+    for name in list(sys.modules):
+        if name.startswith(("pyspark_kafka.adapters.spark", "pyspark_kafka.bootstrap.spark")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in list(sys.modules):
+        if name.startswith("pyspark."):
+            monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[spark\]'"):
+        _ = pyspark_kafka.DefaultSource

@@ -1,0 +1,296 @@
+"""What other distributions bring by entry points."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka import Query, SourceOptions, container_for, parse_source_options
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.bootstrap.sink_container import sink_container_for
+from pyspark_kafka.domain.errors import OptionsError, PluginError
+from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CLIENT = """
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.ports.client import Client
+from pyspark_kafka.ports.record_reader import RecordReader
+
+cluster = MemoryCluster()
+cluster.create_topic("t")
+cluster.produce("t", b"v")
+closed = []
+
+class Reader(RecordReader):
+    def __init__(self, options):
+        self.memory = MemoryRecordReader(cluster, options)
+
+    def read(self, offset_range, projection):
+        return self.memory.read(offset_range, projection)
+
+    def close(self):
+        closed.append(self)
+
+client = Client(lambda options: MemoryOffsetFetcher(cluster, options), Reader)
+"""
+
+PARTS = """
+from dependency_injector import providers
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+
+def first(container):
+    container.clock.override(MemoryClock(1))
+    container.events.override(providers.Singleton(MemorySourceEvents))
+    container.metadata_log.override(providers.Singleton(MemoryMetadataLog))
+
+def second(container):
+    container.clock.override(MemoryClock(container.clock().now_ms() + 1))
+"""
+
+WRITERS = """
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.ports.client import Client
+
+cluster = MemoryCluster()
+cluster.create_topic("t")
+
+def reads(options):
+    raise AssertionError("a sink reads nothing")
+
+def writes(options):
+    return MemoryRecordWriter(cluster)
+
+def transactions(options):
+    return MemoryTransactions(cluster)
+
+reader = Client(reads, reads)
+writer = Client(reads, reads, writes)
+client = Client(reads, reads, writes, transactions)
+"""
+
+SINK_PARTS = """
+from dependency_injector import providers
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+
+def first(container):
+    container.events.override(providers.Singleton(MemorySourceEvents))
+
+def second(container):
+    assert isinstance(container.events(), MemorySourceEvents)
+    container.metadata_log.override(providers.Singleton(MemoryMetadataLog))
+"""
+
+EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
+
+
+class Install(Protocol):
+    """Installs a distribution of one module, with the entry points of a group."""
+
+    def __call__(self, name: str, source: str, group: str, **entries: str) -> None: ...
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Give a way to install what a test makes up, for as long as the test runs."""
+    modules = []
+
+    def installed(name: str, source: str, group: str, **entries: str) -> None:
+        metadata = tmp_path / name / f"{name}-1.dist-info"
+        metadata.mkdir(parents=True)
+        (tmp_path / name / f"{name}.py").write_text(source)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        lines = [f"[pyspark_kafka.{group}]", *(f"{key} = {entries[key]}" for key in entries)]
+        (metadata / "entry_points.txt").write_text("\n".join(lines))
+        monkeypatch.syspath_prepend(tmp_path / name)
+        modules.append(name)
+
+    yield installed
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def options(client: str) -> SourceOptions:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
+    return parse_source_options(given, Query.BATCH)
+
+
+def sink_options(client: str, **given: str) -> SinkOptions:
+    needed = {"kafka.bootstrap.servers": "h:1", "topic": "t", "client": client}
+    return parse_sink_options({**needed, **given}, Query.STREAM)
+
+
+def test_a_client_is_found_by_its_name(install: Install) -> None:
+    """The option `client` names an entry point, and a query reads with what it stands for."""
+    install("brought", CLIENT, "clients", mine="brought:client")
+    container = container_for(options("mine"))
+    [planned] = container.batch().plan_input_partitions()
+    [batch] = container.range_read().read(planned, Projection(("value",)))
+    assert batch.to_pylist() == [{"value": b"v"}]
+
+
+def test_an_adapter_is_made_once_and_closed_with_its_container(install: Install) -> None:
+    """A container keeps the adapters of such a client, and closes them, as those of its own."""
+    install("brought", CLIENT, "clients", mine="brought:client")
+    container = container_for(options("mine"))
+    reader = container.record_reader()
+    assert container.record_reader() is reader
+    container.shutdown_resources()
+    assert import_module("brought").closed == [reader]
+
+
+def test_what_is_not_used_is_not_loaded(install: Install) -> None:
+    """A client that another distribution brings costs queries nothing that do not name it."""
+    install("brought", "raise ImportError", "clients", mine="brought:client")
+    container_for(options("memory"))
+    assert "brought" not in sys.modules
+
+
+def test_an_unknown_client_is_refused_with_those_that_are_installed(install: Install) -> None:
+    """A typing error in `client` names what distributions bring beside the library's own."""
+    install("brought", CLIENT, "clients", mine="brought:client")
+    with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
+        container_for(options("mime"))
+
+
+@pytest.mark.parametrize("source", ["raise RuntimeError('no luck')", "import no_such_thing", ""])
+def test_a_client_that_cannot_be_loaded_is_named(install: Install, source: str) -> None:
+    """Whatever its module raises, the error names the entry point and keeps the reason."""
+    install("brought", source, "clients", mine="brought:client")
+    with pytest.raises(PluginError, match=r"'brought:client' cannot be used") as caught:
+        container_for(options("mine"))
+    assert str(caught.value.__cause__) in str(caught.value)
+
+
+def test_what_is_no_client_is_named(install: Install) -> None:
+    """An entry point that names something else than a `Client` is refused."""
+    install("brought", "client = 'a text'", "clients", mine="brought:client")
+    with pytest.raises(PluginError, match="it is no Client: 'a text'"):
+        container_for(options("mine"))
+
+
+def test_two_distributions_with_one_name_are_refused(install: Install) -> None:
+    """Which of two clients reads is not left to the order of a path."""
+    install("brought", CLIENT, "clients", mine="brought:client")
+    install("another", CLIENT, "clients", mine="another:client")
+    with pytest.raises(PluginError, match=r"'brought:client' brings the same name"):
+        container_for(options("mine"))
+
+
+def test_containers_are_configured_as_they_are_made(install: Install) -> None:
+    """Functions of the group `containers` override clock, events and log, in order of name."""
+    install("parts", PARTS, "containers", b="parts:second", a="parts:first")
+    container = container_for(options("memory"))
+    assert isinstance(container.clock(), MemoryClock)
+    assert container.clock().now_ms() == 2
+    assert isinstance(container.events(), MemorySourceEvents)
+    assert isinstance(container.metadata_log(), MemoryMetadataLog)
+
+
+def test_containers_do_not_share_what_they_are_configured_with(install: Install) -> None:
+    """Each container is configured anew, so that a provider's singleton is its own."""
+    install("parts", PARTS, "containers", a="parts:first")
+    one, other = container_for(options("memory")), container_for(options("memory"))
+    assert one.metadata_log() is not other.metadata_log()
+
+
+def test_a_configuration_that_cannot_be_called_is_named(install: Install) -> None:
+    """An entry point of the group `containers` is a function."""
+    install("parts", "first = 1", "containers", a="parts:first")
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is no function: 1"):
+        container_for(options("memory"))
+
+
+def test_a_configuration_that_cannot_be_loaded_is_named(install: Install) -> None:
+    """No query runs with a part missing that the machine's owner wanted in every container."""
+    install("parts", "", "containers", a="parts:first")
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used"):
+        container_for(options("memory"))
+
+
+def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
+    """A sink writes with what the entry point stands for, made once for each container."""
+    install("brought", WRITERS, "clients", mine="brought:writer")
+    container = sink_container_for(sink_options("mine"))
+    container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
+    partition = TopicPartition("t", 0)
+    assert import_module("brought").cluster.ends(partition, committed_only=True) == (0, 1)
+    assert container.record_writer() is container.record_writer()
+
+
+def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
+    """A sink is told before anything is written."""
+    install("brought", WRITERS, "clients", mine="brought:reader")
+    with pytest.raises(OptionsError, match="Client 'mine' reads, and does not write"):
+        sink_container_for(sink_options("mine"))
+
+
+def test_a_client_writes_exactly_once_if_it_brings_transactions(install: Install) -> None:
+    """What another distribution brings has the same guarantees to offer."""
+    install("brought", WRITERS, "clients", mine="brought:client")
+    container = sink_container_for(sink_options("mine", **EXACTLY_ONCE))
+    container.metadata_log.override(MemoryMetadataLog())
+    written = container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})], "id")
+    cluster = import_module("brought").cluster
+    assert cluster.open_transactions("") == ["id"]
+    container.kafka_sink().commit(0, None, [written])
+    assert cluster.open_transactions("") == []
+
+
+def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install: Install) -> None:
+    """It still writes at least once."""
+    install("brought", WRITERS, "clients", mine="brought:writer")
+    with pytest.raises(OptionsError, match="'exactly-once' is not for the client 'mine'"):
+        sink_container_for(sink_options("mine", **EXACTLY_ONCE))
+    sink_container_for(sink_options("mine"))
+
+
+def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(
+    install: Install,
+) -> None:
+    """A typing error in `client` names what distributions bring beside the library's own."""
+    install("brought", WRITERS, "clients", mine="brought:client")
+    with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
+        sink_container_for(sink_options("mime"))
+
+
+def test_containers_of_sinks_are_configured_as_they_are_made(install: Install) -> None:
+    """Functions of the group `sink_containers` override events and log, in order of name."""
+    install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
+    container = sink_container_for(sink_options("memory"))
+    assert isinstance(container.events(), MemorySourceEvents)
+    assert isinstance(container.metadata_log(), MemoryMetadataLog)
+
+
+def test_containers_of_sources_and_of_sinks_are_configured_apart(install: Install) -> None:
+    """A function of one group is not called with a container of the other."""
+    install("parts", SINK_PARTS, "sink_containers", a="parts:first")
+    assert not isinstance(container_for(options("memory")).events(), MemorySourceEvents)
+    install("others", PARTS, "containers", a="others:first")
+    assert isinstance(container_for(options("memory")).clock(), MemoryClock)
+    assert sink_container_for(sink_options("memory")).metadata_log() is None
+
+
+def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install: Install) -> None:
+    """An entry point of the group `sink_containers` is a function."""
+    install("parts", "first = 1", "sink_containers", a="parts:first")
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is no function: 1"):
+        sink_container_for(sink_options("memory"))

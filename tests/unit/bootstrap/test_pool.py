@@ -1,0 +1,185 @@
+"""What a process keeps between tasks."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import pytest
+
+from pyspark_kafka.bootstrap.container import Container
+from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.domain.options import (
+    Query,
+    SinkOptions,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
+
+
+def options(topic: str = "t") -> SourceOptions:
+    given = {"kafka.bootstrap.servers": "memory", "subscribe": topic, "client": "memory"}
+    return parse_source_options(given, Query.BATCH)
+
+
+def sink_options(topic: str = "t") -> SinkOptions:
+    given = {"kafka.bootstrap.servers": "memory", "topic": topic, "client": "memory"}
+    return parse_sink_options(given, Query.BATCH)
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Give a list of the readers whose containers were shut down."""
+    shut: list[object] = []
+    # Instances of a declarative container are dynamic ones; the pool calls this on them.
+    monkeypatch.setattr(
+        "pyspark_kafka.bootstrap.pool.shut_down", lambda one: shut.append(one.record_reader())
+    )
+    return shut
+
+
+def reader(container: Container) -> object:
+    return container.record_reader()
+
+
+def fail_within(pool: ContainerPool) -> object:
+    with suppress(ZeroDivisionError), pool.lease(options()) as container:
+        failed = reader(container)
+        _ = 1 / 0
+    return failed
+
+
+def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
+    """A second task of a query reads through the first one's client."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    with pool.lease(options()) as second:
+        assert reader(second) is one
+    assert closed == []
+
+
+def test_other_options_get_another_client() -> None:
+    """Clients are not shared between queries of other options."""
+    pool = ContainerPool()
+    with pool.lease(options("a")) as first:
+        one = reader(first)
+    with pool.lease(options("b")) as second:
+        assert reader(second) is not one
+
+
+def test_a_client_serves_one_task_at_a_time() -> None:
+    """Two tasks at once have a client each."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first, pool.lease(options()) as second:
+        assert reader(first) is not reader(second)
+
+
+def test_a_client_whose_task_failed_is_not_lent_again(closed: list[object]) -> None:
+    """Whatever state an error left behind goes with the client."""
+    pool = ContainerPool()
+    failed = fail_within(pool)
+    assert closed == [failed]
+    with pool.lease(options()) as second:
+        assert reader(second) is not failed
+
+
+def test_no_more_wait_than_the_bound(closed: list[object]) -> None:
+    """The client that waited longest is closed when one more comes back."""
+    pool = ContainerPool(most_idle=2)
+    readers = []
+    for topic in "abc":
+        with pool.lease(options(topic)) as container:
+            readers.append(reader(container))
+    assert closed == readers[:1]
+
+
+def test_what_waits_too_long_is_closed(closed: list[object]) -> None:
+    """An idle client is closed when the next one is asked for."""
+    pool = ContainerPool(idle_seconds=-1)
+    with pool.lease(options()) as first:
+        one = reader(first)
+    with pool.lease(options()) as second:
+        assert reader(second) is not one
+    assert closed == [one]
+
+
+def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of the parent process is neither used nor closed by a child."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    with pool.lease(options()) as second:
+        assert reader(second) is not one
+    pool.close()
+    assert one not in closed
+
+
+def test_closing_closes_what_waits(closed: list[object]) -> None:
+    """Nothing is left open behind a pool that is closed."""
+    pool = ContainerPool()
+    with pool.lease(options()) as first:
+        one = reader(first)
+    pool.close()
+    assert closed == [one]
+
+
+def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process spares it once, after the first task that has ended well."""
+    calls: list[bool] = []
+    monkeypatch.setattr(
+        "pyspark_kafka.bootstrap.pool.spare_what_is_loaded", lambda: calls.append(True)
+    )
+    pool = ContainerPool()
+    fail_within(pool)
+    assert calls == []
+    for topic in ("a", "a", "b"):
+        with pool.lease(options(topic)):
+            pass
+    assert calls == [True]
+
+
+def test_a_sink_and_a_source_have_clients_of_their_own() -> None:
+    """A task that reads and one that writes never meet, and each finds its own again."""
+    pool = ContainerPool()
+    with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
+        read_by, written_by = reader(source), sink.record_writer()
+    with pool.lease(sink_options()) as again:
+        assert again.record_writer() is written_by
+    with pool.lease(options()) as other:
+        assert reader(other) is read_by
+
+
+def test_what_writes_waits_for_ten_minutes_and_what_reads_for_five(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark's own two caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
+    now = 1_000.0
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
+    pool = ContainerPool()
+    with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
+        read_by, written_by = reader(source), sink.record_writer()
+    now += 301
+    with pool.lease(options()) as other:
+        assert reader(other) is not read_by
+    now += 299
+    with pool.lease(sink_options()) as again:
+        assert again.record_writer() is written_by
+    now += 601
+    with pool.lease(sink_options()) as late:
+        assert late.record_writer() is not written_by
+
+
+def test_a_writer_whose_task_failed_is_not_lent_again() -> None:
+    """Half of a task's rows may wait in it, which no other task is to send."""
+    pool = ContainerPool()
+    with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
+        failed = container.record_writer()
+        _ = 1 / 0
+    with pool.lease(sink_options()) as second:
+        assert second.record_writer() is not failed

@@ -1,0 +1,129 @@
+"""The composition root of sinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.application.kafka_sink import KafkaSink
+from pyspark_kafka.bootstrap.clients import CLIENTS
+from pyspark_kafka.bootstrap.sink_container import TRANSACTIONAL, sink_container_for
+from pyspark_kafka.domain.delivered import Delivered
+from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://unused"}
+
+
+def options(client: str, **given: str) -> SinkOptions:
+    needed = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "client": client}
+    settings = {name.replace("__", "."): value for name, value in given.items()}
+    return parse_sink_options({**needed, **settings}, Query.STREAM)
+
+
+def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
+    """A typing error in `client` names every client there is."""
+    with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
+        sink_container_for(options("kafka_python"))
+    assert all(f"'{client}'" in str(caught.value) for client in CLIENTS)
+
+
+def test_clients_connect_when_they_are_used(client: str) -> None:
+    """Making and closing a writer needs no broker, and a container has one."""
+    container = sink_container_for(options(client))
+    assert container.record_writer() is container.record_writer()
+    container.shutdown_resources()
+
+
+def test_transactions_connect_when_they_are_used() -> None:
+    """Making and closing them needs no broker, and a container has one of them."""
+    container = sink_container_for(options("kafka-python", **EXACTLY_ONCE))
+    assert container.transactions() is container.transactions()
+    container.shutdown_resources()
+
+
+def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
+    """Each client names the option that it does not know, before anything is connected."""
+    container = sink_container_for(options(client, kafka__no__such__thing="1"))
+    with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing"):
+        container.record_writer()
+    container.shutdown_resources()
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> None:
+    """The others are refused by their name, with the one to take instead."""
+    wanted = options(name, **EXACTLY_ONCE)
+    if name in TRANSACTIONAL:
+        assert isinstance(sink_container_for(wanted).kafka_sink(), KafkaSink)
+        return
+    problem = f"'exactly-once' is not for the client '{name}'"
+    with pytest.raises(OptionsError, match=problem) as found:
+        sink_container_for(wanted)
+    assert "Set 'client' to 'kafka-python'" in str(found.value)
+
+
+def test_confluent_is_not_for_exactly_once() -> None:
+    """A producer of librdkafka cannot write into what another process began."""
+    assert "confluent" not in TRANSACTIONAL
+
+
+@pytest.mark.usefixtures("without_confluent")
+def test_a_missing_client_names_the_extra() -> None:
+    """Without confluent-kafka the error says what to install."""
+    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[confluent\]'"):
+        sink_container_for(options("confluent")).record_writer()
+
+
+def test_any_provider_can_be_overridden() -> None:
+    """Whoever embeds the library puts a part of his own in the place of any other."""
+    cluster, events = MemoryCluster(), MemorySourceEvents()
+    cluster.create_topic("t")
+    container = sink_container_for(options("memory"))
+    container.memory_cluster.override(cluster)
+    container.events.override(events)
+    container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
+    assert events.named("records_delivered") == ((Delivered(1, 1),),)
+
+
+def test_a_stream_is_written_exactly_once_in_memory() -> None:
+    """Tasks and driver meet in the cluster and in the log."""
+    container = sink_container_for(options("memory", **EXACTLY_ONCE))
+    container.memory_cluster().create_topic("t")
+    container.metadata_log.override(MemoryMetadataLog())
+    rows = pa.RecordBatch.from_pydict({"value": [b"v"]})
+    written = container.sink_task().write([rows], "id")
+    assert container.memory_cluster().open_transactions("id") == ["id"]
+    container.kafka_sink().commit(0, None, [written])
+    assert container.memory_cluster().open_transactions("id") == []
+    assert container.kafka_sink().recover() == 0
+
+
+def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:
+    """Without `metadataPath` it is found by the checkpoint, whose offsets are looked at."""
+    given = {"deliveryGuarantee": "exactly-once", "checkpointLocation": str(tmp_path)}
+    container = sink_container_for(options("memory", **given))
+    places = [container.metadata_log(), container.checkpoint_offsets()]
+    assert [str(place) for place in places] == [
+        f"{tmp_path}/{path}" for path in ("sinks/pyspark_kafka/transactions", "offsets")
+    ]
+
+
+def test_the_log_is_where_it_is_said_to_be(tmp_path: Path) -> None:
+    """With `metadataPath` the checkpoint is not looked at: a driver may not reach it."""
+    given = {
+        "deliveryGuarantee": "exactly-once",
+        "checkpointLocation": "nowhere://checkpoint",
+        "metadataPath": str(tmp_path / "log"),
+    }
+    container = sink_container_for(options("memory", **given))
+    assert str(tmp_path / "log" / "transactions") in str(container.metadata_log())
+    assert container.checkpoint_offsets() is None
