@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka import Query, parse_source_options
+from pyspark_kafka import QueryKind, parse_source_options
 
 if TYPE_CHECKING:
     from pyspark_kafka import SourceOptions
@@ -32,5 +32,5 @@ def reader_options(bootstrap_servers: str, client: str, topic: str) -> SourceOpt
     """Give the options of a batch query by one of our clients."""
     return parse_source_options(
         {"kafka.bootstrap.servers": bootstrap_servers, "client": client, "subscribe": topic},
-        Query.BATCH,
+        QueryKind.BATCH,
     )

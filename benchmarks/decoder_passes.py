@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _decode(shape: Shape, fetches: Fetches) -> Iterator[int]:
     partition = fetches[0][0].partition
     decoder = RecordDecoder(partition, ALL_COLUMNS if shape.has_headers else WITHOUT_HEADERS)
     for offsets, data in fetches:
-        stretch = Stretch.of(data)
+        stretch = FetchedRecords.of(data)
         for batch in decoder.decode(stretch, offsets.from_offset, offsets.until_offset):
             yield batch.num_rows
 

@@ -23,7 +23,7 @@ SETTINGS: Final[dict[Any, Any]] = {
 OURS: Final = {"kafka-python": "#1f77b4", "confluent": "#ff7f0e", "decoder": "#2ca02c"}
 PEERS: Final = ("#b0b0b0", "#808080", "#404040")
 WIDTH: Final = 9.0
-LEAST_EXTENT: Final = (0.5, 2.0)
+MIN_EXTENT: Final = (0.5, 2.0)
 """Ratios that every panel shows, so that a small difference looks small."""
 
 BAR_HEIGHT: Final = 0.16
@@ -103,7 +103,7 @@ def _ratios(
 def _scale(panel: Any) -> None:
     panel.set_xscale("log")
     left, right = panel.get_xlim()
-    panel.set_xlim(min(left, LEAST_EXTENT[0]), max(right, LEAST_EXTENT[1]))
+    panel.set_xlim(min(left, MIN_EXTENT[0]), max(right, MIN_EXTENT[1]))
     panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.xaxis.set_major_formatter("{x:g}x")
     panel.xaxis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""Sections as tables: for a terminal, and for the page."""
+"""RecordBlocks as tables: for a terminal, and for the page."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.bootstrap.sink_container import sink_container_for
-from pyspark_kafka.domain.options import Query, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 
 from .bench import CLIENTS
 from .fresh_process import on_all_cores
@@ -59,7 +59,7 @@ def peak_of_write(bootstrap_servers: str, client: str, topic: str, size: int) ->
     }
     [batch] = batches(KB10_PADDED, 0, BATCH_ROWS)
     count = size // (KB10_PADDED.value_bytes * BATCH_ROWS)
-    container = sink_container_for(parse_sink_options(given, Query.BATCH))
+    container = sink_container_for(parse_sink_options(given, QueryKind.BATCH))
     writer = container.record_writer()
     for _ in range(count):
         writer.write(batch, topic)

@@ -113,7 +113,7 @@ def _producer() -> str:
     others = producer_settings.WITHOUT_EFFECT.keys() | producer_settings.REFUSED.keys()
     effective = sorted(producer_settings.OF_PRODUCERS - others)
     return (
-        PRODUCER.format(most=producer_settings.MOST_IN_FLIGHT)
+        PRODUCER.format(most=producer_settings.MAX_IN_FLIGHT)
         + "".join(f"| `kafka.{name}` | {_producer_default(name)} |\n" for name in effective)
         + WITHOUT_EFFECT_HEAD.replace("effect", "effect in a write")
         + _settings(producer_settings.WITHOUT_EFFECT)

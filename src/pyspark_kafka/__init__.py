@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .bootstrap.spark import DefaultSource
     from .domain.errors import PysparkKafkaError
     from .domain.options import (
-        Query,
+        QueryKind,
         SinkOptions,
         SourceOptions,
         parse_sink_options,
@@ -45,7 +45,7 @@ __all__ = [
     "LoggingLagExporter",
     "PrometheusLagExporter",
     "PysparkKafkaError",
-    "Query",
+    "QueryKind",
     "SinkContainer",
     "SinkOptions",
     "SourceOptions",
@@ -58,7 +58,7 @@ __all__ = [
     "sink_container_for",
 ]
 
-_HOMES: Final = {
+_LAZY_IMPORTS: Final = {
     "Container": ".container",
     "DefaultSource": ".default_source",
     "LagExporter": ".ports.lag_exporter",
@@ -66,7 +66,7 @@ _HOMES: Final = {
     "LoggingLagExporter": ".adapters.system.logging_lag",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PysparkKafkaError": ".domain.errors",
-    "Query": ".domain.options",
+    "QueryKind": ".domain.options",
     "SinkContainer": ".sink_container",
     "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
@@ -101,12 +101,12 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
 
 def lag_listener(
     *exporters: LagExporter,
-    count_with: Mapping[str, str] | None = None,
+    source_options: Mapping[str, str] | None = None,
     queries: Collection[str] = (),
 ) -> LagListener:
     """Make a listener for ``spark.streams.addListener`` that tells how far queries are behind.
 
-    ``count_with`` are the options of the queries' source: with them Kafka is asked after each
+    ``source_options`` are the options of the queries' source: with them Kafka is asked after each
     batch, and records are counted where few are left; without them the lag is in offsets, as of
     the batch's beginning. ``queries`` are the names of those to listen to; all, if left out.
 
@@ -114,20 +114,20 @@ def lag_listener(
     :raises MissingDependencyError: if PySpark is not installed.
     """
     kind: type[LagListener] = __getattr__("LagListener")
-    if count_with is None:
+    if source_options is None:
         return kind(exporters, queries=queries)
     from .domain.options import with_any_topic
 
-    parse, query = __getattr__("parse_source_options"), __getattr__("Query")
-    options = parse(with_any_topic(count_with), query.STREAM)  # topics are those of each query
+    parse, query = __getattr__("parse_source_options"), __getattr__("QueryKind")
+    options = parse(with_any_topic(source_options), query.STREAM)  # topics are those of each query
     return kind(exporters, partial(__getattr__("lag_meter_for"), options), queries)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(_HOMES[name], __name__), name)
+        return getattr(import_module(_LAZY_IMPORTS[name], __name__), name)
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != "pyspark":
             raise

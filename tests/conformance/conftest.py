@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.testing import KafkaWorld
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class OpenContainer(Protocol):
     """Gives a container for a query, by its options besides the broker and the client."""
 
-    def __call__(self, query: Query, **options: str) -> Container: ...
+    def __call__(self, query: QueryKind, **options: str) -> Container: ...
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def open_container(world: KafkaWorld) -> Iterator[OpenContainer]:
     """Give a way to containers, which are closed with the test."""
     made: list[Container] = []
 
-    def opened(query: Query, **options: str) -> Container:
+    def opened(query: QueryKind, **options: str) -> Container:
         given = {**world.addresses, "client": world.client, **options}
         made.append(container_for(parse_source_options(given, query)))
         return made[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 
@@ -70,5 +70,5 @@ class Engine:
         return sorted(numbers)
 
     def _open(self) -> None:
-        self._container = container_for(parse_source_options(self._options, Query.STREAM))
+        self._container = container_for(parse_source_options(self._options, QueryKind.STREAM))
         self._stream = self._container.micro_batch_stream()

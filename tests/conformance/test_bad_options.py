@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 
 from ..spark.queries import OURS, PEER
 from .peer import peer
@@ -121,7 +121,7 @@ def told(options: Options) -> str:
     return ",".join(given) or "nothing"
 
 
-def cases(query: Query, tables: list[list[Options]]) -> list[ParameterSet]:
+def cases(query: QueryKind, tables: list[list[Options]]) -> list[ParameterSet]:
     """Give every row of the tables with a name that tells it."""
     return [
         pytest.param(query, options, id=f"{query.value}-{told(options)}")
@@ -136,8 +136,8 @@ def with_topic(tables: list[list[Options]]) -> list[list[Options]]:
 
 
 BOTH = [STRATEGIES, *with_topic([NUMBERS, LIMITS, BOOLEANS, SETTINGS, STARTS, POLL_TIMEOUTS])]
-BATCH = cases(Query.BATCH, [*BOTH, *with_topic([BATCH_ENDS])])
-STREAM = cases(Query.STREAM, [*BOTH, *with_topic([STREAM_ENDS, STREAM_NUMBERS])])
+BATCH = cases(QueryKind.BATCH, [*BOTH, *with_topic([BATCH_ENDS])])
+STREAM = cases(QueryKind.STREAM, [*BOTH, *with_topic([STREAM_ENDS, STREAM_NUMBERS])])
 
 
 @peer("KafkaRelationSuiteBase", "bad batch query options")
@@ -147,7 +147,7 @@ STREAM = cases(Query.STREAM, [*BOTH, *with_topic([STREAM_ENDS, STREAM_NUMBERS])]
 @pytest.mark.parametrize(("query", "options"), BATCH + STREAM)
 def test_bad_options_are_refused_in_the_same_words(
     spark: SparkSession,
-    query: Query,
+    query: QueryKind,
     options: Options,
 ) -> None:
     """What the JVM connector says of an option stands in what we say of it."""
@@ -159,10 +159,10 @@ def test_bad_options_are_refused_in_the_same_words(
 
 
 @peer("KafkaSourceSuiteBase", "bad source options")
-@pytest.mark.parametrize("query", Query)
+@pytest.mark.parametrize("query", QueryKind)
 def test_missing_brokers_are_refused_in_the_same_words(
     spark: SparkSession,
-    query: Query,
+    query: QueryKind,
 ) -> None:
     """A query that names no broker is refused, whatever else it has."""
     theirs = causes(failure(lambda: _run(spark, PEER, query, SUBSCRIBE)))[-1]
@@ -171,7 +171,7 @@ def test_missing_brokers_are_refused_in_the_same_words(
     assert theirs in str(ours.value)
 
 
-@pytest.mark.parametrize("query", Query)
+@pytest.mark.parametrize("query", QueryKind)
 @pytest.mark.parametrize(
     "options",
     [
@@ -184,7 +184,7 @@ def test_missing_brokers_are_refused_in_the_same_words(
 )
 def test_the_words_reach_whoever_runs_the_query(
     spark: SparkSession,
-    query: Query,
+    query: QueryKind,
     options: Options,
 ) -> None:
     """Spark hands the text of an error on as it is."""
@@ -193,8 +193,8 @@ def test_the_words_reach_whoever_runs_the_query(
     assert theirs in str(failure(lambda: _run(spark, OURS, query, given)))
 
 
-def _run(spark: SparkSession, source: str, query: Query, options: Options) -> None:
-    if query is Query.BATCH:
+def _run(spark: SparkSession, source: str, query: QueryKind, options: Options) -> None:
+    if query is QueryKind.BATCH:
         table = spark.read.format(source).options(**options).load()
         if source == OURS:
             table.collect()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.options import Query
+from pyspark_kafka.domain.options import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 
@@ -23,7 +23,7 @@ SUITE = "ConsumerStrategySuite"
 
 def partitions(open_container: OpenContainer, **strategy: str) -> frozenset[TopicPartition]:
     """Give the partitions that a fetcher finds for a query's subscription."""
-    container = open_container(Query.BATCH, **strategy)
+    container = open_container(QueryKind.BATCH, **strategy)
     fetcher: OffsetFetcher = container.offset_fetcher()
     return fetcher.partitions(container.options().subscription)
 
@@ -40,7 +40,7 @@ def test_create_admin_must_create_admin_properly(
     """Whatever the strategy, the fetcher is made once, answers, and can be closed twice."""
     topic = world.topic()
     text = json.dumps({topic: [0]}) if strategy == "assign" else topic
-    container = open_container(Query.BATCH, **{strategy: text})
+    container = open_container(QueryKind.BATCH, **{strategy: text})
     fetcher = container.offset_fetcher()
     assert isinstance(fetcher, OffsetFetcher)
     assert container.offset_fetcher() is fetcher

@@ -9,7 +9,7 @@ import pytest
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -44,7 +44,7 @@ def partitions(world: KafkaWorld) -> list[TopicPartition]:
 
 def options(world: KafkaWorld) -> SourceOptions:
     given = {"client": world.client, "subscribe": "t", "kafkaConsumer.pollTimeoutMs": "30000"}
-    return parse_source_options({**world.addresses, **given}, Query.BATCH)
+    return parse_source_options({**world.addresses, **given}, QueryKind.BATCH)
 
 
 def assert_reads(container: Container, partition: TopicPartition, start: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 
 from .peer import peer
 
@@ -21,7 +21,7 @@ SUITE = "InternalKafkaConsumerPoolSuite"
 
 def options(topic: str) -> SourceOptions:
     given = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": topic}
-    return parse_source_options(given, Query.BATCH)
+    return parse_source_options(given, QueryKind.BATCH)
 
 
 @pytest.fixture

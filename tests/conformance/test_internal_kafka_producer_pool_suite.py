@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.bootstrap.sink_container import SinkContainer
-from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 
 from .peer import peer
 
@@ -25,7 +25,7 @@ TEN_MINUTES = 600.0
 def options(client: str, **given: str) -> SinkOptions:
     settings = {name.replace("__", "."): value for name, value in given.items()}
     needed = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": client, "topic": "t"}
-    return parse_sink_options({**needed, **settings}, Query.BATCH)
+    return parse_sink_options({**needed, **settings}, QueryKind.BATCH)
 
 
 def borrow(pool: ContainerPool, wanted: SinkOptions) -> object:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.column_buffers import MOST_ROWS
+from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.errors import DataLossError, OffsetOutOfRangeError
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -56,14 +56,14 @@ def options(world: KafkaWorld, **given: str) -> SourceOptions:
             "kafkaConsumer.pollTimeoutMs": "30000",
             **given,
         },
-        Query.BATCH,
+        QueryKind.BATCH,
     )
 
 
 def in_memory(**given: str) -> SourceOptions:
     return parse_source_options(
         {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t", **given},
-        Query.BATCH,
+        QueryKind.BATCH,
     )
 
 
@@ -174,7 +174,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
     """A task that begins where another stands in the middle of a read has every record too."""
-    everything = [*range(2 * MOST_ROWS)]
+    everything = [*range(2 * MAX_ROWS)]
     world.produce(partition, [Record(b"%d" % number) for number in everything[1_000:]])
     with pool.lease(options(world)) as one:
         batches = open_read(one, partition, 0, len(everything))

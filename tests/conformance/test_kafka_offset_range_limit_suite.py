@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.domain.errors import OptionsError, TopicOffsetsMismatchError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .peer import peer
@@ -28,7 +28,7 @@ def test_resolving_topic_level_offsets_against_the_assigned_partitions(
     """A topic's word stands for every partition that the topic has."""
     one, two = world.topic(2), world.topic(1)
     container = open_container(
-        Query.STREAM,
+        QueryKind.STREAM,
         subscribe=f"{one},{two}",
         startingOffsets=json.dumps({one: "earliest", two: {"0": 23}}),
     )
@@ -51,7 +51,7 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
                 "startingOffsets": '{"t":{"0":5}}',
                 "endingOffsets": '{"t":{"0":1}}',
             },
-            Query.BATCH,
+            QueryKind.BATCH,
         )
     assert refused.value.problems == (
         "The specified start offset 5 is greater than the end offset 1 for topic t partition 0.",
@@ -65,7 +65,7 @@ def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_f
     """A word for a topic that is not read ends the query, and names the topic."""
     topic = world.topic(1)
     container = open_container(
-        Query.STREAM,
+        QueryKind.STREAM,
         subscribe=topic,
         startingOffsets=json.dumps({topic: "earliest", "another": "latest"}),
     )

@@ -16,7 +16,7 @@ from pyspark_kafka.domain.errors import (
     TimestampsMismatchError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
@@ -36,7 +36,7 @@ SUITE = "KafkaOffsetReaderSuite"
 
 def options(**given: str) -> SourceOptions:
     return parse_source_options(
-        {"kafka.bootstrap.servers": "host:9092", "subscribe": "t", **given}, Query.BATCH
+        {"kafka.bootstrap.servers": "host:9092", "subscribe": "t", **given}, QueryKind.BATCH
     )
 
 
@@ -108,7 +108,7 @@ def test_isolation_level_must_give_back_read_committed_when_set(
         send(partition, [Record(b"open")])
         ends = {
             level: open_container(
-                Query.BATCH, **{"subscribe": partition.topic, "kafka.isolation.level": level}
+                QueryKind.BATCH, **{"subscribe": partition.topic, "kafka.isolation.level": level}
             )
             .offset_fetcher()
             .latest([partition])[partition]
@@ -142,7 +142,7 @@ def test_spark_30656_unresolved_offsets_using_specific_offsets(
     partition = tp(world.topic())
     write(world, partition, 10)
     batch = open_container(
-        Query.BATCH,
+        QueryKind.BATCH,
         subscribe=partition.topic,
         startingOffsets=json.dumps({partition.topic: {"0": 1}}),
         endingOffsets=json.dumps({partition.topic: {"0": 4}}),
@@ -166,7 +166,7 @@ def test_spark_30656_unresolved_offsets_using_special_offsets(
     """Open ends are cut where the log is now, and stay open in the first and the last task."""
     partition = tp(world.topic())
     write(world, partition, 4)
-    batch = open_container(Query.BATCH, subscribe=partition.topic, minPartitions="3").batch()
+    batch = open_container(QueryKind.BATCH, subscribe=partition.topic, minPartitions="3").batch()
     assert batch.plan_input_partitions() == (
         OffsetRange(partition, -2, 1),
         OffsetRange(partition, 1, 2),
@@ -185,7 +185,7 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
     """Starting offsets of more partitions than there are end a batch query."""
     topic = world.topic(3)
     given = json.dumps({topic: {str(number): -2 for number in range(4)}})
-    batch = open_container(Query.BATCH, subscribe=topic, startingOffsets=given).batch()
+    batch = open_container(QueryKind.BATCH, subscribe=topic, startingOffsets=given).batch()
     with pytest.raises(OffsetsMismatchError) as refused:
         batch.plan_input_partitions()
     assert str(refused.value) == (
@@ -211,7 +211,7 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
     write(world, large, 100)
     write(world, small, 3)
     batch = open_container(
-        Query.BATCH,
+        QueryKind.BATCH,
         subscribe=topic,
         endingOffsets=json.dumps({topic: {"0": -1, "1": 3}}),
         minPartitions="4",
@@ -235,7 +235,9 @@ def test_spark_30656_get_offset_ranges_from_resolved_offsets(
     large, small = tp(topic, 0), tp(topic, 1)
     write(world, large, 100)
     write(world, small, 3)
-    stream = open_container(Query.STREAM, subscribe=topic, minPartitions="4").micro_batch_stream()
+    stream = open_container(
+        QueryKind.STREAM, subscribe=topic, minPartitions="4"
+    ).micro_batch_stream()
     planned = stream.plan_input_partitions(
         PartitionOffsets({large: 0}), PartitionOffsets({large: 100, small: 3})
     )
@@ -253,7 +255,7 @@ def assert_timestamps_mismatch(
     topic = world.topic(3)
     times = json.dumps({topic: {str(number): 1_700_000_000_000 for number in range(specified)}})
     batch = open_container(
-        Query.BATCH, **{"subscribe": topic, f"{position}ingOffsetsByTimestamp": times}
+        QueryKind.BATCH, **{"subscribe": topic, f"{position}ingOffsetsByTimestamp": times}
     ).batch()
     with pytest.raises(TimestampsMismatchError) as refused:
         batch.plan_input_partitions()
@@ -300,7 +302,7 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
     """Two failures and an answer are three calls."""
     partition = tp(world.topic())
     write(world, partition, 5)
-    container = open_container(Query.BATCH, subscribe=partition.topic, minPartitions="2")
+    container = open_container(QueryKind.BATCH, subscribe=partition.topic, minPartitions="2")
     unsteady = Unsteady(container.offset_fetcher(), failures=2)
     with (
         container.offset_fetcher.override(providers.Object(unsteady)),
@@ -319,7 +321,7 @@ def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
 ) -> None:
     """After the third failure the query fails with what Kafka said."""
     topic = world.topic()
-    container = open_container(Query.BATCH, subscribe=topic, minPartitions="2")
+    container = open_container(QueryKind.BATCH, subscribe=topic, minPartitions="2")
     unsteady = Unsteady(container.offset_fetcher(), failures=10)
     with (
         container.offset_fetcher.override(providers.Object(unsteady)),

@@ -11,7 +11,7 @@ from pyspark_kafka.adapters.spark.schema import spark_schema
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
 from .peer import peer
@@ -73,8 +73,8 @@ def test_micro_batch_mode_options_should_be_handled_as_case_insensitive(
 
 
 @peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation")
-@pytest.mark.parametrize("query", Query)
-def test_spark_49442_partition_metadata_cache_ttl_ms_validation(query: Query) -> None:
+@pytest.mark.parametrize("query", QueryKind)
+def test_spark_49442_partition_metadata_cache_ttl_ms_validation(query: QueryKind) -> None:
     """The time is -1, which keeps nothing, or positive."""
     given = {"kafka.bootstrap.servers": "host:9092", "subscribe": "t"}
     name = "partition.metadata.cache.ttl.ms"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.domain.errors import NoOffsetForTimestampError, OptionsError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -241,7 +241,7 @@ def test_spark_53560_an_uncommitted_batch_is_planned_again(world: KafkaWorld) ->
 def test_unsupported_kafka_configs(name: str) -> None:
     """Settings that would change what the source promises are refused, whatever their value."""
     raw = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}
-    for query in Query:
+    for query in QueryKind:
         with pytest.raises(OptionsError, match="not supported"):
             parse_source_options(raw, query)
 
@@ -251,7 +251,7 @@ def test_unsupported_kafka_configs(name: str) -> None:
 def test_get_offsets_from_case_insensitive_parameters(word: str) -> None:
     """Neither an option's name nor its words distinguish upper from lower case."""
     raw = {"kafka.bootstrap.servers": "h:1", "SUBSCRIBE": "t", "startingoFFsets": word}
-    options = parse_source_options(raw, Query.STREAM)
+    options = parse_source_options(raw, QueryKind.STREAM)
     assert type(options.starting_offsets).__name__.lower() == word.lower()
 
 

@@ -14,7 +14,7 @@ from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.available_now import EndBeyondLatestError, LostPartitionsError
 from pyspark_kafka.domain.errors import DataLossError, MetadataLogError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.read_limits import ReadAllAvailable
@@ -54,7 +54,7 @@ class Run:
             "metadataPath": str(directory / "sources" / "0"),
             **options,
         }
-        self.container = container_for(parse_source_options(given, Query.STREAM))
+        self.container = container_for(parse_source_options(given, QueryKind.STREAM))
         self.clock = MemoryClock(now_ms=3_600_000)
         self.container.clock.override(self.clock)
         self.batches: list[list[int]] = []

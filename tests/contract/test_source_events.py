@@ -48,7 +48,7 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
         ("INFO", "Attempt 1 of 3 to fetch offsets: why"),
         ("DEBUG", "Offsets behind latest: 7 in all, 7 at most"),
         ("WARNING", f"Offsets were not committed to the group 'g': {out_of_range}"),
-        ("INFO", "Delivered 3 records, 120 bytes of keys, values and headers"),
+        ("INFO", "DeliveryStats 3 records, 120 bytes of keys, values and headers"),
     ]
 
 

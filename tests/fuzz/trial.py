@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.kafka_format import column_buffers, record_decoder, 
 from pyspark_kafka.adapters.kafka_format import record_blocks as sections
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.decompression import FAILURES
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
 from pyspark_kafka.domain.projection import COLUMNS, Projection
 from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZSTD
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 def try_case(case: Case) -> Outcome:
     """Decode a case twice, with much room and with little, and compare; raise what is wrong."""
-    stretch = Stretch.of(
+    stretch = FetchedRecords.of(
         guarded_copy(case.blob), [AbortedTransaction(*transaction) for transaction in case.aborted]
     )
     usual = _outcome(case, stretch)
@@ -60,9 +60,9 @@ def little_room(room: dict[str, int]) -> Iterator[None]:
         (column_buffers, "np", GuardedNumpy()),
         (sections, "np", GuardedNumpy()),
         (record_decoder, "np", GuardedNumpy()),
-        (column_buffers, "MOST_ROWS", room.get("rows", 2)),
-        (column_buffers, "USUAL_BYTES", room.get("bytes", 16)),
-        (column_buffers, "USUAL_HEADERS", room.get("headers", 2)),
+        (column_buffers, "MAX_ROWS", room.get("rows", 2)),
+        (column_buffers, "DEFAULT_BYTES", room.get("bytes", 16)),
+        (column_buffers, "DEFAULT_HEADERS", room.get("headers", 2)),
         (sections, "SCRATCH", room.get("scratch", 16)),
         (record_decoder, "SCRATCH", room.get("scratch", 16)),
     )
@@ -76,7 +76,7 @@ def little_room(room: dict[str, int]) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def _outcome(case: Case, stretch: Stretch) -> Outcome:
+def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:
     decoder = RecordDecoder(T, Projection(case.columns), check_crcs=case.check_crcs)
     found: list[pa.RecordBatch] = []
     error: str | None = None
@@ -100,7 +100,7 @@ def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
-def _hold_same(stretch: Stretch, usual: Outcome, tight: Outcome) -> None:
+def _hold_same(stretch: FetchedRecords, usual: Outcome, tight: Outcome) -> None:
     errors = f"{usual.error} {tight.error}"
     cut_off = status.REASONS[status.TRUNCATED] in errors
     if _CODECS_FAILURE in errors or (
@@ -122,7 +122,7 @@ def _hold_order(case: Case, usual: Outcome) -> None:
         assert all(case.from_offset <= offset < case.until_offset for offset in offsets)
 
 
-def _hold_peer(case: Case, stretch: Stretch, usual: Outcome) -> None:
+def _hold_peer(case: Case, stretch: FetchedRecords, usual: Outcome) -> None:
     """What kafka-python reads without complaint is what is read here."""
     comparable = usual.error is None and case.columns == COLUMNS and case.check_crcs
     whole = case.from_offset == 0 and case.until_offset == END

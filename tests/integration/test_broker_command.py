@@ -11,7 +11,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
 from .commands import Running, run, running
@@ -51,7 +51,7 @@ def produce(options: dict[str, str], client: str, topic: str) -> None:
 
 def values(options: dict[str, str], client: str, topic: str) -> list[bytes | None]:
     given = {**options, "client": client, "subscribe": topic}
-    container = container_for(parse_source_options(given, Query.BATCH))
+    container = container_for(parse_source_options(given, QueryKind.BATCH))
     try:
         return [
             value

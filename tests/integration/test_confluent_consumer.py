@@ -19,7 +19,7 @@ from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, OptionsError
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
@@ -79,7 +79,7 @@ def unreachable(
         "kafkaConsumer.pollTimeoutMs": "100",
         **(options or {}),
     }
-    return ConfluentRecordReader(parse_source_options(given, Query.BATCH), library)
+    return ConfluentRecordReader(parse_source_options(given, QueryKind.BATCH), library)
 
 
 def threads() -> int:

@@ -20,7 +20,7 @@ from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, lo
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.delivered import Delivered
+from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
@@ -30,7 +30,7 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
     UnsupportedFeatureError,
 )
-from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, RecordWriterContract
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _no_library() -> ctypes.CDLL:
 
 def options_of(addresses: Mapping[str, str], **given: str) -> SinkOptions:
     named = {name.replace("__", "."): value for name, value in given.items()}
-    return parse_sink_options({**addresses, "client": "confluent", **named}, Query.BATCH)
+    return parse_sink_options({**addresses, "client": "confluent", **named}, QueryKind.BATCH)
 
 
 def values(*texts: bytes | None) -> pa.RecordBatch:
@@ -249,7 +249,7 @@ def test_columns_of_every_kind_are_written(
     writer = writer_of()
     for start in range(4):
         writer.write(batch.slice(start, 1), topic)
-    assert writer.flush() == Delivered(4, (1 + 2) + (1 + 3) + (2 + 1 + 0 + 2 + 3))
+    assert writer.flush() == DeliveryStats(4, (1 + 2) + (1 + 3) + (2 + 1 + 0 + 2 + 3))
     found = read(kafka, topic)
     assert [message.key() for message in found] == [b"k", None, b"", "é".encode()]
     assert [message.value() for message in found] == [b"v", b"", None, b"x\0y"]
@@ -309,7 +309,7 @@ def test_a_record_may_be_larger_than_the_buffer(
     writer = writer_of(kafka__buffer__memory="16384")
     sizes = [16_000, 16_384, 900_000, 900_000, 10]
     writer.write(values(*map(bytes, sizes)), topic)
-    assert writer.flush() == Delivered(5, sum(sizes))
+    assert writer.flush() == DeliveryStats(5, sum(sizes))
     assert [len(value) for value in texts(kafka, topic)] == sizes
 
 
@@ -432,7 +432,7 @@ def test_a_partition_has_to_exist(
     with pytest.raises(RecordDeliveryError, match="the topic has 2, ") as caught:
         writer.write(batch, topic)
     assert (caught.value.partition, caught.value.size) == (partition, 8)
-    assert writer.flush() == Delivered()
+    assert writer.flush() == DeliveryStats()
     assert read(kafka, topic) == []
 
 
@@ -643,7 +643,7 @@ def test_a_writer_writes_on_in_a_child_and_in_its_parent(
     if child == 0:
         signal.alarm(60)
         try:
-            is_empty = writer.flush() == Delivered()
+            is_empty = writer.flush() == DeliveryStats()
             writer.write(values(b"child's"), topic)
             is_written = writer.flush().records == 1
             writer.close()

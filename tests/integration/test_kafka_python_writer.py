@@ -20,7 +20,7 @@ from pyspark_kafka.domain.errors import (
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
-    Query,
+    QueryKind,
     SinkOptions,
     parse_sink_options,
     parse_source_options,
@@ -40,7 +40,7 @@ BATCH = 1_000
 
 def sink_options(cluster: Mapping[str, str], **given: str) -> SinkOptions:
     named = {name.replace("__", "."): value for name, value in given.items()}
-    return parse_sink_options({**cluster, **named}, Query.BATCH)
+    return parse_sink_options({**cluster, **named}, QueryKind.BATCH)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def read(cluster: KafkaCluster, topic: str, **given: str) -> list[dict[str, Any]
     """Give all rows of partition 0."""
     partition = TopicPartition(topic, 0)
     raw = with_any_topic({**cluster.options, **given})
-    container = container_for(parse_source_options(raw, Query.BATCH))
+    container = container_for(parse_source_options(raw, QueryKind.BATCH))
     try:
         latest = container.offset_fetcher().latest([partition])[partition]
         batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
@@ -173,14 +173,14 @@ def test_a_transaction_that_lasts_too_long_is_lost(
     transactions = KafkaPythonTransactions(options)
     opened = transactions.begin(f"id-{topic}")
     writer = writer_of()
-    writer.enlist(opened)
+    writer.join_transaction(opened)
     writer.write(numbers(0), topic)
     writer.flush()
     committed = {"kafka.isolation.level": "read_committed"}
     # The coordinator looks for such transactions every 10 s.
     deadline = time.monotonic() + 30
     while read(kafka, topic, **committed) == [] and time.monotonic() < deadline:
-        writer.enlist(opened)
+        writer.join_transaction(opened)
         try:
             _deliver(writer, numbers(0), topic)
         except ProducerFencedError:

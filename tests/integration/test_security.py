@@ -15,7 +15,7 @@ from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 import pyspark_kafka
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
 from .listeners import cluster_listening
@@ -111,9 +111,9 @@ REFUSED = """
 import json, sys
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 
-container = container_for(parse_source_options(json.load(sys.stdin), Query.BATCH))
+container = container_for(parse_source_options(json.load(sys.stdin), QueryKind.BATCH))
 try:
     container.offset_fetcher().partitions(container.options().subscription)
 except PysparkKafkaError as error:
@@ -142,7 +142,7 @@ def query_options(client: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 def values(client: str, settings: Mapping[str, str]) -> list[bytes]:
     """Read the topic as a query with these settings does."""
-    options = parse_source_options(query_options(client, settings), Query.BATCH)
+    options = parse_source_options(query_options(client, settings), QueryKind.BATCH)
     container = container_for(options)
     try:
         return list(_values(container))

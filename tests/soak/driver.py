@@ -26,7 +26,7 @@ TRANSACTION_TIMEOUT_MS: Final = 600_000
 
 _LAST_WORDS: Final = 6_000
 
-MOST_OFFSETS: Final = 50_000
+MAX_OFFSETS: Final = 50_000
 """Of a micro-batch: so that what has gathered while a driver was down comes in several."""
 
 
@@ -55,7 +55,7 @@ class QueryPlan:
             **shared,
             "subscribe": source,
             "startingOffsets": "earliest",
-            "maxOffsetsPerTrigger": str(MOST_OFFSETS),
+            "maxOffsetsPerTrigger": str(MAX_OFFSETS),
         }
         write = {
             **shared,

@@ -12,7 +12,7 @@ from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordW
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import TransactionLostError
-from pyspark_kafka.domain.options import Query, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 
 from .processes import PROC
 from .soak import BROKERS, Soak
@@ -45,7 +45,7 @@ def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers: KafkaCluster) -> 
 
 def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaCluster) -> None:
     """A topic is found though the broker that was asked last is killed."""
-    options = parse_sink_options(three_brokers.options, Query.BATCH)
+    options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     for topic in ("known", "unknown"):
         three_brokers.create_topic(topic)
     rows = pa.RecordBatch.from_pydict({"value": [b"v"]})
@@ -66,14 +66,14 @@ def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaClust
 
 def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) -> None:
     """Those of every coordinator are, by who knew all brokers before one was killed."""
-    options = parse_sink_options(three_brokers.options, Query.BATCH)
+    options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     three_brokers.create_topic("ended")
     transactions, writer = KafkaPythonTransactions(options), KafkaPythonRecordWriter(options)
     begun = []
     try:
         for number in range(6):
             begun.append(transactions.begin(f"ended-{number}"))
-            writer.enlist(begun[-1])
+            writer.join_transaction(begun[-1])
             writer.write(pa.RecordBatch.from_pydict({"value": [b"v"]}), "ended")
             writer.flush()
         transactions.abort_abandoned("others")

@@ -32,7 +32,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SIZES = (1, 1, 2, 7, 50, 300, 1_500)
 LARGE = 200_000
 
-MOST_TIMESTAMP = (2**63 - 1) // 1_000
+MAX_TIMESTAMP = (2**63 - 1) // 1_000
 """The last millisecond that Spark's microseconds hold."""
 
 LEVELS = ("read_uncommitted", "read_committed")
@@ -96,9 +96,9 @@ class RandomRecords:
     def _timestamp(self) -> int:
         chance = self._random.random()
         if chance < 0.02:
-            return self._random.choice((0, 1, MOST_TIMESTAMP))
+            return self._random.choice((0, 1, MAX_TIMESTAMP))
         if chance < 0.1:
-            return self._random.randrange(MOST_TIMESTAMP)
+            return self._random.randrange(MAX_TIMESTAMP)
         return self._random.randrange(1_600_000_000_000, 1_800_000_000_000)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
 from pyspark_kafka.ports.record_schema import record_schema
 
@@ -38,7 +38,7 @@ SEEDS = [int(seed) for seed in os.environ.get("PYSPARK_KAFKA_SEEDS", "1,2").spli
 
 FETCH_SIZES = ("10000", "200000")
 RANGES = 5
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 Span = tuple[int, int]
 
@@ -172,7 +172,7 @@ def test_ranges_are_the_same_through_the_port(
             "kafka.isolation.level": level,
             "kafka.max.partition.fetch.bytes": fetch_bytes,
         }
-        container = container_for(parse_source_options(options, Query.BATCH))
+        container = container_for(parse_source_options(options, QueryKind.BATCH))
         try:
             reader: RecordReader = container.record_reader()
             for partition, end in judged.written.ends_for(level).items():
@@ -239,7 +239,7 @@ def assert_same(found: Sequence[Row], expected: Sequence[Row]) -> None:
 
 
 def _shown(row: Row) -> str:
-    return ", ".join(f"{name}={str(part)[:MOST_SHOWN]}" for name, part in row._asdict().items())
+    return ", ".join(f"{name}={str(part)[:MAX_SHOWN]}" for name, part in row._asdict().items())
 
 
 def _place(row: Row) -> tuple[str, int, int]:

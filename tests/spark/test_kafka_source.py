@@ -14,7 +14,7 @@ from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.spark import range_frames
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -38,7 +38,7 @@ def options(kafka: KafkaCluster, client: str) -> GivesOptions:
     """Give a way to the options of a stream on the run's broker."""
 
     def given(**raw: str) -> SourceOptions:
-        return parse_source_options({**kafka.options, "client": client, **raw}, Query.STREAM)
+        return parse_source_options({**kafka.options, "client": client, **raw}, QueryKind.STREAM)
 
     return given
 

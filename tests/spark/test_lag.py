@@ -117,7 +117,7 @@ def test_a_listener_counts_records(
         kafka__isolation__level="read_committed",
     )
     counted = pyspark_kafka.lag_listener(
-        count_with={**committed, "client": client, "subscribePattern": "x"}, queries=[topic]
+        source_options={**committed, "client": client, "subscribePattern": "x"}, queries=[topic]
     )
     with (
         listening(spark, pyspark_kafka.lag_listener()) as plain,

@@ -55,7 +55,7 @@ class KafkaBatch:
             return list(ranges)
         narrowed = (record_filter.narrow(bound) for bound in self._bound(ranges).values())
         kept = [one for one in narrowed if one.size > 0]
-        timestamp = record_filter.least_timestamp
+        timestamp = record_filter.min_timestamp
         # Below 0 a time means something else to ListOffsets, and leaves no record out.
         if timestamp is None or timestamp < 0 or not kept:
             return kept

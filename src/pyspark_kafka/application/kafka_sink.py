@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..domain.options import SinkOptions
-    from ..domain.sink_task import Written
+    from ..domain.sink_task import WriteResult
     from ..domain.transaction import Transaction
     from ..ports.metadata_log import MetadataLog
     from ..ports.transactions import Transactions
 
-ENTRIES_KEPT: Final = 100
+MAX_ENTRIES: Final = 100
 """As many as Spark keeps of its own logs (``spark.sql.streaming.minBatchesToRetain``)."""
 
 _NOBODY_YET: Final = SinkLogEntry(-1, BatchState.COMMITTED)
@@ -65,7 +65,7 @@ class KafkaSink:
             entry = self._complete(number, entry)
         return entry.committed_through
 
-    def commit(self, batch_id: int, query_id: str | None, written: Sequence[Written]) -> None:
+    def commit(self, batch_id: int, query_id: str | None, written: Sequence[WriteResult]) -> None:
         """Make a batch's records visible, once and for all.
 
         :raises TransactionLostError: if the batch took longer than ``transaction.timeout.ms``.
@@ -84,7 +84,7 @@ class KafkaSink:
         if query_id is not None:
             self._abort_abandoned(query_id)
 
-    def abort(self, written: Iterable[Written | None]) -> None:
+    def abort(self, written: Iterable[WriteResult | None]) -> None:
         """Abort what the tasks of a batch have left open; ``None`` stands for one that failed."""
         for transaction in _transactions_of(written):
             self._transactions().abort(transaction)
@@ -120,7 +120,7 @@ class KafkaSink:
             )
         entry = prepared.becoming(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
-        self._log.purge(number + 2 - ENTRIES_KEPT)
+        self._log.purge(number + 2 - MAX_ENTRIES)
         return entry
 
     def _commit_all(self, transactions: Sequence[Transaction]) -> Sequence[Transaction]:
@@ -170,5 +170,5 @@ class KafkaSink:
             )
 
 
-def _transactions_of(written: Iterable[Written | None]) -> tuple[Transaction, ...]:
+def _transactions_of(written: Iterable[WriteResult | None]) -> tuple[Transaction, ...]:
     return tuple(one.transaction for one in written if one and one.transaction is not None)

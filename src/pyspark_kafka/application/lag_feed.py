@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..domain.lag import QueryLag
 
-MOST_KEPT: Final = 100
+MAX_BUFFERED: Final = 100
 """So many wait for a slow reader; then the oldest is dropped."""
 
 
@@ -24,7 +24,7 @@ class LagFeed:
         """Take the lag of one run of a query, or of all queries; ``begin`` is what there is."""
         self._run_id = run_id
         self._changed = threading.Condition()
-        self._buffer = deque(begin, MOST_KEPT)
+        self._buffer = deque(begin, MAX_BUFFERED)
         self._is_ended = False
 
     def put(self, lag: QueryLag) -> None:

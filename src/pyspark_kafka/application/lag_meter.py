@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..ports.offset_fetcher import OffsetFetcher
     from ..ports.record_reader import RecordReader
 
-MOST_COUNTED: Final = 1_000
+MAX_COUNTED: Final = 1_000
 """Up to so many offsets that are left in a partition, its records are counted."""
 
 COUNTING_MS: Final = 5_000
@@ -47,7 +47,7 @@ class LagMeter:
         reader: Callable[[], RecordReader],
         clock: Clock,
         subscription: Subscription,
-        most_counted: int = MOST_COUNTED,
+        most_counted: int = MAX_COUNTED,
         counting_ms: int = COUNTING_MS,
     ) -> None:
         """Take a fetcher, and a way to a reader, which only counting needs.

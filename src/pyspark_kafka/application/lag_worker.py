@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from ..domain.errors import PysparkKafkaError
 from ..domain.lag import QueryLag, SourceLag
-from .lag_feed import MOST_KEPT, LagFeed
+from .lag_feed import MAX_BUFFERED, LagFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,8 +75,8 @@ class LagWorker:
         self._waiting: dict[str, QueryProgress] = {}
         self._ended: list[tuple[str, str]] = []
         self._feeds: WeakSet[LagFeed] = WeakSet()
-        self._recent: deque[QueryLag] = deque(maxlen=MOST_KEPT)
-        self._recently_ended: deque[str] = deque(maxlen=MOST_KEPT)
+        self._recent: deque[QueryLag] = deque(maxlen=MAX_BUFFERED)
+        self._recently_ended: deque[str] = deque(maxlen=MAX_BUFFERED)
         self._is_failing = False
 
     def progressed(self, progress: QueryProgress) -> None:

@@ -19,9 +19,9 @@ from ..domain.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
+    OnMissingCommit,
+    OnNoMatch,
     Specific,
-    Uncommitted,
 )
 from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from .partition_cache import PartitionCache
@@ -150,19 +150,19 @@ class KafkaOffsetReader:
         self._fetcher.close()
 
     def _committed(
-        self, group_id: str, uncommitted: Uncommitted, partitions: frozenset[TopicPartition]
+        self, group_id: str, uncommitted: OnMissingCommit, partitions: frozenset[TopicPartition]
     ) -> PartitionOffsets:
         found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
         without = partitions - found.keys()
-        if without and uncommitted is Uncommitted.ERROR:
+        if without and uncommitted is OnMissingCommit.ERROR:
             raise NoCommittedOffsetError(group_id, without)
-        fallback = EARLIEST if uncommitted is Uncommitted.EARLIEST else LATEST
+        fallback = EARLIEST if uncommitted is OnMissingCommit.EARLIEST else LATEST
         return found.merge(dict.fromkeys(without, fallback))
 
-    def _at(self, times: Mapping[TopicPartition, int], no_match: NoMatch) -> PartitionOffsets:
+    def _at(self, times: Mapping[TopicPartition, int], no_match: OnNoMatch) -> PartitionOffsets:
         found = self.first_not_older(times)
         without = sorted(partition for partition in times if found.get(partition) is None)
-        if without and no_match is NoMatch.ERROR:
+        if without and no_match is OnNoMatch.ERROR:
             raise NoOffsetForTimestampError(without[0], times[without[0]])
         matched = ((part, offset) for part, offset in found.items() if offset is not None)
         return PartitionOffsets(matched).merge(self._all_of(self._fetcher.latest, without))

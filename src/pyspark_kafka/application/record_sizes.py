@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SAMPLE: Final = 100
 """How many offsets of a partition are looked at."""
 
-MOST_SAMPLES: Final = 8
+MAX_SAMPLES: Final = 8
 """How many partitions are looked at before one batch; the others keep their last measure."""
 
 CONTENT: Final = Projection(("key", "value", "headers"))
@@ -45,7 +45,7 @@ class RecordSizes:
         """Give the bytes of a record in each partition that was ever measured."""
         waiting = [part for part, end in until.items() if part in begin and begin[part] < end]
         age = {part: position for position, part in enumerate(self._looked)}
-        for part in sorted(waiting, key=lambda part: age.get(part, -1))[:MOST_SAMPLES]:
+        for part in sorted(waiting, key=lambda part: age.get(part, -1))[:MAX_SAMPLES]:
             self._look(OffsetRange(part, begin[part], min(begin[part] + SAMPLE, until[part])))
         return self._bytes_per_record
 

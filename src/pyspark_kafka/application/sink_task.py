@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 from ..domain.errors import PysparkKafkaError
-from ..domain.sink_task import Written
+from ..domain.sink_task import WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ class SinkTask:
 
     def write(
         self, batches: Iterable[pa.RecordBatch], transactional_id: str | None = None
-    ) -> Written:
+    ) -> WriteResult:
         """Write batches; with an id, into a transaction that is left open for the driver.
 
         Where there are no rows, no transaction is begun.
@@ -54,14 +54,14 @@ class SinkTask:
                     continue
                 if transactional_id is not None and transaction is None:
                     transaction = self._transactions().begin(transactional_id)
-                    self._writer.enlist(transaction)
+                    self._writer.join_transaction(transaction)
                 self._writer.write(batch, self._options.topic)
             delivered = self._writer.flush()
         except BaseException:
             self._give_up(transaction)
             raise
         self._events.records_delivered(delivered)
-        return Written(delivered, transaction)
+        return WriteResult(delivered, transaction)
 
     def _give_up(self, transaction: Transaction | None) -> None:
         """Abort at once what would time out by itself, so that readers need not wait for that."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .sink_task import SinkTask
 
 
-class Wiring(ABC):
+class UseCases(ABC):
     """Makes use cases for options. Crosses to executors with the readers, so it holds nothing.
 
     Leaving a context gives back the clients behind the use case.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
-from ..adapters.system.garbage import spare_what_is_loaded
+from ..adapters.system.garbage import freeze_gc
 from ..domain.options import SinkOptions, SourceOptions
 from .container import Container, container_for
 from .sink_container import SinkContainer, sink_container_for
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Options: TypeAlias = SourceOptions | SinkOptions
 AnyContainer: TypeAlias = Container | SinkContainer
 
-MOST_IDLE: Final = 8
+MAX_IDLE: Final = 8
 """How many containers wait at the most; Spark's worker runs one task at a time."""
 
 IDLE_SECONDS: Final = 300.0
@@ -49,7 +49,7 @@ class ContainerPool:
 
     def __init__(
         self,
-        most_idle: int = MOST_IDLE,
+        most_idle: int = MAX_IDLE,
         idle_seconds: float = IDLE_SECONDS,
         sink_idle_seconds: float = SINK_IDLE_SECONDS,
     ) -> None:
@@ -106,7 +106,7 @@ class ContainerPool:
         self._shut_down(surplus)
         if is_first:
             # By now clients and kernels are loaded, and later tasks load nothing more.
-            spare_what_is_loaded()
+            freeze_gc()
 
     def _is_stale(self, idle: _Idle) -> bool:
         is_sink = isinstance(idle.key[1], SinkOptions)

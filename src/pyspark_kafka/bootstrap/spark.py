@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
-from ..application.use_cases import Wiring
+from ..application.use_cases import UseCases
 from .container import container_for
 from .pool import POOL
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @final
-class ContainerWiring(Wiring):
+class ContainerUseCases(UseCases):
     """Takes use cases out of a container: the process's pool's for tasks, a new one for drivers."""
 
     @contextmanager
@@ -63,11 +63,11 @@ class ContainerWiring(Wiring):
 
 def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
     """Give what loads the batches of a ``KafkaSource`` as data frames of a session."""
-    return RangeFrames(spark, ContainerWiring(), options)
+    return RangeFrames(spark, ContainerUseCases(), options)
 
 
 @final
 class DefaultSource(KafkaDataSource):
     """``format("pyspark_kafka")``; the class's name is the one that Spark looks for."""
 
-    wiring = ContainerWiring()
+    use_cases = ContainerUseCases()

@@ -11,12 +11,12 @@ from contextlib import suppress
 
 from pyspark import daemon
 
-from ..adapters.system.garbage import spare_what_is_loaded
+from ..adapters.system.garbage import freeze_gc
 from .container import preload
 
 if __name__ == "__main__":
     # What is missing is for the task to say that needs it: here it would stop every worker.
     with suppress(ImportError):
         preload()
-    spare_what_is_loaded()
+    freeze_gc()
     daemon.manager()

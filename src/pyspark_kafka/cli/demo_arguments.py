@@ -11,7 +11,7 @@ from ..domain.options.table import CLIENT
 from .argument_values import CLIENTS, Commands, positive
 
 DEFAULT_EVENTS: Final = 60_000
-MOST_EMBEDDED_EVENTS: Final = 80_000
+MAX_EMBEDDED_EVENTS: Final = 80_000
 """What surely fits into the embedded broker, which drops what is older."""
 
 _DEMO: Final = """\
@@ -78,7 +78,7 @@ def _add_demo_options(demo: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive,
         help=f"how many orders are made up (default: {DEFAULT_EVENTS}; "
-        f"without --bootstrap-servers at most {MOST_EMBEDDED_EVENTS})",
+        f"without --bootstrap-servers at most {MAX_EMBEDDED_EVENTS})",
     )
     demo.add_argument(
         "--spark-log", metavar="FILE", type=Path, help="keep in FILE what Spark logs meanwhile"
@@ -90,6 +90,6 @@ def _problem(given: argparse.Namespace) -> str | None:
         return "--topic needs --bootstrap-servers"
     if given.topic is not None and given.events is not None:
         return "--events cannot go with --topic, to which nothing is written"
-    if given.bootstrap_servers is None and (given.events or 0) > MOST_EMBEDDED_EVENTS:
-        return f"more than {MOST_EMBEDDED_EVENTS} --events need a Kafka: give --bootstrap-servers"
+    if given.bootstrap_servers is None and (given.events or 0) > MAX_EMBEDDED_EVENTS:
+        return f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: give --bootstrap-servers"
     return None

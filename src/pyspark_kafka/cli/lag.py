@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ..application.lag_checkpoint import QueryCheckpoint
-from ..application.lag_watch import LagLook, LagWatch
+from ..application.lag_monitor import LagMonitor, LagSnapshot
 from ..bootstrap.container import container_for
 from ..domain.errors import MetadataLogError, MissingDependencyError, PysparkKafkaError
-from ..domain.options import Query, parse_source_options, with_any_topic
+from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
 from .ending import until_told_to_end
 from .lag_arguments import DEFAULT_INTERVAL
@@ -51,7 +51,7 @@ def run_lag(settings: LagSettings) -> int:
 
 
 @contextmanager
-def _opened(settings: LagSettings) -> Iterator[LagWatch]:
+def _opened(settings: LagSettings) -> Iterator[LagMonitor]:
     from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 
     with ExitStack() as stack:
@@ -62,7 +62,7 @@ def _opened(settings: LagSettings) -> Iterator[LagWatch]:
             FsspecMetadataLog(path.child("offsets")), FsspecMetadataLog(path.child("commits"))
         )
         meter = container.lag_meter(most_counted=settings.most_counted)
-        yield LagWatch(checkpoint, meter, container.clock())
+        yield LagMonitor(checkpoint, meter, container.clock())
 
 
 def _options(settings: LagSettings) -> SourceOptions:
@@ -73,10 +73,10 @@ def _options(settings: LagSettings) -> SourceOptions:
         **dict(settings.options),
     }
     # Topics are those of the checkpoint.
-    return parse_source_options(with_any_topic(given), Query.STREAM)
+    return parse_source_options(with_any_topic(given), QueryKind.STREAM)
 
 
-def _first_look(settings: LagSettings, watch: LagWatch) -> LagLook:
+def _first_look(settings: LagSettings, watch: LagMonitor) -> LagSnapshot:
     look = watch.look()
     if look.state.is_empty:
         raise MetadataLogError(
@@ -87,8 +87,8 @@ def _first_look(settings: LagSettings, watch: LagWatch) -> LagLook:
     return look
 
 
-def _show_json(settings: LagSettings, watch: LagWatch) -> None:
-    def show(look: LagLook) -> None:
+def _show_json(settings: LagSettings, watch: LagMonitor) -> None:
+    def show(look: LagSnapshot) -> None:
         print(lag_json(look, _name(settings), _now_ms()), flush=True)
 
     first = _first_look(settings, watch)
@@ -103,7 +103,7 @@ def _show_json(settings: LagSettings, watch: LagWatch) -> None:
                 show(look)
 
 
-def _show_table(settings: LagSettings, watch: LagWatch) -> None:
+def _show_table(settings: LagSettings, watch: LagMonitor) -> None:
     view_of = _view_maker(settings)
     from rich.console import Console
     from rich.live import Live
@@ -123,8 +123,8 @@ def _show_table(settings: LagSettings, watch: LagWatch) -> None:
 
 
 def _later_looks(
-    settings: LagSettings, watch: LagWatch, look: LagLook
-) -> Iterator[tuple[LagLook, str]]:
+    settings: LagSettings, watch: LagMonitor, look: LagSnapshot
+) -> Iterator[tuple[LagSnapshot, str]]:
     """Give look after look; where one fails, the last one that did not, and why."""
     while True:
         time.sleep(settings.interval or DEFAULT_INTERVAL)
@@ -145,7 +145,7 @@ def _view_maker(settings: LagSettings) -> Callable[..., LagView]:
         raise MissingDependencyError("rich, which draws the table,", "cli") from error
     servers = f"{settings.bootstrap_servers} ({settings.client})"
 
-    def view_of(look: LagLook, **more: Any) -> LagView:
+    def view_of(look: LagSnapshot, **more: Any) -> LagView:
         return LagView(look, _name(settings), servers, _now_ms(), **more)
 
     return view_of

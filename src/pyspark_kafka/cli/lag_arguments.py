@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from ..application.lag_meter import MOST_COUNTED
+from ..application.lag_meter import MAX_COUNTED
 from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
 from .argument_values import CLIENTS, Commands, client_settings, name_and_value, positive, seconds
@@ -18,7 +18,7 @@ _LAG: Final = f"""\
 Show how far a streaming query is behind, by its checkpoint, until Ctrl-C.
 
 The checkpoint may be this source's or the JVM connector's; nothing is written to
-it, nor to Kafka. Where at most {MOST_COUNTED:,} offsets are left in a partition, the records
+it, nor to Kafka. Where at most {MAX_COUNTED:,} offsets are left in a partition, the records
 among them are counted; otherwise offsets are given, transaction markers included.
 """
 
@@ -38,7 +38,7 @@ class LagSettings:
     interval: float | None = None
     as_json: bool = False
     is_once: bool = False
-    most_counted: int = MOST_COUNTED
+    most_counted: int = MAX_COUNTED
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     storage_options: str = field(default="{}", repr=False)
 
@@ -98,7 +98,7 @@ def add_lag(commands: Commands) -> None:
         "--count-up-to",
         metavar="N",
         type=_number,
-        default=MOST_COUNTED,
+        default=MAX_COUNTED,
         help="count records where at most N offsets are left in a partition "
         "(default: %(default)s; 0: nowhere)",
     )

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..application.lag_watch import LagLook
+    from ..application.lag_monitor import LagSnapshot
     from ..domain.checkpoint_log import CheckpointedBatch
     from ..domain.lag import PartitionLag
 
 
-def lag_json(look: LagLook, checkpoint: str, now_ms: int) -> str:
+def lag_json(look: LagSnapshot, checkpoint: str, now_ms: int) -> str:
     """Give a look as one line of JSON; times are ISO 8601 in UTC."""
     numbers = look.numbers
     answer = {

@@ -16,7 +16,7 @@ from ..application.lag_trend import Direction, Trend
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ..application.lag_watch import LagLook
+    from ..application.lag_monitor import LagSnapshot
     from ..domain.checkpoint_log import CheckpointedBatch
     from ..domain.lag import PartitionLag
 
@@ -39,7 +39,7 @@ _COLORS: Final = {
 class LagView:
     """One look, as a screen; ``problem`` is why there is no newer one."""
 
-    look: LagLook
+    look: LagSnapshot
     checkpoint: str
     servers: str
     now_ms: int
@@ -106,7 +106,7 @@ _SIGNS: Final = _Signs("≤", "█")
 _ASCII: Final = _Signs("<=", "#")
 
 
-def _table(look: LagLook, signs: _Signs, room: int | None) -> Table:
+def _table(look: LagSnapshot, signs: _Signs, room: int | None) -> Table:
     rows = sorted(
         ((source, each) for source, lag in look.sources.items() for each in lag.partitions),
         key=lambda row: (-row[1].behind, row[0], row[1].partition),
@@ -161,7 +161,7 @@ def _some(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def _total(look: LagLook, signs: _Signs) -> Text:
+def _total(look: LagSnapshot, signs: _Signs) -> Text:
     numbers = look.numbers
     left = _some(look.behind, "record")
     text = Text(left if look.is_exact else f"{signs.at_most} {left}", "bold")

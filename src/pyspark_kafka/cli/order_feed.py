@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 
 from ..adapters.kafka_python.failures import Cluster
 from ..adapters.kafka_python.settings import client_config
-from ..domain.options import Query, parse_source_options
+from ..domain.options import QueryKind, parse_source_options
 from .events import orders
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class OrderFeed:
     """
 
     def __init__(self, options: Mapping[str, str], topic: str, count: int) -> None:
-        settings = parse_source_options(options, Query.STREAM)
+        settings = parse_source_options(options, QueryKind.STREAM)
         self._cluster = Cluster(settings.bootstrap_servers, settings.poll_timeout_ms)
         self._config = {
             name: value

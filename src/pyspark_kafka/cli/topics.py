@@ -13,7 +13,7 @@ from ..adapters.kafka_python.failures import Cluster
 from ..adapters.kafka_python.settings import admin_config, client_config
 from ..bootstrap.container import container_for
 from ..brokers import EmbeddedBroker
-from ..domain.options import Query, parse_source_options
+from ..domain.options import QueryKind, parse_source_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ def existing_topic(connection: Mapping[str, str], topic: str, client: str) -> To
     :raises PysparkKafkaError: if no broker answers, there is no such topic, or no such client.
     """
     options = _options(connection, topic, client)
-    parsed = parse_source_options(options, Query.STREAM)
+    parsed = parse_source_options(options, QueryKind.STREAM)
     container = container_for(parsed)
     try:
         partitions = container.offset_fetcher().partitions(parsed.subscription)
@@ -105,7 +105,7 @@ def _options(connection: Mapping[str, str], topic: str, client: str) -> dict[str
 
 @contextmanager
 def _admin(options: Mapping[str, str]) -> Iterator[KafkaAdminClient]:
-    parsed = parse_source_options(options, Query.STREAM)
+    parsed = parse_source_options(options, QueryKind.STREAM)
     with Cluster(parsed.bootstrap_servers, TIMEOUT_MS).mapped_errors("a request about topics"):
         admin = KafkaAdminClient(**admin_config(client_config(dict(parsed.kafka))))
         try:

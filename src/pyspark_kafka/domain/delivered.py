@@ -8,14 +8,14 @@ from typing import Final, final
 
 @final
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveryStats:
     """A number of records, and the bytes of their keys, values and headers."""
 
     records: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Delivered) -> Delivered:
-        return Delivered(self.records + other.records, self.bytes + other.bytes)
+    def __add__(self, other: DeliveryStats) -> DeliveryStats:
+        return DeliveryStats(self.records + other.records, self.bytes + other.bytes)
 
 
-NOTHING: Final = Delivered()
+NOTHING: Final = DeliveryStats()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from .option_values import LEAST_LONG, MOST_LONG, integer
+from .option_values import INT64_MAX, INT64_MIN, integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def milliseconds(text: str) -> int:
     except ValueError as error:
         raise ValueError(f"{_HELP}\n{error}") from error
     whole = abs(microseconds) // 1_000
-    return max(LEAST_LONG, min(MOST_LONG, whole if microseconds >= 0 else -whole))
+    return max(INT64_MIN, min(INT64_MAX, whole if microseconds >= 0 else -whole))
 
 
 def _microseconds(text: str) -> int:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .topic_partition import TopicPartition
 
 
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 """How many of what may be thousands an error's text lists."""
 
 
@@ -525,9 +525,9 @@ class TransactionLostError(PysparkKafkaError):
 
     def __init__(self, transactional_ids: Iterable[str], why: str, next_step: str) -> None:
         self.transactional_ids = tuple(transactional_ids)
-        names = ", ".join(f"'{name}'" for name in self.transactional_ids[:_MOST_NAMED])
-        if len(self.transactional_ids) > _MOST_NAMED:
-            names += f" and {len(self.transactional_ids) - _MOST_NAMED} more"
+        names = ", ".join(f"'{name}'" for name in self.transactional_ids[:_MAX_NAMED])
+        if len(self.transactional_ids) > _MAX_NAMED:
+            names += f" and {len(self.transactional_ids) - _MAX_NAMED} more"
         super().__init__(f"The transactions of {names} cannot be committed: {why}. {next_step}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .json_text import is_integer, partition_number, read_json_pairs
-from .option_values import MOST_LONG, integer
+from .option_values import INT64_MAX, integer
 from .partition_offsets import EARLIEST, EXAMPLE, LATEST, PartitionOffsets
 from .topic_partition import TopicPartition
 
@@ -46,7 +46,7 @@ class Specific:
     topics: tuple[tuple[str, int], ...] = ()
 
 
-class NoMatch(enum.Enum):
+class OnNoMatch(enum.Enum):
     """What becomes of a partition that has no record of the time or later."""
 
     ERROR = "error"
@@ -59,7 +59,7 @@ class GlobalTimestamp:
     """The first record that is not older than a time, in every partition (milliseconds)."""
 
     timestamp: int
-    no_match: NoMatch
+    no_match: OnNoMatch
 
 
 Timestamps = tuple[tuple[TopicPartition, int], ...]
@@ -72,10 +72,10 @@ class ByTimestamp:
     """A time for each partition, as in ``GlobalTimestamp``."""
 
     timestamps: Timestamps
-    no_match: NoMatch
+    no_match: OnNoMatch
 
 
-class Uncommitted(enum.Enum):
+class OnMissingCommit(enum.Enum):
     """What becomes of a partition for which a consumer group has committed nothing."""
 
     ERROR = "error"
@@ -89,7 +89,7 @@ class CommittedOffsets:
     """The next offset that a consumer group has committed, in every partition."""
 
     group_id: str
-    uncommitted: Uncommitted = Uncommitted.ERROR
+    uncommitted: OnMissingCommit = OnMissingCommit.ERROR
 
 
 GROUP: Final = CommittedOffsets("")
@@ -123,15 +123,15 @@ def parse_starting_offsets(text: str) -> Earliest | Latest | Specific | Committe
     return GROUP if text.strip().lower() == "group" else parse_offset_limit(text)
 
 
-def parse_uncommitted(text: str) -> Uncommitted:
+def parse_uncommitted(text: str) -> OnMissingCommit:
     """Read what to do where a group has committed nothing.
 
     :raises ValueError: if it is none of ``error``, ``earliest`` and ``latest``.
     """
     try:
-        return Uncommitted(text.strip().lower())
+        return OnMissingCommit(text.strip().lower())
     except ValueError as error:
-        known = ", ".join(f"'{one.value}'" for one in Uncommitted)
+        known = ", ".join(f"'{one.value}'" for one in OnMissingCommit)
         raise ValueError(
             f"startingOffsetsGroupFallback must be one of {known}, got '{text}'"
         ) from error
@@ -169,13 +169,13 @@ def parse_timestamps(text: str) -> Timestamps:
         raise ValueError(f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}") from error
 
 
-def parse_no_match(text: str) -> NoMatch:
+def parse_no_match(text: str) -> OnNoMatch:
     """Read what to do where no record is of a time or later.
 
     :raises ValueError: in the words of Scala's ``Enumeration``, if it is none of the two.
     """
     try:
-        return NoMatch(text.lower())
+        return OnNoMatch(text.lower())
     except ValueError as error:
         raise ValueError(f"No value found for '{text.upper()}'") from error
 
@@ -205,6 +205,6 @@ def _require_single(names: Iterable[str]) -> None:
 
 
 def _timestamp(value: Any) -> int:
-    if not is_integer(value) or abs(value) > MOST_LONG:
+    if not is_integer(value) or abs(value) > INT64_MAX:
         raise ValueError(f"not a time: {value!r}")
     return int(value)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_INT: Final = 2**31 - 1
-LEAST_LONG: Final = -(2**63)
-MOST_LONG: Final = 2**63 - 1
+INT32_MAX: Final = 2**31 - 1
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
 
 
 def boolean(text: str) -> bool:
@@ -34,24 +34,24 @@ def integer(text: str) -> int:
     :raises ValueError: in the words of Java's ``NumberFormatException``.
     """
     # No number of 40 digits fits, and Python refuses to read one of more than 4,300.
-    if not re.fullmatch("[+-]?[0-9]{1,40}", text) or not LEAST_LONG <= int(text) <= MOST_LONG:
+    if not re.fullmatch("[+-]?[0-9]{1,40}", text) or not INT64_MIN <= int(text) <= INT64_MAX:
         raise ValueError(f'For input string: "{text}"')
     return int(text)
 
 
 def positive_integer(name: str) -> Callable[[str], int]:
     """Make a parser of numbers from 1 on that fit a JVM ``int``, for the option ``name``."""
-    return lambda text: _bounded(text, MOST_INT, 1, f"{name} must be positive")
+    return lambda text: _bounded(text, INT32_MAX, 1, f"{name} must be positive")
 
 
 def positive_long(name: str) -> Callable[[str], int]:
     """Make a parser of numbers from 1 on that fit a JVM ``long``, for the option ``name``."""
-    return lambda text: _bounded(text, MOST_LONG, 1, f"{name} must be positive")
+    return lambda text: _bounded(text, INT64_MAX, 1, f"{name} must be positive")
 
 
 def non_negative_integer(name: str) -> Callable[[str], int]:
     """Make a parser of numbers from 0 on that fit a JVM ``int``, for the option ``name``."""
-    return lambda text: _bounded(text, MOST_INT, 0, f"{name} must not be negative")
+    return lambda text: _bounded(text, INT32_MAX, 0, f"{name} must not be negative")
 
 
 def time_to_live(name: str) -> Callable[[str], int]:

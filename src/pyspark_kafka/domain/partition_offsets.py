@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from .json_text import is_integer, partition_number, read_json_object
-from .option_values import MOST_LONG
+from .option_values import INT64_MAX
 from .topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
         """
         ordered = dict(sorted(dict(offsets).items()))
         for partition, offset in ordered.items():
-            if not EARLIEST <= offset <= MOST_LONG:
+            if not EARLIEST <= offset <= INT64_MAX:
                 raise ValueError(f"not an offset: {offset} for {partition}")
         object.__setattr__(self, "_offsets", MappingProxyType(ordered))
 

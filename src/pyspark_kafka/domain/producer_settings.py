@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .kafka_settings import PREFIX
-from .option_values import MOST_INT, MOST_LONG, boolean, integer
+from .option_values import INT32_MAX, INT64_MAX, boolean, integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ALL_REPLICAS: Final = -1
 """``acks`` of a record that is acknowledged once every replica in sync has it."""
 
-MOST_IN_FLIGHT: Final = 5
+MAX_IN_FLIGHT: Final = 5
 """The requests that a broker can put in order by their sequence numbers."""
 
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -48,8 +48,8 @@ class ProducerSettings:
     batch_size: int = 512 * 1024
     buffer_memory: int = 32 * 1024 * 1024
     max_request_size: int = 1024 * 1024
-    max_in_flight: int = MOST_IN_FLIGHT
-    retries: int = MOST_INT
+    max_in_flight: int = MAX_IN_FLIGHT
+    retries: int = INT32_MAX
     delivery_timeout_ms: int = 120_000
     max_block_ms: int = 10_000
     transaction_timeout_ms: int = 900_000
@@ -81,7 +81,7 @@ REFUSED: Final[Mapping[str, str]] = {
 """Settings that a sink does not let be set, in the order in which they are complained about."""
 
 
-def _whole(least: int, most: int = MOST_INT) -> Callable[[str], int]:
+def _whole(least: int, most: int = INT32_MAX) -> Callable[[str], int]:
     def parse(text: str) -> int:
         try:
             number = integer(text)
@@ -156,11 +156,11 @@ FIELDS: Final[Mapping[str, str]] = {
 _PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
     "acks": _acks,
     "batch.size": _whole(0),
-    "buffer.memory": _whole(0, MOST_LONG),
+    "buffer.memory": _whole(0, INT64_MAX),
     "compression.type": _compression,
     "delivery.timeout.ms": _whole(1),
     "enable.idempotence": _boolean,
-    "max.block.ms": _whole(0, MOST_LONG),
+    "max.block.ms": _whole(0, INT64_MAX),
     "max.in.flight.requests.per.connection": _whole(1),
     "max.request.size": _whole(0),
     "partitioner.class": _partitioner,
@@ -209,7 +209,7 @@ def idempotence_conflicts(settings: ProducerSettings) -> list[str]:
         )
     if not settings.retries:
         problems.append("Must set retries to non-zero when using the idempotent producer.")
-    if settings.max_in_flight > MOST_IN_FLIGHT:
+    if settings.max_in_flight > MAX_IN_FLIGHT:
         problems.append(
             "Must set max.in.flight.requests.per.connection to at most 5 to use the idempotent "
             "producer."

@@ -21,7 +21,7 @@ class Span:
             self.end is None or number < self.end
         )
 
-    def both(self, other: Span) -> Span:
+    def intersect(self, other: Span) -> Span:
         """Give the numbers that are in both."""
         leasts = [one for one in (self.least, other.least) if one is not None]
         ends = [one for one in (self.end, other.end) if one is not None]
@@ -37,14 +37,14 @@ class RecordFilter:
     """Bounds that every wanted record keeps.
 
     ``partition_numbers`` are the only ones that are wanted, if it is not ``None``.
-    ``least_timestamp`` is in milliseconds. There is no upper bound of time: behind the last record
+    ``min_timestamp`` is in milliseconds. There is no upper bound of time: behind the last record
     that is old enough another one may follow, since producers set the time.
     """
 
     partitions: Span = UNBOUNDED
     partition_numbers: frozenset[int] | None = None
     offsets: Span = UNBOUNDED
-    least_timestamp: int | None = None
+    min_timestamp: int | None = None
 
     def admits_partition(self, number: int) -> bool:
         """Tell whether a partition may hold a wanted record."""
@@ -54,22 +54,22 @@ class RecordFilter:
     @property
     def narrows_offsets(self) -> bool:
         """Whether it bounds offsets or time."""
-        return self.offsets != UNBOUNDED or self.least_timestamp is not None
+        return self.offsets != UNBOUNDED or self.min_timestamp is not None
 
     def narrow(self, offset_range: OffsetRange) -> OffsetRange:
         """Give the part of a bound range that may hold wanted records; it may be empty."""
         given = Span(offset_range.from_offset, offset_range.until_offset)
-        span = self.offsets.both(given)
+        span = self.offsets.intersect(given)
         start = min(span.least or 0, offset_range.until_offset)
         return OffsetRange(offset_range.partition, start, max(start, span.end or 0))
 
-    def both(self, other: RecordFilter) -> RecordFilter:
+    def intersect(self, other: RecordFilter) -> RecordFilter:
         """Give the filter that holds what both hold."""
-        times = Span(self.least_timestamp).both(Span(other.least_timestamp))
+        times = Span(self.min_timestamp).intersect(Span(other.min_timestamp))
         return RecordFilter(
-            self.partitions.both(other.partitions),
+            self.partitions.intersect(other.partitions),
             _common(self.partition_numbers, other.partition_numbers),
-            self.offsets.both(other.offsets),
+            self.offsets.intersect(other.offsets),
             times.least,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from .delivered import NOTHING, Delivered
+from .delivered import NOTHING, DeliveryStats
 
 if TYPE_CHECKING:
     from .transaction import Transaction
@@ -37,8 +37,8 @@ def query_transactions(prefix: str, query_id: str) -> str:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """What a task has written; ``transaction`` is the one that is left open, if there is one."""
 
-    delivered: Delivered = NOTHING
+    delivered: DeliveryStats = NOTHING
     transaction: Transaction | None = None

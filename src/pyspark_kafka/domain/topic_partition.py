@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from .option_values import MOST_INT
+from .option_values import INT32_MAX
 
 
 @final
@@ -19,7 +19,7 @@ class TopicPartition:
     def __post_init__(self) -> None:
         if not self.topic:
             raise ValueError("a topic's name is not empty")
-        if not 0 <= self.partition <= MOST_INT:
+        if not 0 <= self.partition <= INT32_MAX:
             raise ValueError(f"not a partition's number: {self.partition}")
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..domain.delivered import Delivered
+    from ..domain.delivered import DeliveryStats
     from ..domain.transaction import Transaction
 
 
@@ -24,7 +24,7 @@ class RecordWriter(ABC):
     """
 
     @abstractmethod
-    def enlist(self, transaction: Transaction) -> None:
+    def join_transaction(self, transaction: Transaction) -> None:
         """Write into a transaction from now on, and until the next ``flush``.
 
         :raises UnsupportedFeatureError: if the client cannot write into what it did not begin.
@@ -43,7 +43,7 @@ class RecordWriter(ABC):
         """
 
     @abstractmethod
-    def flush(self) -> Delivered:
+    def flush(self) -> DeliveryStats:
         """Wait until every record is acknowledged, and give what was since the last call."""
 
     @abstractmethod

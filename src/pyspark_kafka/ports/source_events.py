@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..domain.data_loss import DataLoss
-    from ..domain.delivered import Delivered
+    from ..domain.delivered import DeliveryStats
     from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ..domain.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
@@ -53,5 +53,5 @@ class SourceEvents(ABC):
         """Take a commit of offsets to a consumer group that did not succeed."""
 
     @abstractmethod
-    def records_delivered(self, delivered: Delivered) -> None:
+    def records_delivered(self, delivered: DeliveryStats) -> None:
         """Take what a task of a sink has written, once all of it is acknowledged."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from ..domain.delivered import Delivered
+from ..domain.delivered import DeliveryStats
 from ..domain.errors import NullTopicError, UnknownTopicError, UnsupportedFeatureError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS
@@ -126,7 +126,7 @@ class RecordWriterContract(WorldContract):
     def test_flush_counts_since_the_last_one(self, writer: RecordWriter, topic: str) -> None:
         """Each flush counts what was acknowledged since the one before."""
         assert _send(writer, _batch(value=[b"v", b"w"]), topic) == 2
-        assert writer.flush() == Delivered()
+        assert writer.flush() == DeliveryStats()
 
     def test_delivered_bytes_are_those_of_keys_values_and_headers(
         self, writer: RecordWriter, topic: str
@@ -134,7 +134,7 @@ class RecordWriterContract(WorldContract):
         """Names of headers count, and what a null stands for does not."""
         headers = [[{"key": "ab", "value": b"1"}, {"key": "c", "value": None}], None]
         writer.write(_batch(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
-        assert writer.flush() == Delivered(2, 3 + 5 + 2 + 1 + 1)
+        assert writer.flush() == DeliveryStats(2, 3 + 5 + 2 + 1 + 1)
 
     def test_any_partition_of_a_topic_is_found(
         self, world: World, writer: RecordWriter, topic: str
@@ -170,7 +170,7 @@ class RecordWriterContract(WorldContract):
         world.require(Capability.TRANSACTIONAL_WRITES)
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())
-        writer.enlist(opened)
+        writer.join_transaction(opened)
         assert _send(writer, _batch(value=[b"in"], partition=[0]), topic) == 1
         assert _send(writer, _batch(value=[b"out"], partition=[0]), topic) == 1
         transactions.abort(opened)
@@ -183,7 +183,7 @@ class RecordWriterContract(WorldContract):
         if Capability.TRANSACTIONAL_WRITES in world.capabilities:
             return
         with pytest.raises(UnsupportedFeatureError):
-            writer.enlist(Transaction("any", 1, 0))
+            writer.join_transaction(Transaction("any", 1, 0))
 
     def test_closing_twice_does_no_harm(self, writer: RecordWriter) -> None:
         """The second call of close does nothing."""

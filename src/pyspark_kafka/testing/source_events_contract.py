@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from ..domain.data_loss import partitions_deleted
-from ..domain.delivered import Delivered
+from ..domain.delivered import DeliveryStats
 from ..domain.errors import OffsetOutOfRangeError
 from ..domain.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
@@ -30,7 +30,7 @@ REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
     "offsets_retried": (1, 3, "why"),
     "lag_measured": (Lag({_PARTITION: 7}),),
     "group_commit_failed": ("g", _OUT_OF_RANGE),
-    "records_delivered": (Delivered(3, 120),),
+    "records_delivered": (DeliveryStats(3, 120),),
 }
 """The port's methods, and facts for each."""
 

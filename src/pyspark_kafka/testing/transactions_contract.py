@@ -35,7 +35,7 @@ class _Sides:
 
     def write(self, transaction: Transaction, value: bytes) -> None:
         """Write a record into a transaction."""
-        self.writer.enlist(transaction)
+        self.writer.join_transaction(transaction)
         self.writer.write(pa.RecordBatch.from_pydict({"value": [value]}), self.topic)
         self.writer.flush()
 

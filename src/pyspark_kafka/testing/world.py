@@ -11,7 +11,7 @@ import pytest
 from ..bootstrap.container import Container, container_for
 from ..bootstrap.sink_container import SinkContainer, sink_container_for
 from ..domain.options import (
-    Query,
+    QueryKind,
     SinkOptions,
     SourceOptions,
     parse_sink_options,
@@ -101,19 +101,19 @@ class World(ABC):
         """Give a container for a sink's options besides the cluster's; closed with the world."""
         given = {name.replace("__", "."): value for name, value in raw.items()}
         options = parse_sink_options(
-            {**self.addresses, "client": self.client, **given}, Query.STREAM
+            {**self.addresses, "client": self.client, **given}, QueryKind.STREAM
         )
         container = self.make_sink_container(options)
         self._containers.append(container)
         return container
 
-    def container(self, query: Query = Query.BATCH, /, **raw: str) -> Container:
+    def container(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> Container:
         """Give a container for options besides the cluster's; closed with the world."""
         container = self.make_container(self.options(query, **raw))
         self._containers.append(container)
         return container
 
-    def options(self, query: Query = Query.BATCH, /, **raw: str) -> SourceOptions:
+    def options(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> SourceOptions:
         """Parse options; ``__`` in a name stands for a dot, and topics may be left out."""
         given = {
             **self.addresses,

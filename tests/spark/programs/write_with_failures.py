@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 import pyspark_kafka
-from pyspark_kafka import Query, container_for, parse_source_options
+from pyspark_kafka import QueryKind, container_for, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.waiting import await_until
 
@@ -42,7 +42,9 @@ def failing(options: Mapping[str, str], topic: str) -> Callable[[str], str]:
 
 def await_records(options: Mapping[str, str], topic: str) -> None:
     """Wait until a topic has records, be they committed or not."""
-    container = container_for(parse_source_options({**options, "subscribe": topic}, Query.BATCH))
+    container = container_for(
+        parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
+    )
     partitions = [TopicPartition(topic, number) for number in (0, 1)]
     ends = container.offset_fetcher()
     await_until(lambda: any(ends.latest(partitions).values()))

@@ -20,7 +20,7 @@ from pyspark_kafka.domain.errors import (
     RecordTooLargeError,
     UnknownTopicError,
 )
-from pyspark_kafka.domain.options import Query, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 
 TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own
 TRANSPORT = KafkaError._TRANSPORT
@@ -31,7 +31,7 @@ FATAL = KafkaError._FATAL
 def connection() -> Connection:
     """Give what errors name; nothing connects."""
     options = parse_sink_options(
-        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, Query.BATCH
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, QueryKind.BATCH
     )
     return Connection(options, producer_client_config)
 

@@ -23,7 +23,7 @@ from pyspark_kafka.adapters.confluent.librdkafka import Message
 from pyspark_kafka.adapters.kafka_format import column_buffers, status
 from pyspark_kafka.adapters.kafka_format import decode_cursor as at
 from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
-from pyspark_kafka.adapters.kafka_format.column_mask import wanted_by
+from pyspark_kafka.adapters.kafka_format.column_mask import column_mask
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -111,7 +111,7 @@ class Gathering:
     def __init__(self, sent: Sequence[Sent], projection: Projection = ALL_COLUMNS) -> None:
         self.library = FakeLibrary(sent)
         self.calls = Calls(self.library)  # type: ignore[arg-type]
-        self.wanted = wanted_by(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+        self.wanted = column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
         self.builder = BatchBuilder(TopicPartition("t", 0), projection)
         self.builder.cursor[at.OFFSET] = -1
 
@@ -215,15 +215,15 @@ def test_headers_that_cannot_be_read_are_told() -> None:
 @pytest.mark.parametrize(
     ("sent", "full"),
     [
-        (Sent(1, key=bytes(3 * column_buffers.USUAL_BYTES)), status.KEYS_FULL),
-        (Sent(1, value=bytes(3 * column_buffers.USUAL_BYTES)), status.VALUES_FULL),
+        (Sent(1, key=bytes(3 * column_buffers.DEFAULT_BYTES)), status.KEYS_FULL),
+        (Sent(1, value=bytes(3 * column_buffers.DEFAULT_BYTES)), status.VALUES_FULL),
         (Sent(1, headers=((b"h", b"1"),) * 70_000), status.HEADERS_FULL),
         (
-            Sent(1, headers=((b"h" * 3 * column_buffers.USUAL_BYTES, b""),)),
+            Sent(1, headers=((b"h" * 3 * column_buffers.DEFAULT_BYTES, b""),)),
             status.HEADER_KEYS_FULL,
         ),
         (
-            Sent(1, headers=((b"h", bytes(3 * column_buffers.USUAL_BYTES)),)),
+            Sent(1, headers=((b"h", bytes(3 * column_buffers.DEFAULT_BYTES)),)),
             status.HEADER_VALUES_FULL,
         ),
     ],
@@ -246,9 +246,9 @@ def test_a_large_message_waits_for_room(sent: Sent, full: int) -> None:
 
 def test_rows_that_are_full_end_the_batch() -> None:
     """The messages behind them stay for the next one."""
-    count = column_buffers.MOST_ROWS + 2
+    count = column_buffers.MAX_ROWS + 2
     gathering = Gathering([Sent(number) for number in range(count)], Projection(("offset",)))
     assert gathering.run() == status.ROWS_FULL
-    assert len(gathering.rows()) == column_buffers.MOST_ROWS
+    assert len(gathering.rows()) == column_buffers.MAX_ROWS
     assert gathering.run() == status.DONE
     assert [row["offset"] for row in gathering.rows()] == [count - 2, count - 1]

@@ -14,7 +14,7 @@ from pyspark_kafka.adapters.confluent import librdkafka, record_reader
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -35,7 +35,7 @@ def options() -> SourceOptions:
     """Give options for a broker that is never asked."""
     return parse_source_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent", "subscribe": "t"},
-        Query.BATCH,
+        QueryKind.BATCH,
     )
 
 
@@ -77,7 +77,7 @@ def test_doing_without_the_library_is_said_once(
     options: SourceOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line of a process says what is missing and what it costs, whatever is read."""
-    record_reader._say_once.cache_clear()
+    record_reader._warn_once.cache_clear()
 
     def library() -> ctypes.CDLL:
         raise LibraryUnusableError("the moon")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
-MOST_INT = 2**31 - 1
+INT32_MAX = 2**31 - 1
 DEFAULTS = producer_config(ProducerSettings())
 
 
@@ -54,7 +54,7 @@ DEFAULTS = producer_config(ProducerSettings())
             {"topic.metadata.propagation.max.ms": "3600000"},
         ),
         (
-            ProducerSettings(max_in_flight=MOST_INT, is_idempotent=False),
+            ProducerSettings(max_in_flight=INT32_MAX, is_idempotent=False),
             {
                 "max.in.flight.requests.per.connection": "1000000",
                 "enable.idempotence": "false",
@@ -81,7 +81,7 @@ def test_javas_settings_are_librdkafkas(
         (16 * 1024, 1_025, 16, 128),
         (0, 1_025, 2, 8),
         (0, 0, 1, 1),
-        (2**63 - 1, 1, MOST_INT, MOST_INT),
+        (2**63 - 1, 1, INT32_MAX, INT32_MAX),
     ],
 )
 def test_the_buffer_holds_a_record(
@@ -101,12 +101,12 @@ def test_the_buffer_holds_a_record(
         ProducerSettings(
             acks=0,
             is_idempotent=False,
-            batch_size=MOST_INT,
+            batch_size=INT32_MAX,
             buffer_memory=2**63 - 1,
-            max_request_size=MOST_INT,
-            max_in_flight=MOST_INT,
+            max_request_size=INT32_MAX,
+            max_in_flight=INT32_MAX,
             retries=0,
-            delivery_timeout_ms=MOST_INT,
+            delivery_timeout_ms=INT32_MAX,
             max_block_ms=2**63 - 1,
             ignores_keys=True,
         ),

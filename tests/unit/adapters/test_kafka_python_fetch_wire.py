@@ -12,18 +12,18 @@ from kafka.protocol.consumer import FetchResponse as TheirResponse
 
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_python.fetch_wire import (
-    LEAST_VERSION,
-    MOST_VERSION,
+    MAX_VERSION,
+    MIN_VERSION,
     NO_REPLICA,
     FetchResponse,
     FetchSettings,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-VERSIONS = pytest.mark.parametrize("version", range(LEAST_VERSION, MOST_VERSION + 1))
+VERSIONS = pytest.mark.parametrize("version", range(MIN_VERSION, MAX_VERSION + 1))
 CORRELATION = 7
 RECORDS = b"what was fetched"
-MOST_INT = 2**31 - 1
+INT32_MAX = 2**31 - 1
 
 THEIR_TOPIC = TheirResponse.FetchableTopicResponse
 THEIR_PARTITION = THEIR_TOPIC.PartitionData
@@ -113,7 +113,7 @@ def test_a_partitions_error_is_told(version: int, error: type[kafka_errors.Kafka
     assert read(answer(version, partition(version, **fields)), version).error is error
 
 
-@pytest.mark.parametrize("version", range(7, MOST_VERSION + 1))
+@pytest.mark.parametrize("version", range(7, MAX_VERSION + 1))
 @pytest.mark.parametrize("with_partition", [True, False])
 def test_an_error_of_the_whole_answer_is_told(version: int, with_partition: bool) -> None:
     """A broker that fails a whole request says so at the top, with the partition or without."""
@@ -164,7 +164,7 @@ def test_another_requests_answer_is_refused(version: int) -> None:
 
 
 @VERSIONS
-@pytest.mark.parametrize("size", [len(RECORDS) + 1, MOST_INT])
+@pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
 def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) -> None:
     """A size of records that reaches behind the frame is an error of the protocol."""
     frame = bytearray(answer(version, partition(version)))
@@ -174,7 +174,7 @@ def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) 
 
 
 @VERSIONS
-@pytest.mark.parametrize("count", [3, 100_000, MOST_INT])
+@pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
 def test_more_aborted_transactions_than_there_are_bytes_are_refused(
     version: int, count: int
 ) -> None:

@@ -87,14 +87,14 @@ SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
 )
 def test_times(pushed: Filter, least: int) -> None:
     """What is not older than a time bounds time from below, and Spark looks again."""
-    assert understood(pushed) == RecordFilter(least_timestamp=least)
+    assert understood(pushed) == RecordFilter(min_timestamp=least)
     assert not is_exact(pushed)
 
 
 def test_a_time_without_a_zone_is_local() -> None:
     """A time that tells no zone is one of the machine's zone."""
     local = SECOND.astimezone().replace(tzinfo=None)
-    assert understood(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(least_timestamp=1_000)
+    assert understood(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
 
 
 @pytest.mark.parametrize("kind", [LessThan, LessThanOrEqual])

@@ -17,10 +17,10 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     KafkaBatchWriter,
     KafkaStreamWriter,
 )
-from pyspark_kafka.application.use_cases import Wiring
+from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.sink_container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import NullTopicError
-from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class MemoryWiring(Wiring):
+class MemoryWiring(UseCases):
     """Makes use cases over one cluster and one log; there is nothing to read."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
@@ -82,7 +82,7 @@ class Task:
 
 
 @pytest.fixture
-def wiring() -> MemoryWiring:
+def use_cases() -> MemoryWiring:
     """Give a cluster with the topic ``t``."""
     made = MemoryWiring()
     made.cluster.create_topic("t")
@@ -100,7 +100,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, properties: Mapping[str, str]) -> N
     monkeypatch.setattr("pyspark_kafka.adapters.spark.sink_writers.TaskContext.get", lambda: task)
 
 
-def options(query: Query = Query.STREAM, /, **given: str) -> SinkOptions:
+def options(query: QueryKind = QueryKind.STREAM, /, **given: str) -> SinkOptions:
     needed = {"kafka.bootstrap.servers": "memory", "client": "memory"}
     return parse_sink_options({**needed, **given}, query)
 
@@ -113,79 +113,79 @@ def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
     return iter([pa.RecordBatch.from_pydict({"value": [b"v"], **columns})])
 
 
-def test_a_batch_writes_the_columns_that_records_have(wiring: MemoryWiring) -> None:
+def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryWiring) -> None:
     """Others never reach a client, nor do topics that the option stands above."""
-    writer = KafkaBatchWriter(wiring, options(Query.BATCH, topic="t"))
+    writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH, topic="t"))
     writer.write(batches(topic=["no-such-topic"], number=[1]))
     writer.commit([])
-    assert wiring.count() == 1
+    assert use_cases.count() == 1
 
 
-def test_an_error_comes_without_the_frames_that_led_to_it(wiring: MemoryWiring) -> None:
+def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryWiring) -> None:
     """Spark prints what it is given, of which one line is the user's."""
-    writer = KafkaBatchWriter(wiring, options(Query.BATCH))
+    writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
         writer.write(batches())
     assert caught.value.__suppress_context__
     assert "sink_task.py" not in [entry.path.name for entry in caught.traceback]  # type: ignore[union-attr]
 
 
-def test_a_stream_writes_at_least_once_by_its_tasks_alone(wiring: MemoryWiring) -> None:
+def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryWiring) -> None:
     """Its driver has nothing to do, neither at the start nor at the end of a batch."""
-    writer = KafkaStreamWriter(wiring, options(topic="t"))
+    writer = KafkaStreamWriter(use_cases, options(topic="t"))
     message = writer.write(batches())
     writer.commit([message], 0)
     writer.abort([message, None], 0)
-    assert wiring.count() == 1
+    assert use_cases.count() == 1
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_stream_is_seen_once_its_driver_commits(wiring: MemoryWiring) -> None:
+def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryWiring) -> None:
     """The transaction is named for the query, the task and its attempt, and is the driver's."""
     wanted = exactly_once()
-    message = KafkaStreamWriter(wiring, wanted).write(batches())
-    assert wiring.cluster.open_transactions("") == ["pyspark-kafka-q-2-1"]
-    assert wiring.count() == 0
-    KafkaStreamWriter(wiring, wanted).commit([message], 0)
-    assert wiring.cluster.open_transactions("") == []
+    message = KafkaStreamWriter(use_cases, wanted).write(batches())
+    assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1"]
+    assert use_cases.count() == 0
+    KafkaStreamWriter(use_cases, wanted).commit([message], 0)
+    assert use_cases.cluster.open_transactions("") == []
     # The record, and the end of its transaction.
-    assert wiring.count() == 2
+    assert use_cases.count() == 2
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_can_be_seen_is_not_written_again(wiring: MemoryWiring) -> None:
+def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryWiring) -> None:
     """Tasks take their rows, as Spark counts them, and send none."""
     wanted = exactly_once()
-    message = KafkaStreamWriter(wiring, wanted).write(batches())
-    KafkaStreamWriter(wiring, wanted).commit([message], 0)
-    again = KafkaStreamWriter(wiring, wanted)
+    message = KafkaStreamWriter(use_cases, wanted).write(batches())
+    KafkaStreamWriter(use_cases, wanted).commit([message], 0)
+    again = KafkaStreamWriter(use_cases, wanted)
     rows = batches()
     message = again.write(rows)
     assert next(rows, None) is None
     again.commit([message], 0)
-    assert wiring.count() == 2
+    assert use_cases.count() == 2
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_failed_is_aborted(wiring: MemoryWiring) -> None:
+def test_a_batch_that_failed_is_aborted(use_cases: MemoryWiring) -> None:
     """Tasks that failed have sent no message; what the others have written is never seen."""
-    writer = KafkaStreamWriter(wiring, exactly_once())
+    writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
-    assert wiring.cluster.open_transactions("") == []
+    assert use_cases.cluster.open_transactions("") == []
 
 
 @pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
 def test_a_task_has_to_know_its_batch(
-    wiring: MemoryWiring, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
+    use_cases: MemoryWiring, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
 ) -> None:
     """Rows of an unknown batch are not taken for those of one that can be seen already."""
     pretend(monkeypatch, properties)
-    writer = KafkaStreamWriter(wiring, exactly_once())
+    writer = KafkaStreamWriter(use_cases, exactly_once())
     with pytest.raises(RuntimeError, match="outside of a micro-batch"):
         writer.write(batches())
 
 
-def test_exactly_once_is_for_tasks_of_spark_alone(wiring: MemoryWiring) -> None:
+def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryWiring) -> None:
     """Elsewhere no batch is known."""
     with pytest.raises(RuntimeError, match="outside of a task of Spark's"):
-        KafkaStreamWriter(wiring, exactly_once()).write(batches())
+        KafkaStreamWriter(use_cases, exactly_once()).write(batches())

@@ -11,7 +11,7 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Kit:
     events: MemorySourceEvents = field(default_factory=MemorySourceEvents)
 
     def container(
-        self, options: Mapping[str, str] | None = None, query: Query = Query.STREAM
+        self, options: Mapping[str, str] | None = None, query: QueryKind = QueryKind.STREAM
     ) -> Container:
         """Give a container for a query of the topic ``t``."""
         given = {

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.errors import (
     TopicOffsetsMismatchError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import Query
+from pyspark_kafka.domain.options import QueryKind
 from pyspark_kafka.domain.record_filter import RecordFilter, Span
 
 from .conftest import Kit, tp
@@ -32,7 +32,7 @@ def plan(kit: Kit, **options: str) -> tuple[OffsetRange, ...]:
 
 
 def plan_filtered(kit: Kit, record_filter: RecordFilter, **options: str) -> tuple[OffsetRange, ...]:
-    batch = kit.container(options, Query.BATCH).batch()
+    batch = kit.container(options, QueryKind.BATCH).batch()
     ranges: tuple[OffsetRange, ...] = batch.plan_input_partitions(record_filter)
     return ranges
 
@@ -279,7 +279,7 @@ def test_a_filter_on_time_leaves_out_what_is_older(
     """A range begins with the first record that is not older; one without such a record goes."""
     produce_at(kit, 0, 100, 200, 300, 150)
     produce_at(kit, 1, 250)
-    ranges = plan_filtered(kit, RecordFilter(least_timestamp=least))
+    ranges = plan_filtered(kit, RecordFilter(min_timestamp=least))
     assert ranges == tuple(OffsetRange(tp(number), *ends) for number, *ends in expected)
 
 
@@ -287,15 +287,15 @@ def test_a_filter_on_time_keeps_to_the_ends_of_the_query(kit: Kit) -> None:
     """The filter never widens what the options and other filters leave."""
     produce_at(kit, 0, 100, 200, 300, 400, 450, 500)
     ends = {"startingOffsets": t(p0=2, p1=0), "endingOffsets": t(p0=4, p1=0)}
-    assert plan_filtered(kit, RecordFilter(least_timestamp=200), **ends) == (
+    assert plan_filtered(kit, RecordFilter(min_timestamp=200), **ends) == (
         OffsetRange(tp(0), 2, 4),
     )
-    assert plan_filtered(kit, RecordFilter(least_timestamp=400), **ends) == (
+    assert plan_filtered(kit, RecordFilter(min_timestamp=400), **ends) == (
         OffsetRange(tp(0), 3, 4),
     )
     for behind_the_end in (450, 500):
-        assert plan_filtered(kit, RecordFilter(least_timestamp=behind_the_end), **ends) == ()
-    both = RecordFilter(offsets=Span(3), least_timestamp=200)
+        assert plan_filtered(kit, RecordFilter(min_timestamp=behind_the_end), **ends) == ()
+    both = RecordFilter(offsets=Span(3), min_timestamp=200)
     assert plan_filtered(kit, both, **ends) == (OffsetRange(tp(0), 3, 4),)
 
 
@@ -308,7 +308,7 @@ def test_no_time_is_looked_up_for_ranges_that_are_empty(
         raise AssertionError
 
     monkeypatch.setattr(MemoryOffsetFetcher, "for_timestamps", fail)
-    assert plan_filtered(kit, RecordFilter(least_timestamp=1)) == ()
+    assert plan_filtered(kit, RecordFilter(min_timestamp=1)) == ()
 
 
 def test_a_narrowed_range_is_split(kit: Kit) -> None:
@@ -336,5 +336,5 @@ def test_a_time_before_1970_leaves_no_record_out(
     kit.produce(3)
     monkeypatch.delattr(MemoryOffsetFetcher, "for_timestamps")
     monkeypatch.setattr(MemoryOffsetFetcher, "__abstractmethods__", frozenset())
-    ranges = plan_filtered(kit, RecordFilter(least_timestamp=timestamp))
+    ranges = plan_filtered(kit, RecordFilter(min_timestamp=timestamp))
     assert ranges == (OffsetRange(tp(0), 0, 3),)

@@ -11,13 +11,13 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
-from pyspark_kafka.application.kafka_sink import ENTRIES_KEPT, KafkaSink
+from pyspark_kafka.application.kafka_sink import MAX_ENTRIES, KafkaSink
 from pyspark_kafka.bootstrap.sink_container import sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
-from pyspark_kafka.domain.options import Query, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.sink_task import SinkTaskId, Written
+from pyspark_kafka.domain.sink_task import SinkTaskId, WriteResult
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
 
@@ -36,7 +36,7 @@ OPTIONS = parse_sink_options(
         "deliveryGuarantee": "exactly-once",
         "metadataPath": "memory://unused",
     },
-    Query.STREAM,
+    QueryKind.STREAM,
 )
 PREFIX = OPTIONS.transactional_id_prefix
 
@@ -140,11 +140,11 @@ class Stage:
         transactions = MortalTransactions(self.transactions, life)
         return KafkaSink(MortalLog(self.log, life), offsets, lambda: transactions, OPTIONS)
 
-    def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[Written]:
+    def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[WriteResult]:
         """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
         return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
 
-    def run_task(self, batch: int, task: int, attempt: int = 0, query: str = "q") -> Written:
+    def run_task(self, batch: int, task: int, attempt: int = 0, query: str = "q") -> WriteResult:
         """Write one row."""
         container = sink_container_for(OPTIONS)
         container.memory_cluster.override(self.kit.cluster)
@@ -154,13 +154,13 @@ class Stage:
 
     def run_batch(self, batch: int, driver: KafkaSink) -> None:
         """Do what Spark does with a batch that is not known to be committed."""
-        written = [Written()] * TASKS if batch <= driver.recover() else self.run_tasks(batch)
+        written = [WriteResult()] * TASKS if batch <= driver.recover() else self.run_tasks(batch)
         driver.commit(batch, "q", written)
 
     def visible(self) -> list[str]:
         """Give the rows that consumers of committed records see."""
         options = {"kafka.isolation.level": "read_committed"}
-        container = self.kit.container(options, Query.BATCH)
+        container = self.kit.container(options, QueryKind.BATCH)
         return sorted(
             row["value"].decode()
             for planned in container.batch().plan_input_partitions()
@@ -174,7 +174,7 @@ class Stage:
         assert latest is not None
         return SinkLogEntry.from_bytes(latest[1])
 
-    def time_out(self, written: Written) -> None:
+    def time_out(self, written: WriteResult) -> None:
         """Abort a transaction as a broker does that has waited for ``transaction.timeout.ms``."""
         assert written.transaction is not None
         self.transactions.abort(written.transaction)
@@ -405,7 +405,7 @@ def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage:
 def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
     """What its other tasks have written is never seen."""
     driver = stage.driver()
-    driver.abort([stage.run_task(0, 0), None, Written()])
+    driver.abort([stage.run_task(0, 0), None, WriteResult()])
     assert stage.kit.cluster.open_transactions(PREFIX) == []
     stage.run_batch(0, driver)
     assert stage.visible() == rows(0)
@@ -414,18 +414,18 @@ def test_a_batch_that_fails_is_aborted(stage: Stage) -> None:
 def test_a_batch_without_rows_is_committed(stage: Stage) -> None:
     """No transaction is needed for a batch to be done with."""
     driver = stage.driver()
-    driver.commit(0, None, [Written(), Written()])
+    driver.commit(0, None, [WriteResult(), WriteResult()])
     assert driver.recover() == 0
 
 
 def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
     """So many entries are kept, the newest among them."""
     driver = stage.driver()
-    for batch in range(ENTRIES_KEPT):
+    for batch in range(MAX_ENTRIES):
         driver.commit(batch, "q", [])
     numbers = stage.log.batch_ids()
-    assert list(numbers) == list(range(ENTRIES_KEPT, 2 * ENTRIES_KEPT))
-    assert stage.driver().recover() == ENTRIES_KEPT - 1
+    assert list(numbers) == list(range(MAX_ENTRIES, 2 * MAX_ENTRIES))
+    assert stage.driver().recover() == MAX_ENTRIES - 1
 
 
 def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:

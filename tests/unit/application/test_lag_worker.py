@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.application.lag_feed import MOST_KEPT
+from pyspark_kafka.application.lag_feed import MAX_BUFFERED
 from pyspark_kafka.application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PluginError, PysparkKafkaError
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.lag_exporter import LagExporter
@@ -104,7 +104,7 @@ class Metering:
             "subscribe": "any",
             "kafka.isolation.level": "read_committed",
         }
-        self._container = container_for(parse_source_options(given, Query.STREAM))
+        self._container = container_for(parse_source_options(given, QueryKind.STREAM))
         self._container.memory_cluster.override(cluster)
 
     @contextmanager
@@ -258,12 +258,12 @@ def test_a_feed_keeps_the_newest_only() -> None:
     """A reader that takes its time loses the oldest."""
     worker = LagWorker([], None)
     feed, other = worker.feed("run"), worker.feed("run")
-    for batch_id in range(MOST_KEPT + 50):
+    for batch_id in range(MAX_BUFFERED + 50):
         worker.progressed(progress(batch_id))
         while next(other.follow(SECONDS)).batch_id != batch_id:
             pass
     worker.close()
-    assert [lag.batch_id for lag in feed.follow(SECONDS)] == list(range(50, MOST_KEPT + 50))
+    assert [lag.batch_id for lag in feed.follow(SECONDS)] == list(range(50, MAX_BUFFERED + 50))
 
 
 def test_nothing_is_taken_after_the_end() -> None:

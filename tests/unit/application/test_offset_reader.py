@@ -24,10 +24,10 @@ from pyspark_kafka.domain.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
     OffsetLimit,
+    OnMissingCommit,
+    OnNoMatch,
     Specific,
-    Uncommitted,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
@@ -222,17 +222,17 @@ def test_times_become_offsets(kit: Kit) -> None:
     produce_at(kit, 0, 100, 300, 200, 400)
     produce_at(kit, 1, 250)
     made = reader(kit)
-    assert made.resolve(GlobalTimestamp(200, NoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
-    by_partition = ByTimestamp(((tp(0), 350), (tp(1), 1)), NoMatch.ERROR)
+    assert made.resolve(GlobalTimestamp(200, OnNoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
+    by_partition = ByTimestamp(((tp(0), 350), (tp(1), 1)), OnNoMatch.ERROR)
     assert made.resolve(by_partition) == {tp(0): 3, tp(1): 0}
     assert made.first_not_older({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
 
 
 TOO_LATE = [
-    (GlobalTimestamp(300, NoMatch.ERROR), GlobalTimestamp(300, NoMatch.LATEST)),
+    (GlobalTimestamp(300, OnNoMatch.ERROR), GlobalTimestamp(300, OnNoMatch.LATEST)),
     (
-        ByTimestamp(((tp(0), 200), (tp(1), 300)), NoMatch.ERROR),
-        ByTimestamp(((tp(0), 200), (tp(1), 300)), NoMatch.LATEST),
+        ByTimestamp(((tp(0), 200), (tp(1), 300)), OnNoMatch.ERROR),
+        ByTimestamp(((tp(0), 200), (tp(1), 300)), OnNoMatch.LATEST),
     ),
 ]
 
@@ -260,14 +260,14 @@ def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) 
 def test_the_first_partition_without_a_record_is_told(kit: Kit) -> None:
     """Of several partitions without a record of the time, the first in order is told."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
-        reader(kit).resolve(GlobalTimestamp(5, NoMatch.ERROR))
+        reader(kit).resolve(GlobalTimestamp(5, OnNoMatch.ERROR))
 
 
 @pytest.mark.parametrize("position", ["start", "end"])
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
 def test_times_name_every_partition(kit: Kit, partitions: list[int], position: str) -> None:
     """Times for fewer or other partitions than there are, are an error of that end."""
-    limit = ByTimestamp(tuple((tp(number), 0) for number in partitions), NoMatch.LATEST)
+    limit = ByTimestamp(tuple((tp(number), 0) for number in partitions), OnNoMatch.LATEST)
     with pytest.raises(
         TimestampsMismatchError, match=f"timestamp based {position} offsets"
     ) as caught:
@@ -390,10 +390,10 @@ def test_a_group_that_has_not_committed_all_is_an_error(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uncommitted", "offset"), [(Uncommitted.EARLIEST, 1), (Uncommitted.LATEST, 3)]
+    ("uncommitted", "offset"), [(OnMissingCommit.EARLIEST, 1), (OnMissingCommit.LATEST, 3)]
 )
 def test_what_a_group_has_not_committed_falls_back(
-    kit: Kit, uncommitted: Uncommitted, offset: int
+    kit: Kit, uncommitted: OnMissingCommit, offset: int
 ) -> None:
     """Partitions without a committed offset begin at their start or end, as asked for."""
     kit.produce(3, partition=1)

@@ -11,11 +11,11 @@ from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
 from pyspark_kafka.application.sink_task import SinkTask
-from pyspark_kafka.domain.delivered import Delivered
+from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import BrokerUnreachableError, NullTopicError
-from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.sink_task import Written
+from pyspark_kafka.domain.sink_task import WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ LEVELS = ("read_uncommitted", "read_committed")
 
 def options(**given: str) -> SinkOptions:
     needed = {"kafka.bootstrap.servers": "memory", "client": "memory"}
-    return parse_sink_options({**needed, **given}, Query.STREAM)
+    return parse_sink_options({**needed, **given}, QueryKind.STREAM)
 
 
 def no_transactions() -> NoReturn:
@@ -60,7 +60,7 @@ def batch(*values: bytes, **columns: list[str | None]) -> pa.RecordBatch:
 def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
     """Give the values that consumers of an isolation level see."""
     given = {"kafka.isolation.level": level, "subscribe": topic}
-    container = kit.container(given, Query.BATCH)
+    container = kit.container(given, QueryKind.BATCH)
     return sorted(
         row["value"]
         for planned in container.batch().plan_input_partitions()
@@ -72,21 +72,21 @@ def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
 def test_rows_are_written(kit: Kit) -> None:
     """All batches of a task are, and no transaction is needed for it."""
     written = task(kit).write([batch(b"a"), batch(b"b", b"c")])
-    assert written == Written(Delivered(3, 3))
+    assert written == WriteResult(DeliveryStats(3, 3))
     assert seen(kit) == [b"a", b"b", b"c"]
 
 
 def test_what_was_delivered_is_reported(kit: Kit) -> None:
     """Records and bytes are, once, when all of them are acknowledged."""
     task(kit).write([batch(b"a"), batch(b"bc")])
-    assert kit.events.named("records_delivered") == ((Delivered(2, 3),),)
+    assert kit.events.named("records_delivered") == ((DeliveryStats(2, 3),),)
 
 
 def test_what_was_delivered_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
     """Each task leaves one line in the log of its worker."""
     with caplog.at_level("INFO", "pyspark_kafka"):
         task(kit, events=LoggingSourceEvents()).write([batch(b"a"), batch(b"bc")])
-    assert caplog.messages == ["Delivered 2 records, 3 bytes of keys, values and headers"]
+    assert caplog.messages == ["DeliveryStats 2 records, 3 bytes of keys, values and headers"]
 
 
 def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
@@ -103,7 +103,7 @@ def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
 def test_a_transaction_is_left_open(kit: Kit) -> None:
     """It is the driver's to end: until then nobody sees the rows who reads committed records."""
     written = task(kit, transactional(kit)).write([batch(b"a"), batch(b"b")], "one")
-    assert written.delivered == Delivered(2, 2)
+    assert written.delivered == DeliveryStats(2, 2)
     assert written.transaction is not None
     assert written.transaction.transactional_id == "one"
     assert [seen(kit, level) for level in LEVELS] == [[b"a", b"b"], []]
@@ -116,7 +116,7 @@ def test_no_transaction_is_begun_where_there_are_no_rows(
     kit: Kit, batches: list[pa.RecordBatch]
 ) -> None:
     """An empty task costs the cluster nothing."""
-    assert task(kit).write(batches, "one") == Written()
+    assert task(kit).write(batches, "one") == WriteResult()
 
 
 def test_empty_batches_among_others_are_passed_over(kit: Kit) -> None:

@@ -1,4 +1,4 @@
-"""Sections for tests to show."""
+"""RecordBlocks for tests to show."""
 
 from __future__ import annotations
 

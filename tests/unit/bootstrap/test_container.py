@@ -13,13 +13,13 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.bootstrap.clients import CLIENTS
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options import Query, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
 
 def options(client: str) -> SourceOptions:
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
-    return parse_source_options(given, Query.BATCH)
+    return parse_source_options(given, QueryKind.BATCH)
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
@@ -48,7 +48,7 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
         "client": client,
         "kafka.no.such.thing": "1",
     }
-    container = container_for(parse_source_options(given, Query.BATCH))
+    container = container_for(parse_source_options(given, QueryKind.BATCH))
     with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing"):
         container.offset_reader().partitions()
     container.shutdown_resources()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka import Query, SourceOptions, container_for, parse_source_options
+from pyspark_kafka import QueryKind, SourceOptions, container_for, parse_source_options
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
@@ -130,12 +130,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 def options(client: str) -> SourceOptions:
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", "client": client}
-    return parse_source_options(given, Query.BATCH)
+    return parse_source_options(given, QueryKind.BATCH)
 
 
 def sink_options(client: str, **given: str) -> SinkOptions:
     needed = {"kafka.bootstrap.servers": "h:1", "topic": "t", "client": client}
-    return parse_sink_options({**needed, **given}, Query.STREAM)
+    return parse_sink_options({**needed, **given}, QueryKind.STREAM)
 
 
 def test_a_client_is_found_by_its_name(install: Install) -> None:

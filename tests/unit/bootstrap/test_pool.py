@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import (
-    Query,
+    QueryKind,
     SinkOptions,
     SourceOptions,
     parse_sink_options,
@@ -20,12 +20,12 @@ from pyspark_kafka.domain.options import (
 
 def options(topic: str = "t") -> SourceOptions:
     given = {"kafka.bootstrap.servers": "memory", "subscribe": topic, "client": "memory"}
-    return parse_source_options(given, Query.BATCH)
+    return parse_source_options(given, QueryKind.BATCH)
 
 
 def sink_options(topic: str = "t") -> SinkOptions:
     given = {"kafka.bootstrap.servers": "memory", "topic": topic, "client": "memory"}
-    return parse_sink_options(given, Query.BATCH)
+    return parse_sink_options(given, QueryKind.BATCH)
 
 
 @pytest.fixture
@@ -132,9 +132,7 @@ def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
 ) -> None:
     """A process spares it once, after the first task that has ended well."""
     calls: list[bool] = []
-    monkeypatch.setattr(
-        "pyspark_kafka.bootstrap.pool.spare_what_is_loaded", lambda: calls.append(True)
-    )
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.freeze_gc", lambda: calls.append(True))
     pool = ContainerPool()
     fail_within(pool)
     assert calls == []

@@ -13,9 +13,9 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.clients import CLIENTS
 from pyspark_kafka.bootstrap.sink_container import TRANSACTIONAL, sink_container_for
-from pyspark_kafka.domain.delivered import Delivered
+from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options import Query, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "metadataPath": "memory://u
 def options(client: str, **given: str) -> SinkOptions:
     needed = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "client": client}
     settings = {name.replace("__", "."): value for name, value in given.items()}
-    return parse_sink_options({**needed, **settings}, Query.STREAM)
+    return parse_sink_options({**needed, **settings}, QueryKind.STREAM)
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
@@ -91,7 +91,7 @@ def test_any_provider_can_be_overridden() -> None:
     container.memory_cluster.override(cluster)
     container.events.override(events)
     container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
-    assert events.named("records_delivered") == ((Delivered(1, 1),),)
+    assert events.named("records_delivered") == ((DeliveryStats(1, 1),),)
 
 
 def test_a_stream_is_written_exactly_once_in_memory() -> None:

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from pyspark_kafka.application.lag_checkpoint import CheckpointState
+from pyspark_kafka.application.lag_monitor import LagSnapshot
 from pyspark_kafka.application.lag_trend import Direction, Trend
-from pyspark_kafka.application.lag_watch import LagLook
 from pyspark_kafka.cli.lag_json import lag_json
 from pyspark_kafka.cli.lag_view import LagView, duration
 from pyspark_kafka.domain.checkpoint_log import CheckpointedBatch
@@ -25,13 +25,15 @@ def batch(batch_id: int, **ends: int) -> CheckpointedBatch:
     return CheckpointedBatch(batch_id, NOW - 90_000, {"0": offsets})
 
 
-def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagLook:
+def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagSnapshot:
     state = CheckpointState(batch(41, t0=5, t1=7), batch(42, t0=1_005, t1=7))
     source = SourceLag.of(partitions)
-    return LagLook(state, {"0": source}, trend or Trend(Direction.UNKNOWN))
+    return LagSnapshot(state, {"0": source}, trend or Trend(Direction.UNKNOWN))
 
 
-def drawn(shown: LagLook, height: int = 30, encoding: str = "utf-8", **more: object) -> list[str]:
+def drawn(
+    shown: LagSnapshot, height: int = 30, encoding: str = "utf-8", **more: object
+) -> list[str]:
     """Give the lines on a screen."""
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=out, width=100, height=height)
@@ -123,7 +125,7 @@ def test_trends(trend: Trend, text: str) -> None:
 
 def test_before_the_first_commit() -> None:
     """There is no table, and what is on its way is shown."""
-    lines = drawn(LagLook(CheckpointState(None, batch(0, t0=1))))
+    lines = drawn(LagSnapshot(CheckpointState(None, batch(0, t0=1))))
     assert "committed   no batch yet" in lines
     assert any(line.startswith("in flight   batch 0, ") for line in lines)
     assert not any("lag" in line for line in lines)

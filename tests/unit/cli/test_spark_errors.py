@@ -19,7 +19,7 @@ initialOffset: Traceback (most recent call last):
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 pyspark_kafka.domain.errors.{name}: {error}
  SQLSTATE: 38000 SQLSTATE: XXKST
-=== Streaming Query ===
+=== Streaming QueryKind ===
 Identifier: [id = e3d8, runId = d749]
 """
 """What a streaming query ends with when its driver's side fails."""

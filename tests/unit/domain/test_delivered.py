@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.delivered import NOTHING, Delivered
+from pyspark_kafka.domain.delivered import NOTHING, DeliveryStats
 
-DELIVERED = st.builds(Delivered, st.integers(0), st.integers(0))
+DELIVERED = st.builds(DeliveryStats, st.integers(0), st.integers(0))
 
 
 @given(DELIVERED, DELIVERED)
-def test_sums(one: Delivered, other: Delivered) -> None:
+def test_sums(one: DeliveryStats, other: DeliveryStats) -> None:
     """Records and bytes are added each, and nothing adds nothing."""
-    assert one + other == Delivered(one.records + other.records, one.bytes + other.bytes)
+    assert one + other == DeliveryStats(one.records + other.records, one.bytes + other.bytes)
     assert one + NOTHING == one

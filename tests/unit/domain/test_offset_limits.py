@@ -12,8 +12,8 @@ from pyspark_kafka.domain.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
     OffsetLimit,
+    OnNoMatch,
     Specific,
     Timestamps,
     parse_global_timestamp,
@@ -184,9 +184,9 @@ def test_no_timestamps(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "no_match"),
-    [("error", NoMatch.ERROR), ("ERROR", NoMatch.ERROR), ("Latest", NoMatch.LATEST)],
+    [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
 )
-def test_no_match(text: str, no_match: NoMatch) -> None:
+def test_no_match(text: str, no_match: OnNoMatch) -> None:
     """The strategy is one of two words, in any case."""
     assert parse_no_match(text) is no_match
 
@@ -207,10 +207,10 @@ def test_limits_are_told_apart() -> None:
         Specific(PartitionOffsets()),
         Specific(PartitionOffsets({T0: 1})),
         Specific(PartitionOffsets(), (("t", -1),)),
-        GlobalTimestamp(1, NoMatch.ERROR),
-        GlobalTimestamp(1, NoMatch.LATEST),
-        ByTimestamp(((T0, 1),), NoMatch.ERROR),
-        ByTimestamp((), NoMatch.ERROR),
+        GlobalTimestamp(1, OnNoMatch.ERROR),
+        GlobalTimestamp(1, OnNoMatch.LATEST),
+        ByTimestamp(((T0, 1),), OnNoMatch.ERROR),
+        ByTimestamp((), OnNoMatch.ERROR),
     ]
     assert len(set(limits)) == len(limits)
     assert pickle.loads(pickle.dumps(limits)) == limits  # noqa: S301

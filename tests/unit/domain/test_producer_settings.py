@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PACKAGE: Final = "org.apache.kafka.clients.producer"
-MOST_INT: Final = 2**31 - 1
-MOST_LONG: Final = 2**63 - 1
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
 
 ACKS: Final = (
     "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
@@ -47,14 +47,14 @@ CONFLICTS: Final = {
 }
 
 NUMBERS: Final = {
-    "batch.size": (0, MOST_INT),
-    "buffer.memory": (0, MOST_LONG),
-    "delivery.timeout.ms": (1, MOST_INT),
-    "max.block.ms": (0, MOST_LONG),
-    "max.in.flight.requests.per.connection": (1, MOST_INT),
-    "max.request.size": (0, MOST_INT),
-    "retries": (0, MOST_INT),
-    "transaction.timeout.ms": (1, MOST_INT),
+    "batch.size": (0, INT32_MAX),
+    "buffer.memory": (0, INT64_MAX),
+    "delivery.timeout.ms": (1, INT32_MAX),
+    "max.block.ms": (0, INT64_MAX),
+    "max.in.flight.requests.per.connection": (1, INT32_MAX),
+    "max.request.size": (0, INT32_MAX),
+    "retries": (0, INT32_MAX),
+    "transaction.timeout.ms": (1, INT32_MAX),
 }
 LEVELS: Final = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131_072, 22)}
 BOUNDS: Final = NUMBERS | {f"compression.{codec}.level": bounds for codec, bounds in LEVELS.items()}
@@ -108,7 +108,7 @@ def texts(name: str) -> st.SearchStrategy[str]:
 def test_defaults() -> None:
     """Records are acknowledged by all replicas, once each, as Java's client has it since 3.0."""
     assert producer_settings({}) == (ProducerSettings(), [])
-    assert (read().acks, read().is_idempotent, read().retries) == (ALL_REPLICAS, True, MOST_INT)
+    assert (read().acks, read().is_idempotent, read().retries) == (ALL_REPLICAS, True, INT32_MAX)
 
 
 def test_every_setting_is_tried() -> None:

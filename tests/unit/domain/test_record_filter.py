@@ -41,7 +41,7 @@ def passes(one: RecordFilter, record: Record) -> bool:
     return (
         one.admits_partition(record.partition)
         and record.offset in one.offsets
-        and (one.least_timestamp is None or record.timestamp >= one.least_timestamp)
+        and (one.min_timestamp is None or record.timestamp >= one.min_timestamp)
     )
 
 
@@ -64,22 +64,22 @@ def test_span(span: Span, inside: list[int]) -> None:
 @given(one=spans, other=spans, number=numbers)
 def test_both_spans(one: Span, other: Span, number: int) -> None:
     """A number is in both spans exactly if it is in each."""
-    assert (number in one.both(other)) == (number in one and number in other)
+    assert (number in one.intersect(other)) == (number in one and number in other)
 
 
 @given(one=filters, other=filters, record=records)
 def test_both(one: RecordFilter, other: RecordFilter, record: Record) -> None:
     """A record passes two filters together exactly if it passes each."""
-    assert passes(one.both(other), record) == (passes(one, record) and passes(other, record))
+    assert passes(one.intersect(other), record) == (passes(one, record) and passes(other, record))
 
 
 @given(one=filters, other=filters, third=filters)
 def test_laws(one: RecordFilter, other: RecordFilter, third: RecordFilter) -> None:
     """Neither the order of filters matters, nor how they are grouped, nor one that comes twice."""
-    assert one.both(other) == other.both(one)
-    assert one.both(other).both(third) == one.both(other.both(third))
-    assert one.both(one) == one
-    assert one.both(RecordFilter()) == one
+    assert one.intersect(other) == other.intersect(one)
+    assert one.intersect(other).intersect(third) == one.intersect(other.intersect(third))
+    assert one.intersect(one) == one
+    assert one.intersect(RecordFilter()) == one
 
 
 @given(one=filters, offset_range=ranges, record=records)
@@ -122,7 +122,7 @@ def test_narrowed_range(offsets: Span, expected: tuple[int, int]) -> None:
         (RecordFilter(partition_numbers=frozenset({0, 3, 9})), [0, 3]),
         (RecordFilter(Span(1), frozenset({0, 3})), [3]),
         (RecordFilter(partition_numbers=frozenset()), []),
-        (RecordFilter(offsets=Span(5, 5), least_timestamp=9), [0, 1, 2, 3]),
+        (RecordFilter(offsets=Span(5, 5), min_timestamp=9), [0, 1, 2, 3]),
     ],
 )
 def test_partitions(one: RecordFilter, admitted: list[int]) -> None:
@@ -137,7 +137,7 @@ def test_partitions(one: RecordFilter, admitted: list[int]) -> None:
         (RecordFilter(Span(1), frozenset({1})), False),
         (RecordFilter(offsets=Span(0)), True),
         (RecordFilter(offsets=Span(None, 5)), True),
-        (RecordFilter(least_timestamp=0), True),
+        (RecordFilter(min_timestamp=0), True),
     ],
 )
 def test_narrows_offsets(one: RecordFilter, narrows: bool) -> None:

@@ -5,8 +5,8 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.delivered import Delivered
-from pyspark_kafka.domain.sink_task import SinkTaskId, Written, query_transactions
+from pyspark_kafka.domain.delivered import DeliveryStats
+from pyspark_kafka.domain.sink_task import SinkTaskId, WriteResult, query_transactions
 from pyspark_kafka.domain.transaction import Transaction
 
 PREFIX = "pyspark-kafka"
@@ -48,5 +48,5 @@ def test_a_querys_transactions_are_found_by_their_beginning(
 
 def test_what_a_task_tells_crosses_to_the_driver() -> None:
     """It is pickled, as Spark does with commit messages."""
-    written = Written(Delivered(3, 30), Transaction("id", 1, 2))
+    written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301

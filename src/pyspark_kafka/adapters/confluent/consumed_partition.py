@@ -11,7 +11,7 @@ from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
-from ..kafka_format.column_mask import wanted_by
+from ..kafka_format.column_mask import column_mask
 from .connection import OUT_OF_RANGE, PARTITION_EOF
 from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
 from .simple_consumer import SimpleConsumer
@@ -75,7 +75,7 @@ class ConsumedPartitions:
 
 def wanted_of(projection: Projection) -> int:
     """Give the columns that the kernel has to write, as bits."""
-    return wanted_by(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+    return column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
 
 
 @final

@@ -10,7 +10,7 @@ from numba import types
 from ..kafka_format import column_mask as wants
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
-from ..kernels.compiled import compiled, inlined, pasted
+from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_from
 from .foreign import byte_at, function, int32_at, int64_at, uint64_at
 from .librdkafka import Message, address_of
@@ -112,7 +112,7 @@ def destroy(messages: Any, calls: Any) -> None:
             messages[place] = _NULL
 
 
-@pasted
+@force_inlined
 def _put_message(
     message: Any, offset: int, cursor: Any, wanted: int, columns: Any, calls: Any
 ) -> Any:
@@ -153,10 +153,10 @@ def _put_message(
 
 @inlined
 def _fits(timestamp: int) -> bool:
-    return -status.MOST_MILLISECONDS <= timestamp <= status.MOST_MILLISECONDS
+    return -status.MAX_MILLISECONDS <= timestamp <= status.MAX_MILLISECONDS
 
 
-@pasted
+@force_inlined
 def _put(column: Any, row: Any, used: Any, address: Any, length: Any) -> Any:
     """Write bytes, or null for no address, and give how much is used then; -1 if it is full."""
     ends, into, valid = column
@@ -172,7 +172,7 @@ def _put(column: Any, row: Any, used: Any, address: Any, length: Any) -> Any:
     return behind
 
 
-@pasted
+@force_inlined
 def _put_headers(headers: Any, row: Any, cursor: Any, message: Any, calls: Any) -> Any:
     """Write a message's headers; give a ``status``."""
     list_ends, list_valid, keys, values = headers

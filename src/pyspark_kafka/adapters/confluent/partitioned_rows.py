@@ -14,7 +14,7 @@ from ..partitioning.topic_rows import NO_PARTITION
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..kafka_format.producer_columns import OutgoingColumns
+    from ..kafka_format.producer_columns import ProducerColumns
 
     Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
     Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class TopicRows:
+class PartitionedRows:
     """Rows of a batch that go to one topic, in their order, each with its partition.
 
     ``NO_PARTITION`` leaves the choice to librdkafka. Neither array can be written to.
@@ -31,7 +31,7 @@ class TopicRows:
 
     topic: str
     batch: pa.RecordBatch
-    columns: OutgoingColumns
+    columns: ProducerColumns
     rows: Longs
     partitions: Integers
 
@@ -46,7 +46,7 @@ class TopicRows:
         return self.columns.payload_bytes(self.rows[place : place + 1])
 
 
-def grouped(part: TopicRows) -> TopicRows:
+def grouped(part: PartitionedRows) -> PartitionedRows:
     """Put rows of one partition together, in their order.
 
     librdkafka then looks for a partition once instead of for each record, and what it sends
@@ -61,7 +61,9 @@ def grouped(part: TopicRows) -> TopicRows:
     return replace(part, rows=rows, partitions=partitions)
 
 
-def place_by_key(part: TopicRows, is_chosen: Flags, partitions: int, sticky: int) -> TopicRows:
+def place_by_key(
+    part: PartitionedRows, is_chosen: Flags, partitions: int, sticky: int
+) -> PartitionedRows:
     """Give rows their keys' partition where none was chosen, and ``sticky`` those without a key.
 
     librdkafka would do both, and takes twice the time. What it is to place, it queues elsewhere

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from .connection import Connection
-    from .partitioned_rows import TopicRows
+    from .partitioned_rows import PartitionedRows
 
 _ROWS: Final = 1_000
 """The rows that are made into Python's objects at once."""
@@ -36,7 +36,7 @@ class _Reports:
     def __init__(self) -> None:
         self.failed: Undelivered | None = None
 
-    def take(self, rows: TopicRows, place: int, error: Any, message: Any) -> None:
+    def take(self, rows: PartitionedRows, place: int, error: Any, message: Any) -> None:
         if error is not None:
             size = rows.size(place)
             code, reason = error.code(), error.str()
@@ -71,7 +71,7 @@ class ProduceFallback:
         """Serve what librdkafka has to say, for that long at the most."""
         self._producer.poll(seconds)
 
-    def send(self, rows: TopicRows) -> None:
+    def send(self, rows: PartitionedRows) -> None:
         """Queue records, and block while the queue is full.
 
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
@@ -96,7 +96,7 @@ class ProduceFallback:
             self._producer.purge()
             self._producer = None
 
-    def _takes(self, rows: TopicRows, place: int, record: Mapping[str, Any]) -> bool:
+    def _takes(self, rows: PartitionedRows, place: int, record: Mapping[str, Any]) -> bool:
         """Queue a record; false if there is no room."""
         try:
             told = partial(self._reports.take, rows, place)
@@ -116,7 +116,7 @@ class ProduceFallback:
             raise delivery_error(self._connection, self._reports.failed)
 
 
-def _records(rows: TopicRows) -> Iterator[dict[str, Any]]:
+def _records(rows: PartitionedRows) -> Iterator[dict[str, Any]]:
     """Give each record as ``Producer.produce`` takes it."""
     batch = rows.batch
     names = [name for name in ("key", "value", "headers") if name in batch.schema.names]

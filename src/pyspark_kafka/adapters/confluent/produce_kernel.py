@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from ..kafka_format.java_sizes import field_length, header_range
-from ..kernels.compiled import compiled, inlined, pasted
+from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed
 from ..partitioning.topic_rows import NO_PARTITION
 from .foreign import function
@@ -205,7 +205,7 @@ def _bytes_of(column: Any, base: Any, row: Any) -> Any:
     return base + np.uint64(column[0][row]), np.uint64(length)
 
 
-@pasted
+@force_inlined
 def _make_headers(headers: Any, bases: Any, row: Any, addresses: Any) -> Any:
     """Make librdkafka's headers of those of a row; 0 if it has none."""
     first, behind = header_range(headers, row)

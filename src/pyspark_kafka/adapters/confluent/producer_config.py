@@ -66,13 +66,13 @@ _LINGER_MS: Final = 5
 _BYTES_A_MESSAGE: Final = 128
 """Fewer than librdkafka's bookkeeping takes of a record, whose own bytes may be none."""
 
-_LEAST_MESSAGE_BYTES: Final = 1_000
-_MOST_MESSAGE_BYTES: Final = 1_000_000_000
-_MOST_INT: Final = 2**31 - 1
-_MOST_IN_FLIGHT: Final = 1_000_000
-_MOST_LEVEL: Final = 12
-_LEAST_LEVEL: Final = -1
-_MOST_PROPAGATION_MS: Final = 3_600_000
+_MIN_MESSAGE_BYTES: Final = 1_000
+_MAX_MESSAGE_BYTES: Final = 1_000_000_000
+_INT32_MAX: Final = 2**31 - 1
+_MAX_IN_FLIGHT: Final = 1_000_000
+_MAX_LEVEL: Final = 12
+_MIN_LEVEL: Final = -1
+_MAX_PROPAGATION_MS: Final = 3_600_000
 """What librdkafka takes at the least and at the most."""
 
 
@@ -102,21 +102,21 @@ def producer_config(producer: ProducerSettings) -> dict[str, str]:
         # The bytes of a batch are its measure: 10,000 small records are less than that.
         "batch.num.messages": "1000000",
         MESSAGE_MAX_BYTES: str(
-            _between(_LEAST_MESSAGE_BYTES, producer.max_request_size, _MOST_MESSAGE_BYTES)
+            _between(_MIN_MESSAGE_BYTES, producer.max_request_size, _MAX_MESSAGE_BYTES)
         ),
-        "max.in.flight.requests.per.connection": str(min(producer.max_in_flight, _MOST_IN_FLIGHT)),
+        "max.in.flight.requests.per.connection": str(min(producer.max_in_flight, _MAX_IN_FLIGHT)),
         "retries": str(producer.retries),
         "message.timeout.ms": str(producer.delivery_timeout_ms),
         # A kilobyte that is begun counts: a record is to fit.
-        "queue.buffering.max.kbytes": str(_between(1, -(-buffer // 1_024), _MOST_INT)),
-        "queue.buffering.max.messages": str(_between(1, buffer // _BYTES_A_MESSAGE, _MOST_INT)),
+        "queue.buffering.max.kbytes": str(_between(1, -(-buffer // 1_024), _INT32_MAX)),
+        "queue.buffering.max.messages": str(_between(1, buffer // _BYTES_A_MESSAGE, _INT32_MAX)),
         # It has to be less than the time that a record has in all.
         "linger.ms": str(min(_LINGER_MS, producer.delivery_timeout_ms - 1)),
         PARTITIONER: "random" if producer.ignores_keys else "murmur2_random",
-        "topic.metadata.propagation.max.ms": str(min(producer.max_block_ms, _MOST_PROPAGATION_MS)),
+        "topic.metadata.propagation.max.ms": str(min(producer.max_block_ms, _MAX_PROPAGATION_MS)),
     }
     if producer.compression_level is not None:
-        level = _between(_LEAST_LEVEL, producer.compression_level, _MOST_LEVEL)
+        level = _between(_MIN_LEVEL, producer.compression_level, _MAX_LEVEL)
         config["compression.level"] = str(level)
     return config
 

@@ -104,13 +104,13 @@ class ConfluentRecordReader(RecordReader):
         try:
             library = self._library()
         except LibraryUnusableError as error:
-            _say_once(str(error))
+            _warn_once(str(error))
             return ConsumeFallback(self._connection, FORCED, TUNED)
         return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._ends)
 
 
 @lru_cache(maxsize=1)
-def _say_once(missing: str) -> None:
+def _warn_once(missing: str) -> None:
     log.warning(
         "The client 'confluent' reads at a fifth of its rate, through Consumer.consume: "
         "what is missing to call librdkafka itself is %s",

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import numpy as np
 
-from ...domain.delivered import Delivered
+from ...domain.delivered import DeliveryStats
 from ...domain.errors import RecordDeliveryError, UnsupportedFeatureError
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
-from ..kafka_format.producer_columns import OutgoingColumns
+from ..kafka_format.producer_columns import ProducerColumns
 from ..kafka_format.record_blocks import read_only
 from ..partitioning.topic_rows import partitions_of, rows_by_topic
 from .connection import Connection
 from .delivery_errors import too_large_error
 from .librdkafka import LibraryUnusableError, load
-from .partitioned_rows import TopicRows, grouped, place_by_key
+from .partitioned_rows import PartitionedRows, grouped, place_by_key
 from .produce_fallback import ProduceFallback
 from .producer_config import (
     FORCED,
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 class _Client(MetadataClient, Protocol):
     """What records are handed to."""
 
-    def send(self, rows: TopicRows) -> None: ...
+    def send(self, rows: PartitionedRows) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -92,9 +92,9 @@ class ConfluentRecordWriter(RecordWriter):
         self._library = library
         self._made: _Client | None = None
         self._process = 0
-        self._delivered = Delivered()
+        self._delivered = DeliveryStats()
 
-    def enlist(self, transaction: Transaction) -> None:  # noqa: ARG002  # the port's
+    def join_transaction(self, transaction: Transaction) -> None:  # noqa: ARG002  # the port's
         raise UnsupportedFeatureError(
             "The client 'confluent'",
             "write into a transaction that another process ends; take the client 'kafka-python'",
@@ -102,37 +102,37 @@ class ConfluentRecordWriter(RecordWriter):
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         by_topic = rows_by_topic(batch, topic)
-        columns = OutgoingColumns.of(batch, time.time_ns() // 1_000_000)
+        columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
         # Nothing is sent before all of it is known to be possible.
         parts = [self._part(name, batch, columns, rows) for name, rows in by_topic]
         for part in parts:
             self._client().send(part)
             size = columns.payload_bytes(part.rows)
-            self._delivered += Delivered(len(part.rows), size)
+            self._delivered += DeliveryStats(len(part.rows), size)
 
-    def flush(self) -> Delivered:
+    def flush(self) -> DeliveryStats:
         if self._delivered.records:
             self._client().flush()
-        delivered, self._delivered = self._delivered, Delivered()
+        delivered, self._delivered = self._delivered, DeliveryStats()
         return delivered
 
     def close(self) -> None:
         self._leave_parents()
         made, self._made = self._made, None
-        self._delivered = Delivered()
+        self._delivered = DeliveryStats()
         if made is not None:
             made.close()
 
     def _part(
-        self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs
-    ) -> TopicRows:
+        self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs
+    ) -> PartitionedRows:
         count = self._topics.count(self._client(), topic)
         partitioner = self._producer.partitioner
         partitions, is_chosen = partitions_of(batch, rows, partitioner, count)
         if (partitions >= count).any():
             # It may have got more since it was asked for.
             count = self._topics.count(self._client(), topic, anew=True)
-        part = TopicRows(topic, batch, columns, rows, read_only(partitions))
+        part = PartitionedRows(topic, batch, columns, rows, read_only(partitions))
         impossible = np.flatnonzero(is_chosen & ((partitions < 0) | (partitions >= count)))
         if len(impossible):
             raise _no_such_partition(part, int(impossible[0]), count)
@@ -143,7 +143,7 @@ class ConfluentRecordWriter(RecordWriter):
             part = place_by_key(part, is_chosen, count, self._sticky % count)
         return grouped(part)
 
-    def _check_sizes(self, part: TopicRows) -> None:
+    def _check_sizes(self, part: PartitionedRows) -> None:
         limit, setting = self._limit
         if part.columns.record_sizes().max() + JAVAS_OVERHEAD <= limit:
             return
@@ -157,7 +157,7 @@ class ConfluentRecordWriter(RecordWriter):
         if self._made is None:
             self._made = self._make()
             self._process = os.getpid()
-            self._delivered = Delivered()
+            self._delivered = DeliveryStats()
         return self._made
 
     def _leave_parents(self) -> None:
@@ -170,7 +170,7 @@ class ConfluentRecordWriter(RecordWriter):
         try:
             library = self._library()
         except LibraryUnusableError as error:
-            _say_once(str(error))
+            _warn_once(str(error))
             return ProduceFallback(self._connection, self._tuned)
         config = self._connection.config(FORCED, self._tuned)
         return SimpleProducer(library, self._connection, config, self._producer.buffer_memory)
@@ -200,7 +200,7 @@ def _whole(config: Mapping[str, str], name: str) -> int | None:
         return None
 
 
-def _check_timestamps(part: TopicRows) -> None:
+def _check_timestamps(part: PartitionedRows) -> None:
     if part.is_plain or (part.columns.arrays[0][part.rows] != 0).all():
         return
     # librdkafka takes 0 for the time of now, and silently.
@@ -210,7 +210,7 @@ def _check_timestamps(part: TopicRows) -> None:
     )
 
 
-def _no_such_partition(part: TopicRows, place: int, count: int) -> RecordDeliveryError:
+def _no_such_partition(part: PartitionedRows, place: int, count: int) -> RecordDeliveryError:
     return RecordDeliveryError(
         part.topic,
         int(part.partitions[place]),
@@ -220,7 +220,7 @@ def _no_such_partition(part: TopicRows, place: int, count: int) -> RecordDeliver
 
 
 @lru_cache(maxsize=1)
-def _say_once(missing: str) -> None:
+def _warn_once(missing: str) -> None:
     log.warning(
         "The client 'confluent' writes at a fraction of its rate, through Producer.produce: "
         "what is missing to call librdkafka itself is %s",

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException, Producer
 from ...domain.errors import OptionsError
 from ...domain.java_settings import JavaSettings, not_known, read_java_settings, whole_number
 from ...domain.kafka_settings import API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, READ_UNCOMMITTED
-from ...domain.option_values import MOST_INT
+from ...domain.option_values import INT32_MAX
 from .tls import tls_config
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CLIENT_NAME: Final = "confluent"
 
 NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
-    "connections.max.idle.ms": ("connections.max.idle.ms", 1, MOST_INT),
+    "connections.max.idle.ms": ("connections.max.idle.ms", 1, INT32_MAX),
     "fetch.max.bytes": ("fetch.max.bytes", 1_000, 2_147_483_135),
     "fetch.max.wait.ms": ("fetch.wait.max.ms", 0, 300_000),
     "fetch.min.bytes": ("fetch.min.bytes", 1, 100_000_000),
@@ -28,7 +28,7 @@ NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
     "metadata.recovery.rebootstrap.trigger.ms": (
         "metadata.recovery.rebootstrap.trigger.ms",
         0,
-        MOST_INT,
+        INT32_MAX,
     ),
     "receive.buffer.bytes": ("socket.receive.buffer.bytes", 0, 100_000_000),
     "reconnect.backoff.max.ms": ("reconnect.backoff.max.ms", 0, 3_600_000),
@@ -45,7 +45,7 @@ NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
     "socket.connection.setup.timeout.ms": (
         "socket.connection.setup.timeout.ms",
         1_000,
-        MOST_INT,
+        INT32_MAX,
     ),
 }
 """Java's settings that are numbers: librdkafka's name, and the least and most it takes."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
-MOST_MESSAGES: Final = 2_048
+MAX_MESSAGES: Final = 2_048
 """The messages that are taken out of the queue at once."""
 
 
@@ -81,7 +81,7 @@ class SimpleConsumer:
         self._library = library
         self._connection = connection
         self._calls = Calls(library)
-        self.messages: Addresses = np.zeros(MOST_MESSAGES, np.uint64)
+        self.messages: Addresses = np.zeros(MAX_MESSAGES, np.uint64)
         client, main_queue = new_client(library, CONSUMER, connection, config)
         self._handles = _Handles(library, self._calls, self.messages, client, main_queue)
         self._name = library.rd_kafka_name(client).decode()
@@ -137,7 +137,7 @@ class SimpleConsumer:
         """
         self.heed()
         # A wait for several messages lasts until all of them are there.
-        return self._take(MOST_MESSAGES, 0) or self._take(1, round(timeout_s * 1_000))
+        return self._take(MAX_MESSAGES, 0) or self._take(1, round(timeout_s * 1_000))
 
     def event(self, place: int) -> tuple[KafkaError, int]:
         """Give the error that stands for a message, and the offset that it is about."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .connection import Connection
-    from .partitioned_rows import TopicRows
+    from .partitioned_rows import PartitionedRows
 
 FLUSH_MS: Final = 100
 """How long a flush waits at once, before failures are looked for."""
@@ -37,7 +37,7 @@ FULL_MS: Final = 1
 _PURGE_ALL: Final = 0x1 | 0x2
 """``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
 
-_MOST_MS: Final = 2**31 - 1
+_MAX_MS: Final = 2**31 - 1
 
 
 @final
@@ -98,7 +98,7 @@ class SimpleProducer:
         """
         library = self._library
         answer = ctypes.POINTER(Metadata)()
-        milliseconds = min(_MOST_MS, round(timeout_s * 1_000))
+        milliseconds = min(_MAX_MS, round(timeout_s * 1_000))
         error = library.rd_kafka_metadata(
             self._handles.client, 0, self._topic(topic), ctypes.byref(answer), milliseconds
         )
@@ -116,7 +116,7 @@ class SimpleProducer:
         """Serve what librdkafka has to say, for that long at the most."""
         self._heed(round(seconds * 1_000))
 
-    def send(self, rows: TopicRows) -> None:
+    def send(self, rows: PartitionedRows) -> None:
         """Queue records, and block while the queue is full.
 
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
@@ -212,7 +212,7 @@ class SimpleProducer:
             number += 1
         return total
 
-    def _refusal(self, rows: TopicRows, place: int, code: int) -> Exception:
+    def _refusal(self, rows: PartitionedRows, place: int, code: int) -> Exception:
         reason = KafkaError(code).str()
         if code == FATAL:
             text = ctypes.create_string_buffer(ERROR_SIZE)

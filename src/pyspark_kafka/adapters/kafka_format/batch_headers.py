@@ -33,10 +33,10 @@ record and its value is short (``EndTransactionMarker``)."""
 _LENGTH_AFTER: Final = 12
 """The bytes of an offset and of a length, which the length does not count."""
 
-_LEAST: Final = (14, 22, HEADER - _LENGTH_AFTER)
+_MIN_LENGTH: Final = (14, 22, HEADER - _LENGTH_AFTER)
 """The least length that each format can have."""
 
-_MOST_OFFSET: Final = 2**63 - 2
+_MAX_OFFSET: Final = 2**63 - 2
 _CONTROL: Final = 0x20
 _KEY_OF_FOUR: Final = 8
 """A key's length of four, as a zigzag number."""
@@ -110,7 +110,7 @@ def _headers(view: memoryview) -> Iterator[BatchHeader]:
         offset, length, _, magic = _PREFIX.unpack_from(view, start)
         if not 0 <= magic <= MAGIC_2:
             raise _NoBatchError(status.BAD_MAGIC)
-        if length < _LEAST[magic]:
+        if length < _MIN_LENGTH[magic]:
             raise _NoBatchError(status.BAD_SIZE)
         end = start + _LENGTH_AFTER + length
         if end > size:
@@ -121,7 +121,7 @@ def _headers(view: memoryview) -> Iterator[BatchHeader]:
             header = BatchHeader(
                 start, end, magic, offset, offset, *_message(view, start + PREFIX - 5, magic)
             )
-        if not 0 <= offset <= header.last_offset <= _MOST_OFFSET or header.records < 0:
+        if not 0 <= offset <= header.last_offset <= _MAX_OFFSET or header.records < 0:
             raise _NoBatchError(status.BAD_OFFSET)
         yield header
         start = end

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_IDLE: Final = 4
+MAX_IDLE: Final = 4
 """Spark holds the batch it wrote while it asks for the next one: two take turns."""
 
 
@@ -56,5 +56,5 @@ class BufferPool(Generic[T]):
 
     def give_back(self, lent: T) -> None:
         """Take back what nobody looks at."""
-        if len(self._idle) < MOST_IDLE:
+        if len(self._idle) < MAX_IDLE:
             self._idle.append(lent)

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-MOST_ROWS: Final = 16_384
+MAX_ROWS: Final = 16_384
 """The rows of a batch: Spark takes some thousands at once faster than a few."""
 
-USUAL_BYTES: Final = 2 * 1024 * 1024
+DEFAULT_BYTES: Final = 2 * 1024 * 1024
 """The bytes that a column has room for, until one record alone has more."""
 
-MOST_BYTES: Final = 2**31 - 1
+MAX_BYTES: Final = 2**31 - 1
 """The bytes that Arrow's 32-bit offsets reach."""
 
-USUAL_HEADERS: Final = 4 * MOST_ROWS
+DEFAULT_HEADERS: Final = 4 * MAX_ROWS
 
 
 class ColumnFullError(MemoryError):
@@ -60,9 +60,9 @@ class VariableColumn:
     def grow(self) -> None:
         """Make room for more bytes; those there are go."""
         size = len(self.bytes)
-        if size >= MOST_BYTES:
+        if size >= MAX_BYTES:
             raise ColumnFullError
-        self.bytes = np.empty(min(2 * size, MOST_BYTES), np.uint8)
+        self.bytes = np.empty(min(2 * size, MAX_BYTES), np.uint8)
 
     def array(self, kind: pa.DataType, rows: int, used: int, lease: Lease) -> pa.Array[Any]:
         buffers = [
@@ -87,7 +87,7 @@ class HeaderColumn:
     def of(cls, rows: int) -> HeaderColumn:
         ends = np.empty(rows + 1, np.int32)
         ends[0] = 0
-        keys, values = (VariableColumn.of(USUAL_HEADERS, USUAL_BYTES) for _ in range(2))
+        keys, values = (VariableColumn.of(DEFAULT_HEADERS, DEFAULT_BYTES) for _ in range(2))
         return cls(ends, np.empty(rows, np.uint8), keys, values)
 
     def grow(self) -> None:
@@ -114,12 +114,12 @@ class ColumnBuffers:
     __slots__ = ("headers", "keys", "offsets", "timestamp_types", "timestamps", "values")
 
     def __init__(self) -> None:
-        self.offsets: Longs = np.empty(MOST_ROWS, np.int64)
-        self.timestamps: Longs = np.empty(MOST_ROWS, np.int64)
-        self.timestamp_types: Integers = np.empty(MOST_ROWS, np.int32)
-        self.keys = VariableColumn.of(MOST_ROWS, USUAL_BYTES)
-        self.values = VariableColumn.of(MOST_ROWS, USUAL_BYTES)
-        self.headers = HeaderColumn.of(MOST_ROWS)
+        self.offsets: Longs = np.empty(MAX_ROWS, np.int64)
+        self.timestamps: Longs = np.empty(MAX_ROWS, np.int64)
+        self.timestamp_types: Integers = np.empty(MAX_ROWS, np.int32)
+        self.keys = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
+        self.values = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
+        self.headers = HeaderColumn.of(MAX_ROWS)
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -222,7 +222,7 @@ class BatchBuilder:
 
 
 def _repeated(value: object, kind: pa.DataType) -> pa.Array[Any]:
-    repeated: pa.Array[Any] = pa.repeat(pa.scalar(value, kind), MOST_ROWS)  # type: ignore[call-overload]  # of a scalar of any type
+    repeated: pa.Array[Any] = pa.repeat(pa.scalar(value, kind), MAX_ROWS)  # type: ignore[call-overload]  # of a scalar of any type
     return repeated
 
 

@@ -15,6 +15,6 @@ TIMESTAMP: Final = 8
 _COLUMNS: Final = {"key": KEY, "value": VALUE, "headers": HEADERS, "timestamp": TIMESTAMP}
 
 
-def wanted_by(projection: Projection) -> int:
+def column_mask(projection: Projection) -> int:
     """Give the columns as bits."""
     return sum(bit for column, bit in _COLUMNS.items() if column in projection)

@@ -22,13 +22,13 @@ _GZIP_WINDOW: Final = 31
 _XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK: Final = 32 * 1024
 
-_LZ4_USUAL: Final = 9
+_LZ4_DEFAULT_LEVEL: Final = 9
 """Java's default, for which it takes its fast compressor (``Lz4BlockOutputStream``)."""
 
-_LZ4_LEAST_HIGH: Final = 3
+_LZ4_MIN_HIGH_LEVEL: Final = 3
 """The library takes the fast compressor below it, and Java's levels are all of the other one."""
 
-_ZSTD_USUAL: Final = 3
+_ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 class Codec(enum.IntEnum):
@@ -95,7 +95,7 @@ def _xerial(data: memoryview) -> bytes:
 
 def _lz4(level: int | None) -> Callable[[memoryview], bytes]:
     """Write what ``Lz4BlockOutputStream`` writes: blocks of 64 kB that do not lean on others."""
-    usual = 0 if level in {None, _LZ4_USUAL} else max(level, _LZ4_LEAST_HIGH)
+    usual = 0 if level in {None, _LZ4_DEFAULT_LEVEL} else max(level, _LZ4_MIN_HIGH_LEVEL)
 
     def compress(data: memoryview) -> bytes:
         frame: bytes = lz4.frame.compress(
@@ -111,7 +111,7 @@ def _lz4(level: int | None) -> Callable[[memoryview], bytes]:
 
 
 def _zstd(level: int | None) -> Callable[[memoryview], bytes]:
-    return zstandard.ZstdCompressor(_ZSTD_USUAL if level is None else level).compress
+    return zstandard.ZstdCompressor(_ZSTD_DEFAULT_LEVEL if level is None else level).compress
 
 
 _COMPRESSORS: Final[dict[Codec, Callable[[int | None], Callable[[memoryview], bytes]]]] = {

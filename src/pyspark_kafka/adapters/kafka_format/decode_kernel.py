@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.bounded_reads import MOST_INT, MOST_LONG, sized, varint
+from ..kernels.bounded_reads import MAX_VARINT32_BYTES, MAX_VARINT64_BYTES, sized, varint
 from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes
 from . import block_fields as of
@@ -86,20 +86,20 @@ def _decode_section(
     value_at = cursor[at.VALUE_BYTES]
     result = status.DONE
     while number < count:
-        length, body = varint(data, position, end, MOST_INT)
+        length, body = varint(data, position, end, MAX_VARINT32_BYTES)
         if body < 0:
-            result = beyond if end - position < MOST_INT else status.BAD_VARINT
+            result = beyond if end - position < MAX_VARINT32_BYTES else status.BAD_VARINT
             break
         record_end = body + length
         if length < 0 or record_end > end:
             result = status.BAD_LENGTH if length < 0 else beyond
             break
         # A record's first byte, its attributes, means nothing yet.
-        timestamp_delta, place = varint(data, body + 1, record_end, MOST_LONG)
+        timestamp_delta, place = varint(data, body + 1, record_end, MAX_VARINT64_BYTES)
         if place < 0:
             result = status.BAD_VARINT
             break
-        offset_delta, place = varint(data, place, record_end, MOST_INT)
+        offset_delta, place = varint(data, place, record_end, MAX_VARINT32_BYTES)
         record_offset = base_offset + offset_delta
         if place < 0 or record_offset <= offset or record_offset > last_offset:
             result = status.BAD_VARINT if place < 0 else status.BAD_OFFSET
@@ -133,7 +133,7 @@ def _decode_section(
                 timestamp = base_timestamp
                 if timestamp_type != of.LOG_APPEND_TIME:
                     timestamp += timestamp_delta
-                if not -status.MOST_MILLISECONDS <= timestamp <= status.MOST_MILLISECONDS:
+                if not -status.MAX_MILLISECONDS <= timestamp <= status.MAX_MILLISECONDS:
                     cursor[at.TIMESTAMP] = timestamp
                     offset = record_offset
                     result = status.BAD_TIMESTAMP
@@ -177,7 +177,7 @@ def put(column: Any, row: Any, used: Any, data: Any, start: Any, length: Any) ->
 def _put_headers(headers: Any, row: Any, cursor: Any, data: Any, place: Any, end: Any) -> Any:
     """Write a record's headers, which end where the record does; give a ``status``."""
     list_ends, list_valid, keys, values = headers
-    count, place = varint(data, place, end, MOST_INT)
+    count, place = varint(data, place, end, MAX_VARINT32_BYTES)
     if place < 0:
         return status.BAD_VARINT
     if count < 0 or 2 * count > end - place:

@@ -22,7 +22,7 @@ ZSTD: Final = 4
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
-_SNAPPY_MOST_RATIO: Final = 32
+_SNAPPY_MAX_RATIO: Final = 32
 """Three bytes of snappy are 64 bytes of output at the most."""
 
 FAILURES: Final = (
@@ -130,7 +130,7 @@ def _xerial_blocks(framed: memoryview) -> Iterator[bytes]:
 
 
 def _snappy_block(block: memoryview) -> bytes:
-    if _declared_size(block) > _SNAPPY_MOST_RATIO * len(block):
+    if _declared_size(block) > _SNAPPY_MAX_RATIO * len(block):
         raise ValueError("a block announces more than it can hold")
     decompressed: bytes = snappy.uncompress(bytes(block))
     return decompressed

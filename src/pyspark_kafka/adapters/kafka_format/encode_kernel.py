@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.bounded_reads import MOST_LONG
-from ..kernels.compiled import compiled, inlined, pasted
+from ..kernels.bounded_reads import MAX_VARINT64_BYTES
+from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
 
 NO_ROW: Final = -1
@@ -57,7 +57,7 @@ def _sized_size(length: Any) -> Any:
     return varint_size(length) + max(length, 0)
 
 
-@pasted
+@force_inlined
 def _put_sized(into: Any, at: Any, data: Any, start: Any, length: Any) -> Any:
     """Write a value behind its length, and give the position behind it."""
     at = _put_varint(into, at, length)
@@ -75,7 +75,7 @@ def _header_range(headers: Any, row: Any) -> Any:
     return first, np.int64(starts[np.uint64(row + 1)])
 
 
-@pasted
+@force_inlined
 def _headers_size(headers: Any, first: Any, behind: Any) -> Any:
     """Give the bytes of a row's headers with their number before them."""
     size = varint_size(behind - first)
@@ -95,7 +95,7 @@ def _longest_delta(timestamps: Any) -> Any:
         most = max(most, timestamp)
     span: Any = np.int64(np.uint64(most) - np.uint64(least))
     # What does not fit a long goes round, as in Java, and may be any number.
-    return varint_size(span) if span >= 0 else MOST_LONG
+    return varint_size(span) if span >= 0 else MAX_VARINT64_BYTES
 
 
 @compiled

@@ -142,7 +142,7 @@ def _put_message(
         return status.BAD_LENGTH
     if row >= len(offsets):
         return status.ROWS_FULL
-    if not -status.MOST_MILLISECONDS <= timestamp <= status.MOST_MILLISECONDS:
+    if not -status.MAX_MILLISECONDS <= timestamp <= status.MAX_MILLISECONDS:
         if wanted & wants.TIMESTAMP:
             cursor[at.OFFSET] = offset
             cursor[at.TIMESTAMP] = timestamp

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import KafkaRequestError
-from .column_buffers import MOST_BYTES
+from .column_buffers import MAX_BYTES
 from .encode_kernel import NO_ROW, measure_records, sum_payloads
 from .record_blocks import read_only
 
@@ -25,7 +25,7 @@ _PAIR: Final = {"key", "value"}
 
 @final
 @dataclass(frozen=True, slots=True)
-class OutgoingColumns:
+class ProducerColumns:
     """The columns of a batch that go into records, as arrays over Arrow's own buffers.
 
     A column of values is where each of them begins and the last ends, their bytes, and a byte per
@@ -40,7 +40,7 @@ class OutgoingColumns:
     """A bound of the bytes that each row's record has."""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, now_ms: int) -> OutgoingColumns:
+    def of(cls, batch: pa.RecordBatch, now_ms: int) -> ProducerColumns:
         """Take ``key``, ``value``, ``headers`` and ``timestamp``, each of which may be absent.
 
         Rows without a timestamp get ``now_ms``, in milliseconds.
@@ -165,7 +165,7 @@ def _starts(buffer: pa.Buffer | None, array: pa.Array[Any], *, is_large: bool) -
     if not is_large:
         return starts, 0
     first = int(starts[0])
-    if int(starts[-1]) - first > MOST_BYTES:
+    if int(starts[-1]) - first > MAX_BYTES:
         return starts, 0
     return read_only((starts - first).astype(np.int32)), first
 

@@ -12,7 +12,7 @@ from . import block_fields as of
 from . import decode_cursor as at
 from . import status
 from .batch_headers import HEADER, MAGIC_2, BatchHeader
-from .column_buffers import MOST_BYTES
+from .column_buffers import MAX_BYTES
 from .decode_kernel import decode_records
 from .decompression import FAILURES, Stream, open_stream
 from .legacy_kernel import AS_MESSAGES_SAY, MESSAGE, decode_messages, last_offset
@@ -33,7 +33,7 @@ SCRATCH: Final = 1024 * 1024
 _CHECKED: Final = (16, 16, 21)
 """Where the bytes begin of which the checksum of each format is."""
 
-_MOST_SET: Final = 256 * 1024 * 1024
+_MAX_MESSAGE_SET_BYTES: Final = 256 * 1024 * 1024
 """The bytes of a decompressed message set: it cannot be read in pieces, as its end is needed."""
 
 
@@ -47,7 +47,7 @@ class BatchError(Exception):
 
 
 @final
-class Sections:
+class RecordBlocks:
     """Some sections of one array, the kernel that reads them, and what is still compressed."""
 
     __slots__ = ("_batches", "_scratch", "_stream", "data", "kernel", "table")
@@ -86,13 +86,13 @@ class Sections:
 
     def _larger(self, cursor: Longs) -> Bytes:
         size = len(self._scratch)
-        if size >= MOST_BYTES:
+        if size >= MAX_BYTES:
             raise BatchError(self.offset(cursor), "a record has more bytes than an Arrow column")
-        return np.empty(min(2 * size, MOST_BYTES), np.uint8)
+        return np.empty(min(2 * size, MAX_BYTES), np.uint8)
 
 
 @final
-class SectionReader:
+class RecordBlockReader:
     """Checks batches and decompresses them, into memory that it uses again and again."""
 
     def __init__(self, scratch: BufferPool[Bytes], *, check_crcs: bool) -> None:
@@ -110,7 +110,7 @@ class SectionReader:
             if found != batch.checksum:
                 raise BatchError(batch.base_offset, status.REASONS[status.BAD_CHECKSUM])
 
-    def sections(self, data: Bytes, batches: Iterable[BatchHeader]) -> Iterator[Sections]:
+    def sections(self, data: Bytes, batches: Iterable[BatchHeader]) -> Iterator[RecordBlocks]:
         """Give the sections of batches, in order; each is to be read before the next.
 
         :raises BatchError: if a codec cannot read its bytes; one that ``batches`` raises comes
@@ -124,10 +124,10 @@ class SectionReader:
 
     def _sections(
         self, data: Bytes, batches: Iterable[BatchHeader], scratch: Bytes
-    ) -> Iterator[Sections]:
+    ) -> Iterator[RecordBlocks]:
         view = data.data
         plain: list[BatchHeader] = []
-        packed = _Packed(scratch)
+        packed = _BlockBuffer(scratch)
         try:
             for batch in batches:
                 if batch.magic == MAGIC_2 and not batch.codec:
@@ -151,7 +151,7 @@ class SectionReader:
 
 
 @final
-class _Packed:
+class _BlockBuffer:
     """Small batches, decompressed one behind the other, so that a kernel reads many at once."""
 
     def __init__(self, scratch: Bytes) -> None:
@@ -163,7 +163,7 @@ class _Packed:
         self._sections: list[tuple[int, ...]] = []
         self._batches: list[BatchHeader] = []
 
-    def add(self, batch: BatchHeader, view: memoryview) -> Iterator[Sections]:
+    def add(self, batch: BatchHeader, view: memoryview) -> Iterator[RecordBlocks]:
         if 2 * self._filled > len(self._scratch):
             yield from self.take()
         start = self._filled
@@ -174,9 +174,9 @@ class _Packed:
         if not ended:
             yield from self.take(stream)
 
-    def take(self, stream: Stream | None = None) -> Iterator[Sections]:
+    def take(self, stream: Stream | None = None) -> Iterator[RecordBlocks]:
         if self._sections:
-            yield Sections(decode_records, self._scratch, self._sections, self._batches, stream)
+            yield RecordBlocks(decode_records, self._scratch, self._sections, self._batches, stream)
             self._begin()
 
 
@@ -187,12 +187,12 @@ def read_only(data: A) -> A:
     return view
 
 
-def _plain(data: Bytes, batches: list[BatchHeader]) -> Iterator[Sections]:
+def _plain(data: Bytes, batches: list[BatchHeader]) -> Iterator[RecordBlocks]:
     if batches:
         sections = [
             _section(batch, batch.start + HEADER, batch.end, is_open=False) for batch in batches
         ]
-        yield Sections(decode_records, data, sections, batches)
+        yield RecordBlocks(decode_records, data, sections, batches)
 
 
 def _section(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ def _section(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tupl
     )
 
 
-def _message_set(data: Bytes, view: memoryview, batch: BatchHeader) -> Sections:
+def _message_set(data: Bytes, view: memoryview, batch: BatchHeader) -> RecordBlocks:
     """Give a message, or those that one message holds compressed."""
     kind, start, end, base_offset = AS_MESSAGES_SAY, batch.start, batch.end, 0
     if batch.codec:
@@ -222,7 +222,7 @@ def _message_set(data: Bytes, view: memoryview, batch: BatchHeader) -> Sections:
         base_offset = batch.last_offset - last if batch.magic == 1 else 0
         kind = of.LOG_APPEND_TIME if batch.is_log_append_time else of.CREATE_TIME
     section = (start, end, 0, base_offset, batch.last_offset, batch.base_timestamp, kind, 0)
-    return Sections(decode_messages, data, [section], [batch])
+    return RecordBlocks(decode_messages, data, [section], [batch])
 
 
 def _inner_set(batch: BatchHeader, view: memoryview) -> Bytes:
@@ -239,8 +239,10 @@ def _inner_set(batch: BatchHeader, view: memoryview) -> Bytes:
         filled, ended = _fill(stream, inner, filled, batch.base_offset)
         if ended:
             return read_only(inner[:filled])
-        if len(inner) >= _MOST_SET:
-            raise BatchError(batch.base_offset, f"it holds more than {_MOST_SET} bytes")
+        if len(inner) >= _MAX_MESSAGE_SET_BYTES:
+            raise BatchError(
+                batch.base_offset, f"it holds more than {_MAX_MESSAGE_SET_BYTES} bytes"
+            )
         inner = np.concatenate((inner, np.empty_like(inner)))
 
 

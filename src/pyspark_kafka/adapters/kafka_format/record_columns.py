@@ -25,7 +25,7 @@ _ATTRIBUTES: Final = {
     "timestampType": "timestamp_types",
 }
 
-MOST_MILLISECONDS: Final = (2**63 - 1) // 1_000
+MAX_MILLISECONDS: Final = (2**63 - 1) // 1_000
 """The last millisecond that fits Spark's microseconds."""
 
 
@@ -97,7 +97,7 @@ class RecordColumns:
 
     def _timestamps(self, partition: TopicPartition) -> pa.Array[Any]:
         for offset, milliseconds in zip(self.offsets, self.timestamps, strict=True):
-            if not -MOST_MILLISECONDS <= milliseconds <= MOST_MILLISECONDS:
+            if not -MAX_MILLISECONDS <= milliseconds <= MAX_MILLISECONDS:
                 raise MalformedTimestampError(partition, offset, milliseconds)
         return pa.array(self.timestamps, pa.timestamp("ms", "UTC")).cast(TYPES["timestamp"])
 

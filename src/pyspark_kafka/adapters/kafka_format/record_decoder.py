@@ -14,8 +14,8 @@ from .aborted_transactions import AbortedTransactions
 from .batch_headers import MAGIC_2, index_batches
 from .buffer_pool import BufferPool
 from .column_buffers import BatchBuilder, ColumnBuffers, ColumnFullError
-from .column_mask import wanted_by
-from .record_blocks import SCRATCH, BatchError, SectionReader, Sections, read_only
+from .column_mask import column_mask
+from .record_blocks import SCRATCH, BatchError, RecordBlockReader, RecordBlocks, read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ _FULL: Final = range(status.ROWS_FULL, status.HEADER_VALUES_FULL + 1)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FetchedRecords:
     """What a fetch brought of a partition's log: its bytes, and where the batches in it are."""
 
     data: Bytes
@@ -42,7 +42,7 @@ class Stretch:
     aborted: tuple[AbortedTransaction, ...]
 
     @classmethod
-    def of(cls, fetched: Any, aborted: Iterable[AbortedTransaction] = ()) -> Stretch:
+    def of(cls, fetched: Any, aborted: Iterable[AbortedTransaction] = ()) -> FetchedRecords:
         """Take a buffer of bytes, which must not change until the stretch is decoded."""
         view = memoryview(fetched)
         data = read_only(np.frombuffer(view, np.uint8))
@@ -87,12 +87,12 @@ class RecordDecoder:
     ) -> None:
         memory = DecoderMemory() if memory is None else memory
         self._partition = partition
-        self._wanted = wanted_by(projection)
+        self._wanted = column_mask(projection)
         self._builder = BatchBuilder(partition, projection, memory.columns)
-        self._reader = SectionReader(memory.scratch, check_crcs=check_crcs)
+        self._reader = RecordBlockReader(memory.scratch, check_crcs=check_crcs)
 
     def decode(
-        self, stretch: Stretch, from_offset: int, until_offset: int
+        self, stretch: FetchedRecords, from_offset: int, until_offset: int
     ) -> Iterator[pa.RecordBatch]:
         """Give the visible records of ``[from_offset, until_offset)`` that the stretch holds.
 
@@ -114,7 +114,7 @@ class RecordDecoder:
             raise CorruptBatchError(self._partition, max(from_offset, behind), stretch.problem)
 
     def _decode(
-        self, sections: Sections, from_offset: int, until_offset: int
+        self, sections: RecordBlocks, from_offset: int, until_offset: int
     ) -> Iterator[pa.RecordBatch]:
         builder = self._builder
         cursor = builder.cursor
@@ -143,7 +143,7 @@ class RecordDecoder:
             else:
                 raise BatchError(sections.offset(cursor), status.REASONS[result])
 
-    def _make_room(self, full: int, sections: Sections) -> Iterator[pa.RecordBatch]:
+    def _make_room(self, full: int, sections: RecordBlocks) -> Iterator[pa.RecordBatch]:
         if self._builder.rows > 0:
             yield self._builder.finish()
             return
@@ -158,7 +158,7 @@ class RecordDecoder:
             yield self._builder.finish()
 
     def _visible(
-        self, stretch: Stretch, from_offset: int, until_offset: int
+        self, stretch: FetchedRecords, from_offset: int, until_offset: int
     ) -> Iterator[BatchHeader]:
         """Give the batches of a range, without control batches and those that were aborted."""
         aborted = AbortedTransactions(stretch.aborted)

@@ -17,20 +17,20 @@ from .encode_kernel import NO_ROOM, cut_rows, encode_records, sum_sizes
 from .producer_columns import checked, kernel_rows
 
 if TYPE_CHECKING:
-    from .producer_columns import OutgoingColumns
+    from .producer_columns import ProducerColumns
 
     Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 __all__ = ["Codec", "Producer", "RecordEncoder", "next_sequence"]
 
-MOST_KEPT: Final = 4 * 1024 * 1024
+MAX_BUFFERED: Final = 4 * 1024 * 1024
 """The bytes of scratch memory that are kept; a larger batch gets its own."""
 
-_MOST_BYTES: Final = 2**31 - 1
+_MAX_BYTES: Final = 2**31 - 1
 """The bytes that a batch's length can say."""
 
-_MOST_SEQUENCE: Final = 2**31 - 1
+_MAX_SEQUENCE: Final = 2**31 - 1
 
 _TRANSACTIONAL: Final = 0x10
 _NO_EPOCH: Final = -1
@@ -47,7 +47,7 @@ _LENGTH_AFTER: Final = 12
 
 def next_sequence(base: int, count: int) -> int:
     """Give the sequence number ``count`` records behind another: after 2^31 - 1 comes 0."""
-    return (base + count) % (_MOST_SEQUENCE + 1)
+    return (base + count) % (_MAX_SEQUENCE + 1)
 
 
 @final
@@ -69,9 +69,9 @@ class RecordEncoder:
 
     def __init__(self, compressor: Compressor) -> None:
         self._compressor = compressor
-        self._scratch: Bytes = np.empty(MOST_KEPT, np.uint8)
+        self._scratch: Bytes = np.empty(MAX_BUFFERED, np.uint8)
 
-    def chunks(self, columns: OutgoingColumns, rows: Longs, most_bytes: int) -> list[Longs]:
+    def chunks(self, columns: ProducerColumns, rows: Longs, most_bytes: int) -> list[Longs]:
         """Cut rows so that each piece makes a batch of ``most_bytes`` at most, not compressed.
 
         A record that is larger stands alone.
@@ -88,7 +88,7 @@ class RecordEncoder:
         return [rows[start:end] for start, end in pairwise(bounds)]
 
     def encode(
-        self, columns: OutgoingColumns, rows: Longs, producer: Producer, base_sequence: int
+        self, columns: ProducerColumns, rows: Longs, producer: Producer, base_sequence: int
     ) -> bytes:
         """Give one batch of rows, in their order; its offsets count from 0.
 
@@ -125,7 +125,7 @@ class RecordEncoder:
         _FRONT.pack_into(view, 0, 0, length, _NO_EPOCH, MAGIC_2, checksum)
         return b"".join((view[:HEADER], packed))
 
-    def _records(self, columns: OutgoingColumns, rows: Longs) -> tuple[Bytes, int, int, int]:
+    def _records(self, columns: ProducerColumns, rows: Longs) -> tuple[Bytes, int, int, int]:
         """Write records behind the room for a header.
 
         Gives what they are in, where they end, and the first and the greatest timestamp.
@@ -134,7 +134,7 @@ class RecordEncoder:
         end, first, greatest = encode_records(columns.arrays, columns.sizes, rows, room, HEADER)
         if end == NO_ROOM:
             size = HEADER + checked(sum_sizes(columns.sizes, rows))
-            if size > _MOST_BYTES:
+            if size > _MAX_BYTES:
                 raise KafkaRequestError(
                     "a batch", f"its {size} bytes are more than a batch can have"
                 )

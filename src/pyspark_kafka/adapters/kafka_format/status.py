@@ -42,5 +42,5 @@ REASONS: Final = {
 }
 """What is wrong with a batch, for the message of an error."""
 
-MOST_MILLISECONDS: Final = (2**63 - 1) // 1_000
+MAX_MILLISECONDS: Final = (2**63 - 1) // 1_000
 """The last millisecond that fits Spark's microseconds."""

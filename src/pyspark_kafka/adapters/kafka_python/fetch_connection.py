@@ -12,7 +12,7 @@ from .taken_socket import TakenSocket
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
 
-_USUAL_FRAME: Final = 4 * 1024 * 1024
+_DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 
 
 @final
@@ -20,7 +20,7 @@ class ReceiveBuffer:
     """Memory for one response; as large as the largest one so far, within reason."""
 
     def __init__(self) -> None:
-        self._memory = np.empty(_USUAL_FRAME, np.uint8)
+        self._memory = np.empty(_DEFAULT_FRAME_BYTES, np.uint8)
 
     def view(self, size: int) -> memoryview:
         """Give room for a frame; what it held before is gone."""

@@ -18,10 +18,10 @@ from ..kafka_format.aborted_transactions import AbortedTransaction
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
 
-LEAST_VERSION: Final = 4
+MIN_VERSION: Final = 4
 """The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
 
-MOST_VERSION: Final = 11
+MAX_VERSION: Final = 11
 """The last version without compact fields; later ones bring nothing that a range read uses."""
 
 NO_REPLICA: Final = -1
@@ -65,7 +65,7 @@ class FetchSettings:
             topics=[topic(topic=partition.topic, partitions=[wanted])],
             forgotten_topics_data=[],
             rack_id=self.rack,
-            max_version=MOST_VERSION,
+            max_version=MAX_VERSION,
             **_NO_SESSION,
         )
         request.API_VERSION = version
@@ -174,6 +174,6 @@ def fetch_version(broker: Any) -> int:
     :raises IncompatibleBrokerVersion: if it speaks none of those that are known here.
     """
     version: int = broker.api_version(
-        FetchRequest, min_version=LEAST_VERSION, max_version=MOST_VERSION
+        FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
     )
     return version

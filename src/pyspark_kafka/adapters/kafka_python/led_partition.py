@@ -10,7 +10,7 @@ from kafka import errors as kafka_errors
 
 from ...domain.errors import CorruptBatchError, KafkaRequestError
 from ..fetching.range_loop import Fetched, FetchedPartition
-from ..kafka_format.record_decoder import RecordDecoder, Stretch
+from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from .fetch_client import RETRIED, FetchClient
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LedPartition(FetchedPartition):
     def _fetched(self, response: FetchResponse, position: int) -> Fetched:
         if not response.records:
             return Fetched((), position)
-        stretch = Stretch.of(response.records, response.aborted)
+        stretch = FetchedRecords.of(response.records, response.aborted)
         next_offset = stretch.next_offset
         if next_offset is None:
             # A broker sends the first batch whole, whatever its size (KIP-74).

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...domain.topic_partition import TopicPartition
-    from ..kafka_format.producer_columns import OutgoingColumns
+    from ..kafka_format.producer_columns import ProducerColumns
 
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -21,7 +21,7 @@ class OutgoingBatch:
     """A batch as it is sent, and the rows that it is made of, for it may have to be made anew."""
 
     partition: TopicPartition
-    columns: OutgoingColumns
+    columns: ProducerColumns
     rows: Longs
     sequence: int
     encoded: bytes

@@ -17,10 +17,10 @@ from ...domain.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LEAST_VERSION: Final = 3
+MIN_VERSION: Final = 3
 """The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
 
-MOST_VERSION: Final = 8
+MAX_VERSION: Final = 8
 """The last version without compact fields, and the first that says what is wrong with a record."""
 
 _ZSTD_VERSION: Final = 7
@@ -42,9 +42,9 @@ class ProduceSettings:
 
         :raises IncompatibleBrokerVersion: if it speaks none that will do.
         """
-        least = _ZSTD_VERSION if self.needs_zstd else LEAST_VERSION
+        least = _ZSTD_VERSION if self.needs_zstd else MIN_VERSION
         version: int = broker.api_version(
-            ProduceRequest, min_version=least, max_version=MOST_VERSION
+            ProduceRequest, min_version=least, max_version=MAX_VERSION
         )
         return version
 

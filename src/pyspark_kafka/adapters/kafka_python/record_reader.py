@@ -32,7 +32,7 @@ PARTITION_BYTES: Final = 2 * 1024 * 1024
 """What a fetch asks for at the most where the user does not say: as much as stays in a
 processor's cache until it is decoded, and enough that requests do not count."""
 
-MOST_WAIT_MS: Final = 1_000
+MAX_WAIT_MS: Final = 1_000
 """The longest that a broker is to wait for records before it says that there are none."""
 
 _PARTITION_BYTES: Final = "max_partition_fetch_bytes"
@@ -86,5 +86,5 @@ def _fetch_settings(config: dict[str, Any], options: SourceOptions) -> FetchSett
         min_bytes=config["fetch_min_bytes"],
         max_bytes=config["fetch_max_bytes"],
         partition_bytes=config[_PARTITION_BYTES],
-        max_wait_ms=min(config["fetch_max_wait_ms"], MOST_WAIT_MS),
+        max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
     )

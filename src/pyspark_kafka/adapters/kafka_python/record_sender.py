@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.delivered import Delivered
+from ...domain.delivered import DeliveryStats
 from ...domain.errors import (
     BrokerUnreachableError,
     ProducerFencedError,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...domain.producer_settings import ProducerSettings
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
-    from ..kafka_format.producer_columns import OutgoingColumns
+    from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
     from .failures import Cluster
     from .leaders import Leaders
@@ -95,9 +95,9 @@ class RecordSender:
         self._enlisted: set[TopicPartition] = set()
         self._numbers_are_lost = False
         self._memory = 0
-        self._delivered = Delivered()
+        self._delivered = DeliveryStats()
 
-    def enlist(self, transaction: Transaction | None) -> None:
+    def join_transaction(self, transaction: Transaction | None) -> None:
         """Write into a transaction from now on, or into none; nothing may be under way."""
         if transaction is None and self._transaction is None:
             return
@@ -111,7 +111,7 @@ class RecordSender:
                 transaction.producer_id, transaction.epoch, is_transactional=True
             )
 
-    def put(self, partition: TopicPartition, columns: OutgoingColumns, rows: Longs) -> None:
+    def put(self, partition: TopicPartition, columns: ProducerColumns, rows: Longs) -> None:
         """Take rows for a partition; waits while too much is under way."""
         line = self._lines.setdefault(partition, Line())
         for chunk in self._encoder.chunks(columns, rows, self._most_bytes(line)):
@@ -129,13 +129,13 @@ class RecordSender:
             if not self._send_some():
                 self._take_some_answer()
 
-    def drain(self) -> Delivered:
+    def drain(self) -> DeliveryStats:
         """Wait until all is acknowledged, and give what was since the last call."""
         self.send()
         while self._in_flight():
             self._take_some_answer()
             self.send()
-        delivered, self._delivered = self._delivered, Delivered()
+        delivered, self._delivered = self._delivered, DeliveryStats()
         return delivered
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class RecordSender:
         return max(1, min(most, line.most_bytes or most))
 
     def _encoded(
-        self, partition: TopicPartition, columns: OutgoingColumns, rows: Longs, sequence: int
+        self, partition: TopicPartition, columns: ProducerColumns, rows: Longs, sequence: int
     ) -> OutgoingBatch:
         if self._identity is None:
             self._identity = Producer(*self._requests.new_producer())
@@ -308,7 +308,7 @@ class RecordSender:
 
     def _acknowledge(self, batch: OutgoingBatch) -> None:
         self._memory -= batch.memory
-        self._delivered += Delivered(len(batch.rows), batch.payload_bytes)
+        self._delivered += DeliveryStats(len(batch.rows), batch.payload_bytes)
 
     def _come_back(self, batch: OutgoingBatch, error: KafkaErrorType | type, told: str) -> None:
         line = self._lines[batch.partition]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 
-from ...domain.delivered import Delivered
+from ...domain.delivered import DeliveryStats
 from ...domain.errors import (
     NullTopicError,
     ProducerFencedError,
@@ -25,7 +25,7 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
-from ..kafka_format.producer_columns import OutgoingColumns
+from ..kafka_format.producer_columns import ProducerColumns
 from ..kafka_format.record_blocks import read_only
 from ..kafka_format.record_encoder import RecordEncoder
 from ..partitioning.murmur2 import group_by_partition, murmur2_partitions
@@ -86,9 +86,9 @@ class KafkaPythonRecordWriter(RecordWriter):
         self._gathered_topic: str | None = None
         self._sticky = random.randrange(1 << 16)  # noqa: S311  # no secret
 
-    def enlist(self, transaction: Transaction) -> None:
+    def join_transaction(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self._sender.enlist(transaction)
+        self._sender.join_transaction(transaction)
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         if topic is None and ("topic" not in batch.schema.names or batch["topic"].null_count):
@@ -104,11 +104,11 @@ class KafkaPythonRecordWriter(RecordWriter):
         if self._gathered_bytes >= GATHERED_BYTES:
             self._write_gathered()
 
-    def flush(self) -> Delivered:
+    def flush(self) -> DeliveryStats:
         self._write_gathered()
         with self._mapped_errors():
             delivered = self._sender.drain()
-            self._sender.enlist(None)
+            self._sender.join_transaction(None)
         self._transaction = None
         return delivered
 
@@ -122,13 +122,13 @@ class KafkaPythonRecordWriter(RecordWriter):
             return
         batch = pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # type: ignore[attr-defined]  # the stubs lack it
         with self._mapped_errors():
-            columns = OutgoingColumns.of(batch, time.time_ns() // 1_000_000)
+            columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
             for topic, rows in rows_by_topic(batch, self._gathered_topic):
                 self._put(topic, batch, columns, rows)
             self._sender.send()
 
     def _put(
-        self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs
+        self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs
     ) -> None:
         count = self._partitions(topic)
         chosen = self._chosen(topic, batch, columns, rows, count)
@@ -155,7 +155,7 @@ class KafkaPythonRecordWriter(RecordWriter):
             return 0
 
     def _chosen(
-        self, topic: str, batch: pa.RecordBatch, columns: OutgoingColumns, rows: Longs, count: int
+        self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs, count: int
     ) -> Integers:
         """Give the partition of every row of the batch; those of other topics have any."""
         self._sticky += 1
@@ -175,7 +175,7 @@ class KafkaPythonRecordWriter(RecordWriter):
         return chosen
 
     def _require_size(
-        self, topic: str, columns: OutgoingColumns, rows: Longs, chosen: Integers
+        self, topic: str, columns: ProducerColumns, rows: Longs, chosen: Integers
     ) -> None:
         producer = self._producer
         limit = min(producer.max_request_size, producer.buffer_memory)

@@ -16,7 +16,7 @@ from ...domain.kafka_settings import (
     PREFIX,
     api_timeout_ms,
 )
-from ...domain.option_values import MOST_INT, boolean
+from ...domain.option_values import INT32_MAX, boolean
 from .tls import PemFiles, ssl_context
 
 if TYPE_CHECKING:
@@ -162,8 +162,8 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     if name in NUMBERS:
         known, least = NUMBERS[name]
         if name == "connections.max.idle.ms" and int(text) < 0:
-            return {known: MOST_INT}
-        return {known: whole_number(text, least, MOST_INT)}
+            return {known: INT32_MAX}
+        return {known: whole_number(text, least, INT32_MAX)}
     if name in TEXTS:
         return {TEXTS[name]: text}
     known = name.replace(".", "_")
@@ -202,7 +202,7 @@ def _in_order(config: Mapping[str, Any]) -> dict[str, int]:
         config.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
         for name in ("fetch_max_wait_ms", "request_timeout_ms", "connections_max_idle_ms")
     )
-    request = min(request, MOST_INT - 1)
+    request = min(request, INT32_MAX - 1)
     return {
         "fetch_max_wait_ms": min(wait, request - 1),
         "request_timeout_ms": request,

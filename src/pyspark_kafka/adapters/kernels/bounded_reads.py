@@ -13,8 +13,8 @@ import numpy as np
 from ..kafka_format import status
 from .compiled import inlined
 
-MOST_INT: Final = 5
-MOST_LONG: Final = 10
+MAX_VARINT32_BYTES: Final = 5
+MAX_VARINT64_BYTES: Final = 10
 """The bytes of the longest ``varint`` and ``varlong`` of Kafka's protocol."""
 
 
@@ -62,7 +62,7 @@ def sized(data: Any, position: Any, end: Any) -> Any:
 
     Gives the length, where the bytes begin, the position behind them, and a ``status``.
     """
-    length, start = varint(data, position, end, MOST_INT)
+    length, start = varint(data, position, end, MAX_VARINT32_BYTES)
     if start < 0:
         return length, start, position, status.BAD_VARINT
     behind = start + max(length, 0)

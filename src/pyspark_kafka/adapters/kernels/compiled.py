@@ -41,7 +41,7 @@ def inlined(function: F) -> F:
     return made
 
 
-def pasted(function: Callable[..., object]) -> Callable[..., Any]:
+def force_inlined(function: Callable[..., object]) -> Callable[..., Any]:
     """Put a function's lines into the kernels that call it.
 
     It is for those that take arrays and are too large for LLVM to inline: without it, numba counts

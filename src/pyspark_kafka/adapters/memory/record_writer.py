@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.delivered import Delivered
+from ...domain.delivered import DeliveryStats
 from ...domain.errors import NullTopicError
 from ...ports.record_writer import RecordWriter
 
@@ -22,10 +22,10 @@ class MemoryRecordWriter(RecordWriter):
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
-        self._delivered = Delivered()
+        self._delivered = DeliveryStats()
         self._transaction: Transaction | None = None
 
-    def enlist(self, transaction: Transaction) -> None:
+    def join_transaction(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
@@ -35,8 +35,8 @@ class MemoryRecordWriter(RecordWriter):
         for row in rows:
             self._write_row(topic or str(row["topic"]), row)
 
-    def flush(self) -> Delivered:
-        delivered, self._delivered = self._delivered, Delivered()
+    def flush(self) -> DeliveryStats:
+        delivered, self._delivered = self._delivered, DeliveryStats()
         self._transaction = None
         return delivered
 
@@ -58,7 +58,7 @@ class MemoryRecordWriter(RecordWriter):
         )
         texts = [name.encode() for name, _ in headers]
         size = sum(map(len, filter(None, [key, value, *texts, *(value for _, value in headers)])))
-        self._delivered += Delivered(1, size)
+        self._delivered += DeliveryStats(1, size)
 
     def _partition(self, topic: str, row: dict[str, Any], key: bytes | None) -> int:
         chosen = row.get("partition")

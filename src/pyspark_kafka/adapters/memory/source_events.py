@@ -10,12 +10,12 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
-    from ...domain.delivered import Delivered
+    from ...domain.delivered import DeliveryStats
     from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
 
-MOST_KEPT: Final = 10_000
+MAX_BUFFERED: Final = 10_000
 
 
 @final
@@ -32,7 +32,7 @@ class MemorySourceEvents(SourceEvents):
     """Keeps the newest reports, oldest first. Safe for threads."""
 
     def __init__(self) -> None:
-        self._reports: deque[Report] = deque(maxlen=MOST_KEPT)
+        self._reports: deque[Report] = deque(maxlen=MAX_BUFFERED)
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -64,7 +64,7 @@ class MemorySourceEvents(SourceEvents):
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         self._keep("group_commit_failed", group_id, error)
 
-    def records_delivered(self, delivered: Delivered) -> None:
+    def records_delivered(self, delivered: DeliveryStats) -> None:
         self._keep("records_delivered", delivered)
 
     def _keep(self, event: str, *facts: object) -> None:

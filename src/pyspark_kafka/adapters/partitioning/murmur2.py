@@ -9,16 +9,16 @@ import numpy as np
 from ..kafka_format.encode_kernel import value_span
 from ..kafka_format.producer_columns import kernel_rows
 from ..kafka_format.record_blocks import read_only
-from ..kernels.compiled import compiled, pasted
+from ..kernels.compiled import compiled, force_inlined
 from ..kernels.intrinsics import borrowed
 
 if TYPE_CHECKING:
-    from ..kafka_format.producer_columns import OutgoingColumns
+    from ..kafka_format.producer_columns import ProducerColumns
 
     Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-MOST_PARTITIONS: Final = 1_000_000
+MAX_PARTITIONS: Final = 1_000_000
 """More than a cluster has: beyond it, counting them would take the memory of what is counted."""
 
 _SEED: Final = np.uint32(0x9747B28C)
@@ -26,7 +26,7 @@ _M: Final = np.uint32(0x5BD1E995)
 _POSITIVE: Final = np.uint32(0x7FFFFFFF)
 
 
-def murmur2_partitions(columns: OutgoingColumns, partitions: int, sticky: int) -> Integers:
+def murmur2_partitions(columns: ProducerColumns, partitions: int, sticky: int) -> Integers:
     """Give each row's partition, of ``partitions``: ``sticky`` for those without a key.
 
     It is that of ``BuiltInPartitioner.partitionForKey``.
@@ -49,7 +49,7 @@ def group_by_partition(partitions: Integers, rows: Longs) -> list[tuple[int, Lon
     least, most = _range(partitions, rows)
     if least > most:
         raise IndexError("there is no such row")
-    if least < 0 or most >= MOST_PARTITIONS:
+    if least < 0 or most >= MAX_PARTITIONS:
         raise ValueError(f"there is no partition {least if least < 0 else most}")
     if least == most:
         return [(least, rows)]
@@ -106,7 +106,7 @@ def _sort(partitions: Any, rows: Any, least: int, ends: Any, grouped: Any) -> No
         ends[place] += 1
 
 
-@pasted
+@force_inlined
 def _murmur2(data: Any, start: Any, length: Any) -> Any:
     """Give ``Utils.murmur2`` of bytes, as a number without a sign."""
     found = _SEED ^ np.uint32(length)

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ...domain.record_filter import RecordFilter
 from .filters import is_exact, understood
-from .plain_errors import plain_errors
+from .strip_tracebacks import strip_tracebacks
 from .task import read_range
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
 
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
 
@@ -27,19 +27,19 @@ class KafkaBatchReader(DataSourceReader):
 
     _filter = RecordFilter()
 
-    def __init__(self, wiring: Wiring, options: SourceOptions, projection: Projection) -> None:
-        self._wiring = wiring
+    def __init__(self, use_cases: UseCases, options: SourceOptions, projection: Projection) -> None:
+        self._use_cases = use_cases
         self._options = options
         self._projection = projection
 
     def partitions(self) -> Sequence[InputPartition]:
-        with plain_errors(), self._wiring.batch(self._options) as batch:
+        with strip_tracebacks(), self._use_cases.batch(self._options) as batch:
             return [
                 InputPartition(planned) for planned in batch.plan_input_partitions(self._filter)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._wiring, self._options, partition.value, self._projection)
+        return read_range(self._use_cases, self._options, partition.value, self._projection)
 
 
 @final
@@ -55,6 +55,6 @@ class FilteringBatchReader(KafkaBatchReader):
         for pushed in filters:
             bounds = understood(pushed)
             if bounds is not None:
-                self._filter = self._filter.both(bounds)
+                self._filter = self._filter.intersect(bounds)
             if not is_exact(pushed):
                 yield pushed

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
 
 from ...domain.errors import SaveModeError
 from ...domain.options import (
-    Query,
+    QueryKind,
     SinkOptions,
     SourceOptions,
     ignored_options,
@@ -26,15 +26,15 @@ from ...domain.options import (
 )
 from ...domain.sink_schema import check_sink_schema
 from .batch_reader import FilteringBatchReader, KafkaBatchReader
-from .plain_errors import plain_errors
 from .schema import projection_of, spark_schema
 from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from .stream_reader import KafkaStreamReader
+from .strip_tracebacks import strip_tracebacks
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -44,7 +44,7 @@ FORMAT = "pyspark_kafka"
 class KafkaDataSource(DataSource):
     """Kafka as a Python data source; a subclass says how its use cases are made."""
 
-    wiring: ClassVar[Wiring]
+    use_cases: ClassVar[UseCases]
 
     @classmethod
     def name(cls) -> str:
@@ -52,21 +52,21 @@ class KafkaDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Give the JVM connector's schema, less the columns that options leave out."""
-        with plain_errors():
+        with strip_tracebacks():
             return spark_schema(parse_projection(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make a batch reader; ``schema`` is ours, or a part of it that the user asked for."""
-        with plain_errors():
-            options = self._parse(Query.BATCH)
+        with strip_tracebacks():
+            options = self._parse(QueryKind.BATCH)
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
-            return kind(self.wiring, options, projection_of(schema))
+            return kind(self.use_cases, options, projection_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Make a micro-batch reader; ``schema`` as in ``reader``."""
-        with plain_errors():
-            options = self._parse(Query.STREAM)
-            return KafkaStreamReader(self.wiring, options, projection_of(schema))
+        with strip_tracebacks():
+            options = self._parse(QueryKind.STREAM)
+            return KafkaStreamReader(self.use_cases, options, projection_of(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Make a batch writer.
@@ -74,8 +74,10 @@ class KafkaDataSource(DataSource):
         :raises SaveModeError: if what a topic holds is to be replaced.
         :raises SinkSchemaError: if rows of this schema cannot become records.
         """
-        with plain_errors():
-            return KafkaBatchWriter(self.wiring, self._parse_sink(schema, Query.BATCH, overwrite))
+        with strip_tracebacks():
+            return KafkaBatchWriter(
+                self.use_cases, self._parse_sink(schema, QueryKind.BATCH, overwrite)
+            )
 
     def streamWriter(  # noqa: N802
         self,
@@ -83,10 +85,12 @@ class KafkaDataSource(DataSource):
         overwrite: bool,
     ) -> DataSourceStreamWriter:
         """Make a micro-batch writer; raises as ``writer`` does."""
-        with plain_errors():
-            return KafkaStreamWriter(self.wiring, self._parse_sink(schema, Query.STREAM, overwrite))
+        with strip_tracebacks():
+            return KafkaStreamWriter(
+                self.use_cases, self._parse_sink(schema, QueryKind.STREAM, overwrite)
+            )
 
-    def _parse_sink(self, schema: StructType, query: Query, overwrite: bool) -> SinkOptions:
+    def _parse_sink(self, schema: StructType, query: QueryKind, overwrite: bool) -> SinkOptions:
         if overwrite:
             raise SaveModeError("Overwrite")
         for name in ignored_sink_options(self.options, query):
@@ -96,7 +100,7 @@ class KafkaDataSource(DataSource):
         check_sink_schema(columns, has_topic_option=options.topic is not None)
         return options
 
-    def _parse(self, query: Query) -> SourceOptions:
+    def _parse(self, query: QueryKind) -> SourceOptions:
         for name in ignored_options(self.options, query):
             log.warning("%s option ignored in %s queries", name, query.value)
         return parse_source_options(self.options, query)

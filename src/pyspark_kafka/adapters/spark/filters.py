@@ -46,7 +46,7 @@ def understood(pushed: Filter) -> RecordFilter | None:
 def is_exact(pushed: Filter) -> bool:
     """Tell whether the bounds hold all that a filter says, so that Spark need not look again."""
     bounds = understood(pushed)
-    if bounds is None or bounds.least_timestamp is not None:
+    if bounds is None or bounds.min_timestamp is not None:
         return False
     return not isinstance(pushed, In) or bounds.partition_numbers is not None
 
@@ -67,7 +67,7 @@ def _bounds(attribute: tuple[str, ...], span: Span) -> RecordFilter | None:
         case ("offset",):
             return RecordFilter(offsets=span)
         case ("timestamp",) if span.least is not None:
-            return RecordFilter(least_timestamp=span.least)
+            return RecordFilter(min_timestamp=span.least)
         case _:
             return None
 

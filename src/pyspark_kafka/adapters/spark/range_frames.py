@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
 
 _RANGES: Final = "ranges"
@@ -36,11 +36,11 @@ class RangeFrames:
     ``mapInArrow`` would need none, but pandas.
     """
 
-    def __init__(self, spark: SparkSession, wiring: Wiring, options: SourceOptions) -> None:
+    def __init__(self, spark: SparkSession, use_cases: UseCases, options: SourceOptions) -> None:
         self._spark = spark
         self._schema = spark_schema(options.projection)
         self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"
-        register_source(spark, _source(self._format, wiring, options))
+        register_source(spark, _source(self._format, use_cases, options))
 
     def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         if not ranges:
@@ -53,9 +53,9 @@ class _RangeReader(DataSourceReader):
     """Goes to the tasks with frozen values only."""
 
     def __init__(
-        self, wiring: Wiring, options: SourceOptions, ranges: Sequence[OffsetRange]
+        self, use_cases: UseCases, options: SourceOptions, ranges: Sequence[OffsetRange]
     ) -> None:
-        self._wiring = wiring
+        self._use_cases = use_cases
         self._options = options
         self._ranges = ranges
 
@@ -63,10 +63,10 @@ class _RangeReader(DataSourceReader):
         return [InputPartition(planned) for planned in self._ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._wiring, self._options, partition.value, self._options.projection)
+        return read_range(self._use_cases, self._options, partition.value, self._options.projection)
 
 
-def _source(format_name: str, wiring: Wiring, options: SourceOptions) -> type[DataSource]:
+def _source(format_name: str, use_cases: UseCases, options: SourceOptions) -> type[DataSource]:
     """Make a source for options that are parsed already: Spark hands a source text only."""
 
     class RangeSource(DataSource):
@@ -78,7 +78,7 @@ def _source(format_name: str, wiring: Wiring, options: SourceOptions) -> type[Da
             return spark_schema(options.projection)
 
         def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-            return _RangeReader(wiring, options, _read(self.options[_RANGES]))
+            return _RangeReader(use_cases, options, _read(self.options[_RANGES]))
 
     return RangeSource
 

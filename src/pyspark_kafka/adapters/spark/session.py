@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("pyspark_kafka")
 
-PAYING: Final[Mapping[str, str]] = {
+TUNED_DEFAULTS: Final[Mapping[str, str]] = {
     # Between a Python worker and its JVM: sockets of the file system, and fewer, larger writes.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.buffer.size": "1048576",
@@ -33,7 +33,7 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     """
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
-    settings = dict(PAYING)
+    settings = dict(TUNED_DEFAULTS)
     if given.get("spark.master", os.environ.get("MASTER", "local")).startswith("local["):
         settings[DAEMON] = daemon_module
         # SparkContext reads it from there, and takes some `python3` of the path if it is not set.
@@ -47,6 +47,6 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
 
 def _warn_of_what_came_too_late(session: SparkSession, settings: Mapping[str, str]) -> None:
     conf = session.sparkContext.getConf()
-    late = sorted(name for name in PAYING if conf.get(name) is None and name in settings)
+    late = sorted(name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings)
     if late:
         log.warning("A session was there already, and runs without %s", ", ".join(late))

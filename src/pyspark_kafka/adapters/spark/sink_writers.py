@@ -13,15 +13,15 @@ from pyspark.sql.datasource import (
 )
 
 from ...domain.sink_schema import TYPES
-from ...domain.sink_task import SinkTaskId, Written
-from .plain_errors import plain_errors
+from ...domain.sink_task import SinkTaskId, WriteResult
+from .strip_tracebacks import strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
     from ...domain.options import SinkOptions
 
 BATCH_ID = "streaming.sql.batchId"
@@ -36,7 +36,7 @@ QUERY_ID = "sql.streaming.queryId"
 class WrittenMessage(WriterCommitMessage):
     """What a task tells the driver."""
 
-    written: Written
+    written: WriteResult
     query_id: str | None = None
 
 
@@ -44,12 +44,12 @@ class WrittenMessage(WriterCommitMessage):
 class KafkaBatchWriter(DataSourceArrowWriter):
     """Writes the rows of a batch query; what is acknowledged stays, whatever fails later."""
 
-    def __init__(self, wiring: Wiring, options: SinkOptions) -> None:
-        self._wiring = wiring
+    def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
+        self._use_cases = use_cases
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
-        return WrittenMessage(_write(self._wiring, self._options, iterator))
+        return WrittenMessage(_write(self._use_cases, self._options, iterator))
 
 
 @final
@@ -59,25 +59,25 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     Spark makes one for each micro-batch before its tasks run, and another to commit or abort it.
     """
 
-    def __init__(self, wiring: Wiring, options: SinkOptions) -> None:
-        self._wiring = wiring
+    def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
+        self._use_cases = use_cases
         self._options = options
         self._committed_through = -1
         if options.is_exactly_once:
-            with wiring.kafka_sink(options) as sink:
+            with use_cases.kafka_sink(options) as sink:
                 self._committed_through = sink.recover()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
         if not self._options.is_exactly_once:
-            return WrittenMessage(_write(self._wiring, self._options, iterator))
+            return WrittenMessage(_write(self._use_cases, self._options, iterator))
         task = _task_id()
         if task.batch_id <= self._committed_through:
             # The batch can be seen already. Spark runs it again, as it had not come to know that.
             for _ in iterator:
                 pass
-            return WrittenMessage(Written(), task.query_id)
+            return WrittenMessage(WriteResult(), task.query_id)
         transactional_id = task.transactional_id(self._options.transactional_id_prefix)
-        written = _write(self._wiring, self._options, iterator, transactional_id)
+        written = _write(self._use_cases, self._options, iterator, transactional_id)
         return WrittenMessage(written, task.query_id)
 
     def commit(
@@ -89,7 +89,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
             return
         told = cast("Sequence[WrittenMessage]", messages)
         query_id = next((message.query_id for message in told if message.query_id), None)
-        with plain_errors(), self._wiring.kafka_sink(self._options) as sink:
+        with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
             sink.commit(batchId, query_id, [message.written for message in told])
 
     def abort(
@@ -100,17 +100,17 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         if not self._options.is_exactly_once:
             return
         told = cast("Sequence[WrittenMessage | None]", messages)
-        with plain_errors(), self._wiring.kafka_sink(self._options) as sink:
+        with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
             sink.abort([message.written if message else None for message in told])
 
 
 def _write(
-    wiring: Wiring,
+    use_cases: UseCases,
     options: SinkOptions,
     batches: Iterator[pa.RecordBatch],
     transactional_id: str | None = None,
-) -> Written:
-    with plain_errors(), wiring.sink_task(options) as task:
+) -> WriteResult:
+    with strip_tracebacks(), use_cases.sink_task(options) as task:
         needed = (_record_columns(batch, options) for batch in batches)
         return task.write(needed, transactional_id)
 

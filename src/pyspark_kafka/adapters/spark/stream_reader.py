@@ -9,8 +9,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from ...domain.partition_offsets import PartitionOffsets
-from .plain_errors import plain_errors
 from .read_limits import from_spark, to_spark
+from .strip_tracebacks import strip_tracebacks
 from .task import read_range
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
 
     from ...application.micro_batch_stream import KafkaMicroBatchStream
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
 
@@ -32,14 +32,14 @@ Offsets = dict[str, dict[str, int]]
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Lives in the driver's Python process for as long as the query; a copy reads in tasks."""
 
-    def __init__(self, wiring: Wiring, options: SourceOptions, projection: Projection) -> None:
-        self._wiring = wiring
+    def __init__(self, use_cases: UseCases, options: SourceOptions, projection: Projection) -> None:
+        self._use_cases = use_cases
         self._options = options
         self._projection = projection
         self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
-        with plain_errors():
+        with strip_tracebacks():
             return self._stream().initial_offset().to_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -50,7 +50,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_spark(self._stream().default_read_limit)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
-        with plain_errors():
+        with strip_tracebacks():
             stream = self._stream()
             admitted = from_spark(limit, stream.default_read_limit)
             return stream.latest_offset(PartitionOffsets.from_dict(start), admitted).to_dict()
@@ -63,18 +63,18 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stream().prepare_for_trigger_available_now()
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        with plain_errors():
+        with strip_tracebacks():
             ranges = self._stream().plan_input_partitions(
                 PartitionOffsets.from_dict(start), PartitionOffsets.from_dict(end)
             )
         return [InputPartition(planned) for planned in ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._wiring, self._options, partition.value, self._projection)
+        return read_range(self._use_cases, self._options, partition.value, self._projection)
 
     def commit(self, end: Offsets) -> None:
         """Tell what Spark has committed; its own log is the truth about what was read."""
-        with plain_errors():
+        with strip_tracebacks():
             self._stream().commit(PartitionOffsets.from_dict(end))
 
     def stop(self) -> None:
@@ -89,5 +89,5 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _stream(self) -> KafkaMicroBatchStream:
         if self._opened is None:
             stack = ExitStack()
-            self._opened = stack, stack.enter_context(self._wiring.stream(self._options))
+            self._opened = stack, stack.enter_context(self._use_cases.stream(self._options))
         return self._opened[1]

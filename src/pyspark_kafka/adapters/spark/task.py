@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plain_errors import plain_errors
+from .strip_tracebacks import strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from ...application.use_cases import Wiring
+    from ...application.use_cases import UseCases
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
 
 
 def read_range(
-    wiring: Wiring,
+    use_cases: UseCases,
     options: SourceOptions,
     offset_range: OffsetRange | None,
     projection: Projection,
@@ -30,5 +30,5 @@ def read_range(
     """
     if offset_range is None:
         return
-    with plain_errors(), wiring.range_read(options) as range_read:
+    with strip_tracebacks(), use_cases.range_read(options) as range_read:
         yield from range_read.read(offset_range, projection)

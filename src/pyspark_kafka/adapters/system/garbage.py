@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 
-def spare_what_is_loaded() -> None:
+def freeze_gc() -> None:
     """Put all that is alive out of the collector's sight, for good.
 
     Spark's Python worker collects after every task (``pyspark/daemon.py``) and looks at all that

@@ -9,7 +9,7 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
-    from ...domain.delivered import Delivered
+    from ...domain.delivered import DeliveryStats
     from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
@@ -46,9 +46,9 @@ class LoggingSourceEvents(SourceEvents):
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)
 
-    def records_delivered(self, delivered: Delivered) -> None:
+    def records_delivered(self, delivered: DeliveryStats) -> None:
         log.info(
-            "Delivered %d records, %d bytes of keys, values and headers",
+            "DeliveryStats %d records, %d bytes of keys, values and headers",
             delivered.records,
             delivered.bytes,
         )

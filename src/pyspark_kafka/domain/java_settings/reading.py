@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ..kafka_settings import PREFIX
-from ..option_values import MOST_INT, boolean, integer
+from ..option_values import INT32_MAX, boolean, integer
 from .choices import choice
 from .login import module_hint, read_login
 from .tables import BOOLEANS, CHOICES, HARMLESS, LEAST, REFUSED, SASL, TLS, WITHOUT_EFFECT
@@ -75,7 +75,7 @@ def _checked(name: str, value: str) -> str:
             raise ValueError(
                 f"Option '{PREFIX}{name}' must be a whole number from {least} on, got '{value}'"
             )
-        return str(min(number, MOST_INT))
+        return str(min(number, INT32_MAX))
     if name in BOOLEANS:
         try:
             return str(boolean(value)).lower()

@@ -1,8 +1,8 @@
 """The options of a query: a table of all, the values, and the way from text to them."""
 
-from .option import Option, Query
+from .option import Option, QueryKind
 from .parsing import ignored_options, parse_projection, parse_source_options, with_any_topic
-from .sink_options import Guarantee, SinkOptions
+from .sink_options import DeliveryGuarantee, SinkOptions
 from .sink_parsing import ignored_sink_options, parse_sink_options
 from .sink_table import TABLE as SINK_TABLE
 from .source_options import SourceOptions
@@ -11,9 +11,9 @@ from .table import TABLE
 __all__ = [
     "SINK_TABLE",
     "TABLE",
-    "Guarantee",
+    "DeliveryGuarantee",
     "Option",
-    "Query",
+    "QueryKind",
     "SinkOptions",
     "SourceOptions",
     "ignored_options",

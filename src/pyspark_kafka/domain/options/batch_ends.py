@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..offset_limits import ByTimestamp, CommittedOffsets, Earliest, Latest, Specific, Uncommitted
+from ..offset_limits import (
+    ByTimestamp,
+    CommittedOffsets,
+    Earliest,
+    Latest,
+    OnMissingCommit,
+    Specific,
+)
 from ..partition_offsets import EARLIEST, LATEST
 
 if TYPE_CHECKING:
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 def starting_problems(starting: StartingOffsets) -> list[str]:
     """Say why a batch query cannot begin there."""
     if isinstance(starting, CommittedOffsets):
-        if starting.uncommitted is not Uncommitted.LATEST:
+        if starting.uncommitted is not OnMissingCommit.LATEST:
             return []
         return ["startingOffsetsGroupFallback can't be latest for batch queries on Kafka"]
     if isinstance(starting, Latest):

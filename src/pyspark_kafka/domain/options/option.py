@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Query(enum.Enum):
+class QueryKind(enum.Enum):
     """The two kinds of query, whether it reads or writes."""
 
     BATCH = "batch"
     STREAM = "stream"
 
 
-BOTH: Final = frozenset(Query)
-BATCH_ONLY: Final = frozenset({Query.BATCH})
-STREAM_ONLY: Final = frozenset({Query.STREAM})
+BOTH: Final = frozenset(QueryKind)
+BATCH_ONLY: Final = frozenset({QueryKind.BATCH})
+STREAM_ONLY: Final = frozenset({QueryKind.STREAM})
 
 
 @final
@@ -35,7 +35,7 @@ class Option(Generic[T]):
     values: str
     doc: str
     default_text: str = ""
-    queries: frozenset[Query] = BOTH
+    queries: frozenset[QueryKind] = BOTH
 
     @property
     def key(self) -> str:

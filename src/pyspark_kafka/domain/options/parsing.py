@@ -12,10 +12,10 @@ from ..offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
     OffsetLimit,
+    OnMissingCommit,
+    OnNoMatch,
     StartingOffsets,
-    Uncommitted,
 )
 from ..projection import Projection
 from ..read_limits import default_read_limit
@@ -23,7 +23,7 @@ from ..storage_path import StoragePath
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import sink_table, table
 from .batch_ends import ending_problems, mismatches, starting_problems
-from .option import Option, Query
+from .option import Option, QueryKind
 from .reading import Reading, ignored, lower
 from .source_options import SourceOptions
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ..read_limits import ReadLimit
 
 
-def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
+def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOptions:
     """Read the options of a batch or streaming query.
 
     :raises OptionsError: with everything that is wrong, in the order in which the JVM connector
         would come upon it, unknown options last.
     """
     reading = _SourceReading(lower(raw))
-    if query is Query.BATCH:
+    if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()
     else:
         reading.refuse_ending()
@@ -50,7 +50,7 @@ def parse_source_options(raw: Mapping[str, str], query: Query) -> SourceOptions:
     settings = kafka_settings(reading.given)
     reading.problems += refused_settings(settings)
     read_limit = reading.read_limit()
-    if query is Query.BATCH:
+    if query is QueryKind.BATCH:
         # KafkaSourceProvider.checkOffsetLimitValidity, which comes after all other checks.
         reading.problems += [] if ending_problems(ending) else mismatches(starting, ending)
     else:
@@ -107,7 +107,7 @@ def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:
     return dict(raw) if named else {**raw, table.SUBSCRIBE.name: "any"}
 
 
-def ignored_options(raw: Mapping[str, str], query: Query) -> list[str]:
+def ignored_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
     """Name the options that were given and that a read of this kind does not look at."""
     return ignored(raw, query, table.TABLE, sink_table.TABLE)
 
@@ -136,7 +136,7 @@ class _SourceReading(Reading):
         fallback = self.read(table.STARTING_GROUP_FALLBACK)
         return self._of_group(fallback) if isinstance(limit, CommittedOffsets) else limit
 
-    def _of_group(self, fallback: Uncommitted) -> CommittedOffsets:
+    def _of_group(self, fallback: OnMissingCommit) -> CommittedOffsets:
         options = (f"{PREFIX}{GROUP_ID}", table.COMMIT_OFFSETS_TO_GROUP.key)
         group = next(filter(None, (self.given.get(name, "").strip() for name in options)), "")
         if not group:
@@ -148,9 +148,9 @@ class _SourceReading(Reading):
 
     def ending(self) -> OffsetLimit:
         if table.ENDING_TIMESTAMP.key in self.given:
-            return GlobalTimestamp(self.read(table.ENDING_TIMESTAMP) or 0, NoMatch.LATEST)
+            return GlobalTimestamp(self.read(table.ENDING_TIMESTAMP) or 0, OnNoMatch.LATEST)
         if table.ENDING_OFFSETS_BY_TIMESTAMP.key in self.given:
-            return ByTimestamp(self.read(table.ENDING_OFFSETS_BY_TIMESTAMP), NoMatch.LATEST)
+            return ByTimestamp(self.read(table.ENDING_OFFSETS_BY_TIMESTAMP), OnNoMatch.LATEST)
         return self.read(table.ENDING_OFFSETS) or Latest()
 
     def refuse_ending(self) -> None:

@@ -11,7 +11,7 @@ from ..kafka_settings import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .option import Option, Query
+    from .option import Option, QueryKind
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def lower(raw: Mapping[str, str]) -> dict[str, str]:
 
 def ignored(
     raw: Mapping[str, str],
-    query: Query,
+    query: QueryKind,
     ours: Sequence[Option[Any]],
     theirs: Sequence[Option[Any]],
 ) -> list[str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..storage_path import StoragePath
 
 
-class Guarantee(enum.Enum):
+class DeliveryGuarantee(enum.Enum):
     """How often a record of a stream is seen by those who read committed records only."""
 
     AT_LEAST_ONCE = "at-least-once"
@@ -32,7 +32,7 @@ class SinkOptions:
 
     client: str
     topic: str | None
-    guarantee: Guarantee
+    guarantee: DeliveryGuarantee
     metadata_path: StoragePath | None
     checkpoint: StoragePath | None
     transactional_id_prefix: str
@@ -47,4 +47,4 @@ class SinkOptions:
     @property
     def is_exactly_once(self) -> bool:
         """Whether records are written in transactions."""
-        return self.guarantee is Guarantee.EXACTLY_ONCE
+        return self.guarantee is DeliveryGuarantee.EXACTLY_ONCE

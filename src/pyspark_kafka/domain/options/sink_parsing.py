@@ -22,9 +22,9 @@ from ..producer_settings import (
 )
 from ..storage_path import StoragePath
 from . import sink_table, table
-from .option import Query
+from .option import QueryKind
 from .reading import Reading, ignored, lower
-from .sink_options import Guarantee, SinkOptions
+from .sink_options import DeliveryGuarantee, SinkOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ _ITS_DIRECTORY: Final = "sinks/pyspark_kafka"
 _OF_CONSUMERS: Final = REFUSED.keys()
 
 
-def parse_sink_options(raw: Mapping[str, str], query: Query) -> SinkOptions:
+def parse_sink_options(raw: Mapping[str, str], query: QueryKind) -> SinkOptions:
     """Read the options of a batch or a stream that is written.
 
     :raises OptionsError: with everything that is wrong, the settings that the JVM connector
@@ -55,14 +55,14 @@ def parse_sink_options(raw: Mapping[str, str], query: Query) -> SinkOptions:
     storage_options = reading.read(table.METADATA_STORAGE_OPTIONS)
     checkpoint = reading.read(sink_table.CHECKPOINT_LOCATION)
     prefix = reading.read(sink_table.TRANSACTIONAL_ID_PREFIX)
-    if query is Query.BATCH:
+    if query is QueryKind.BATCH:
         location = checkpoint = None
-        if guarantee is Guarantee.EXACTLY_ONCE:
+        if guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             reading.problems.append(
                 "deliveryGuarantee 'exactly-once' is for streams: what a batch query writes, it "
                 "writes at least once"
             )
-    elif guarantee is Guarantee.EXACTLY_ONCE:
+    elif guarantee is DeliveryGuarantee.EXACTLY_ONCE:
         reading.problems += _exactly_once_problems(producer, location or checkpoint)
     reading.refuse_unknown(
         sink_table.TABLE, {option.key for option in table.TABLE} | sink_table.OF_SPARK
@@ -87,7 +87,7 @@ def parse_sink_options(raw: Mapping[str, str], query: Query) -> SinkOptions:
     )
 
 
-def ignored_sink_options(raw: Mapping[str, str], query: Query) -> list[str]:
+def ignored_sink_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
     """Name the options that were given and that a write of this kind does not look at."""
     return ignored(raw, query, sink_table.TABLE, table.TABLE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .option import STREAM_ONLY, Option
-from .sink_options import Guarantee
+from .sink_options import DeliveryGuarantee
 from .table import CLIENT, METADATA_STORAGE_OPTIONS
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def _named(problem: str) -> Callable[[str], str]:
     return parse
 
 
-def _guarantee(text: str) -> Guarantee:
+def _guarantee(text: str) -> DeliveryGuarantee:
     try:
-        return Guarantee(text.strip().lower())
+        return DeliveryGuarantee(text.strip().lower())
     except ValueError:
-        known = " or ".join(one.value for one in Guarantee)
+        known = " or ".join(one.value for one in DeliveryGuarantee)
         raise ValueError(f"deliveryGuarantee must be {known}, got '{text}'") from None
 
 
@@ -44,7 +44,7 @@ TOPIC: Final[Option[str | None]] = Option(
 GUARANTEE: Final = Option(
     "deliveryGuarantee",
     _guarantee,
-    Guarantee.AT_LEAST_ONCE,
+    DeliveryGuarantee.AT_LEAST_ONCE,
     "`at-least-once`, `exactly-once`",
     "With `exactly-once` each micro-batch is written in Kafka transactions, so that consumers "
     "with `isolation.level=read_committed` see its records once, whatever fails. It needs the "

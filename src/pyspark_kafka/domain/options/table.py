@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ..durations import milliseconds
 from ..offset_limits import (
-    NoMatch,
     OffsetLimit,
+    OnMissingCommit,
+    OnNoMatch,
     StartingOffsets,
     Timestamps,
-    Uncommitted,
     parse_global_timestamp,
     parse_no_match,
     parse_offset_limit,
@@ -99,7 +99,7 @@ STARTING_OFFSETS: Final[Option[StartingOffsets | None]] = Option(
 STARTING_GROUP_FALLBACK: Final = Option(
     "startingOffsetsGroupFallback",
     parse_uncommitted,
-    Uncommitted.ERROR,
+    OnMissingCommit.ERROR,
     "`error`, `earliest`, `latest` (streams)",
     "What to do, where `startingOffsets` is `group`, with a partition for which that group has "
     "committed nothing.",
@@ -108,7 +108,7 @@ STARTING_GROUP_FALLBACK: Final = Option(
 STARTING_STRATEGY: Final = Option(
     "startingOffsetsByTimestampStrategy",
     parse_no_match,
-    NoMatch.ERROR,
+    OnNoMatch.ERROR,
     "`error`, `latest`",
     "What to do with a partition that has no record of the starting time or later.",
     "`error`",

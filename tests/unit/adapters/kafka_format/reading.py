@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from kafka.record.memory_records import MemoryRecords
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -43,7 +43,7 @@ def decoded(
 ) -> list[pa.RecordBatch]:
     """Decode a stretch, by a decoder of its own."""
     decoder = RecordDecoder(T, projection, check_crcs=check_crcs)
-    return list(decoder.decode(Stretch.of(fetched, aborted), from_offset, until_offset))
+    return list(decoder.decode(FetchedRecords.of(fetched, aborted), from_offset, until_offset))
 
 
 def rows(

@@ -7,8 +7,12 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.buffer_pool import MOST_IDLE, BufferPool
-from pyspark_kafka.adapters.kafka_format.record_decoder import DecoderMemory, RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.buffer_pool import MAX_IDLE, BufferPool
+from pyspark_kafka.adapters.kafka_format.record_decoder import (
+    DecoderMemory,
+    FetchedRecords,
+    RecordDecoder,
+)
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 
 from .batches import CODECS, Batch, Record
@@ -40,11 +44,11 @@ def test_no_more_than_a_few_are_kept() -> None:
     """What comes back when there are enough is let go of."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
-    leases = [pool.lease(pool.take()) for _ in range(MOST_IDLE + 3)]
+    leases = [pool.lease(pool.take()) for _ in range(MAX_IDLE + 3)]
     while leases:
         leases.pop(0)
-    assert sorted(pool.take() for _ in range(MOST_IDLE)) == list(range(MOST_IDLE))
-    assert pool.take() == MOST_IDLE + 3
+    assert sorted(pool.take() for _ in range(MAX_IDLE)) == list(range(MAX_IDLE))
+    assert pool.take() == MAX_IDLE + 3
 
 
 def test_a_lease_lasts_as_long_as_its_buffers() -> None:
@@ -63,13 +67,13 @@ def test_a_lease_lasts_as_long_as_its_buffers() -> None:
     assert pool.take() is array
 
 
-def stretch(number: int, records: int = 40) -> Stretch:
+def stretch(number: int, records: int = 40) -> FetchedRecords:
     """Give a batch that is unlike that of any other number."""
     written = [
         Record(offset, f"{number}-{offset}".encode(), None, headers=(("h", str(number).encode()),))
         for offset in range(number, number + records)
     ]
-    return Stretch.of(bytes(Batch.of(written, CODECS[number % 5])))
+    return FetchedRecords.of(bytes(Batch.of(written, CODECS[number % 5])))
 
 
 def test_batches_own_their_memory() -> None:
@@ -123,7 +127,7 @@ def test_decoders_side_by_side(codec: int) -> None:
     for value in (b"a" * 50, b"b" * 50):
         fetched = bytes(Batch.of([Record(offset, value) for offset in range(40_000)], codec))
         decoder = RecordDecoder(T, Projection(("value",)), memory)
-        readings.append(decoder.decode(Stretch.of(fetched), 0, END))
+        readings.append(decoder.decode(FetchedRecords.of(fetched), 0, END))
     for first, second in zip(*readings, strict=True):
         assert set(first.column(0).to_pylist()) == {b"a" * 50}
         assert set(second.column(0).to_pylist()) == {b"b" * 50}

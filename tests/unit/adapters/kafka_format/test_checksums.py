@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 
@@ -62,7 +62,7 @@ def read(fetched: bytes) -> list[Row] | None:
 def rows_until_an_error(fetched: bytes) -> Iterator[Row]:
     """Read what stands before corrupt bytes."""
     with suppress(CorruptBatchError):
-        for batch in RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END):
+        for batch in RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END):
             yield from rows_of([batch])
 
 
@@ -79,7 +79,7 @@ def test_each_bit_of_a_batch(codec: int) -> None:
             # The broker puts it in after the checksum was made: it may be another offset.
             assert found is None or without_offset(found) == without_offset(right)
         elif place in LENGTH:
-            assert found is None or (found == [] and Stretch.of(flipped).index.batches == [])
+            assert found is None or (found == [] and FetchedRecords.of(flipped).index.batches == [])
         else:
             assert found is None
 
@@ -95,7 +95,7 @@ def test_each_bit_of_a_message(magic: int, codec: int) -> None:
         if place in OFFSET:
             assert found is None or without_offset(found) == without_offset(right)
         elif place in LENGTH:
-            assert found is None or (found == [] and Stretch.of(flipped).index.batches == [])
+            assert found is None or (found == [] and FetchedRecords.of(flipped).index.batches == [])
         else:
             assert found is None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
 from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
 from pyspark_kafka.domain.projection import Projection
 
@@ -194,7 +194,7 @@ def test_compaction(codec: int) -> None:
     batch = Batch.of([Record(5), Record(9), Record(14)], codec, last_delta=20)
     fetched = log(batch, Batch.of([Record(26)], codec))
     assert [row.offset for row in rows(fetched)] == [5, 9, 14, 26]
-    assert Stretch.of(bytes(batch)).next_offset == 26
+    assert FetchedRecords.of(bytes(batch)).next_offset == 26
 
 
 def test_empty_batches() -> None:
@@ -202,7 +202,7 @@ def test_empty_batches() -> None:
     fetched = log(Batch(base_offset=0, last_delta=9), Batch.of([Record(10)]))
     assert [row.offset for row in rows(fetched)] == [10]
     assert rows(bytes(Batch(base_offset=3, last_delta=1))) == []
-    assert Stretch.of(bytes(Batch(base_offset=3, last_delta=1))).next_offset == 5
+    assert FetchedRecords.of(bytes(Batch(base_offset=3, last_delta=1))).next_offset == 5
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 3])
@@ -269,7 +269,7 @@ def test_negative_offsets_of_compressed_messages(inner_offset: int) -> None:
 def test_nothing() -> None:
     """Nothing fetched is nothing read."""
     assert rows(b"") == []
-    assert Stretch.of(b"").next_offset is None
+    assert FetchedRecords.of(b"").next_offset is None
 
 
 def test_the_last_offsets() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords
 from pyspark_kafka.domain.errors import CorruptBatchError, MalformedTimestampError
 from tests.fuzz.inputs import case_from, mutated
 from tests.fuzz.trial import try_case
@@ -86,7 +86,7 @@ def test_cut_off(found: list[Record], kind: tuple[int, int], data: st.DataObject
     fetched = written(found, *kind)
     whole = rows(fetched)
     cut = fetched[: data.draw(st.integers(0, len(fetched)))]
-    behind = Stretch.of(cut).next_offset
+    behind = FetchedRecords.of(cut).next_offset
     assert rows(cut) == ([at for at in whole if at.offset < behind] if behind is not None else [])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import COLUMNS, Projection
 from pyspark_kafka.ports.record_schema import record_schema
@@ -61,6 +61,6 @@ def test_bytes_are_passed_over(column: str, unread: str) -> None:
     buffers = decoder._builder.buffers
     getattr(buffers, unread).bytes[:] = 0xA5
     getattr(buffers, column + "s").bytes[:] = 0xA5
-    (batch,) = decoder.decode(Stretch.of(bytes(Batch.of(RECORDS))), 0, END)
+    (batch,) = decoder.decode(FetchedRecords.of(bytes(Batch.of(RECORDS))), 0, END)
     assert (getattr(buffers, unread).bytes == 0xA5).all()
     assert batch.column(column).to_pylist() == [column[:1].encode()] * 5

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 
@@ -39,7 +39,7 @@ def stretches() -> list[bytes]:
 def test_every_range(fetched: bytes) -> None:
     """Of each range, wherever in a batch or a gap it begins and ends, the records are read."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
-    stretch = Stretch.of(fetched)
+    stretch = FetchedRecords.of(fetched)
     for first in range(16):
         for end in range(first, 17):
             found = rows_of(decoder.decode(stretch, first, end))
@@ -60,10 +60,10 @@ CUT = log(
 def test_every_cut() -> None:
     """A stretch that is cut off anywhere has the rows of its whole batches."""
     whole = rows(CUT)
-    ends = {batch.end: batch.last_offset + 1 for batch in Stretch.of(CUT).index.batches}
+    ends = {batch.end: batch.last_offset + 1 for batch in FetchedRecords.of(CUT).index.batches}
     assert list(ends.values()) == [1, 2, 4, 6, 8, 9]
     for cut in range(len(CUT) + 1):
-        stretch = Stretch.of(CUT[:cut])
+        stretch = FetchedRecords.of(CUT[:cut])
         behind = max((offset for end, offset in ends.items() if end <= cut), default=None)
         assert stretch.next_offset == behind
         assert rows(CUT[:cut]) == whole[:behind] if behind else rows(CUT[:cut]) == []
@@ -82,7 +82,7 @@ def test_what_stands_before_corrupt_bytes(before: int, codec: int) -> None:
     bad = bytearray(bytes(Batch.of(records([7, 8]), codec)))
     bad[-1] ^= 1
     fetched = log(*(Batch.of(records([offset]), before) for offset in (4, 5, 6)), bytes(bad))
-    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END)
     assert [row.offset for row in rows_of([next(decoder)])] == [4, 5, 6]
     with pytest.raises(CorruptBatchError, match=r"at offset 7 .* its checksum does not match"):
         next(decoder)
@@ -95,15 +95,15 @@ def test_a_decoder_after_an_error() -> None:
     bad[-1] ^= 1
     decoder = RecordDecoder(T, ALL_COLUMNS)
     with pytest.raises(CorruptBatchError):
-        list(decoder.decode(Stretch.of(bytes(bad)), 0, END))
-    good = Stretch.of(bytes(Batch.of(records([7, 8]))))
+        list(decoder.decode(FetchedRecords.of(bytes(bad)), 0, END))
+    good = FetchedRecords.of(bytes(Batch.of(records([7, 8]))))
     assert [row.offset for row in rows_of(decoder.decode(good, 0, END))] == [7, 8]
 
 
 def test_a_decoder_that_was_left() -> None:
     """Whoever stops in the midst of a stretch finds nothing of it in the next one."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
-    many = Stretch.of(bytes(Batch.of(records(list(range(20_000))))))
+    many = FetchedRecords.of(bytes(Batch.of(records(list(range(20_000))))))
     next(decoder.decode(many, 0, END))
     assert [row.offset for row in rows_of(decoder.decode(many, 3, 5))] == [3, 4]
 

@@ -21,7 +21,7 @@ from pyspark_kafka.adapters.kafka_format import record_encoder
 from pyspark_kafka.adapters.kafka_format.buffer_pool import Lease
 from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
-from pyspark_kafka.adapters.kafka_format.producer_columns import OutgoingColumns
+from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_blocks import read_only
 from pyspark_kafka.adapters.kafka_format.record_encoder import (
     Producer,
@@ -78,7 +78,7 @@ def arrow(
     )
 
 
-def all_rows(columns: OutgoingColumns) -> np.ndarray[Any, np.dtype[np.int64]]:
+def all_rows(columns: ProducerColumns) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.arange(columns.num_rows)
 
 
@@ -89,7 +89,7 @@ def encoded(
     sequence: int = -1,
 ) -> bytes:
     """Encode all rows of a batch."""
-    columns = OutgoingColumns.of(batch, NOW)
+    columns = ProducerColumns.of(batch, NOW)
     encoder = RecordEncoder(Compressor(codec))
     return encoder.encode(columns, all_rows(columns), producer, sequence)
 
@@ -143,7 +143,7 @@ def test_bytes_of_kafka_python(
 @given(records(), st.data())
 def test_any_rows(found: list[Record], data: st.DataObject) -> None:
     """Rows are taken in the order that is asked for, the same one more than once as well."""
-    columns = OutgoingColumns.of(arrow(found), NOW)
+    columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), min_size=1, max_size=len(found)))
     written = RecordEncoder(Compressor()).encode(columns, np.array(taken), NOBODY, -1)
     assert written == of_peer([found[row] for row in taken])
@@ -163,8 +163,8 @@ def test_columns_beyond_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offsets that do not fit 32 bits are taken as they are."""
     found = [Record(0, b"first"), Record(1, None, b"key"), Record(2, b"")]
     batch = arrow([Record(0), *found], pa.large_binary()).slice(1)
-    monkeypatch.setattr(outgoing_columns, "MOST_BYTES", 1)
-    columns = OutgoingColumns.of(batch, NOW)
+    monkeypatch.setattr(outgoing_columns, "MAX_BYTES", 1)
+    columns = ProducerColumns.of(batch, NOW)
     assert columns.arrays[2][0].dtype == np.int64
     assert encoded(batch) == of_peer(found)
 
@@ -213,7 +213,7 @@ def test_the_greatest_timestamp() -> None:
 def test_timestamps_that_are_far_apart() -> None:
     """A difference that no long holds goes round, as in Java, and there is room for any."""
     ends = [-(2**63), 2**63 - 1, 0]
-    columns = OutgoingColumns.of(pa.record_batch({"timestamp": pa.array(ends, MS)}), NOW)
+    columns = ProducerColumns.of(pa.record_batch({"timestamp": pa.array(ends, MS)}), NOW)
     written = RecordEncoder(Compressor()).encode(columns, all_rows(columns), NOBODY, -1)
     deltas = [b"\x00", b"\x01", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"]
     bodies = [
@@ -235,7 +235,7 @@ def test_headers_without_a_key(headers: list[Any]) -> None:
     """A header whose key is null, or that is null itself, is refused."""
     batch = pa.record_batch({"headers": pa.array(headers, HEADERS)})
     with pytest.raises(KafkaRequestError, match=r"a record: a header has no key$"):
-        OutgoingColumns.of(batch, NOW)
+        ProducerColumns.of(batch, NOW)
 
 
 def test_headers_that_nobody_sees() -> None:
@@ -291,13 +291,13 @@ def test_buffers_that_are_not_aligned() -> None:
 def test_types_that_are_not_written(name: str, kind: pa.DataType, expected: str) -> None:
     """A column of another type is refused by its name."""
     with pytest.raises(TypeError, match=expected):
-        OutgoingColumns.of(pa.record_batch({name: pa.array([None], kind)}), NOW)
+        ProducerColumns.of(pa.record_batch({name: pa.array([None], kind)}), NOW)
 
 
 @given(records())
 def test_bounds_of_sizes(found: list[Record]) -> None:
     """A record has as many bytes as was said, or fewer, and not many fewer."""
-    columns = OutgoingColumns.of(arrow(found), NOW)
+    columns = ProducerColumns.of(arrow(found), NOW)
     encoder = RecordEncoder(Compressor())
     for row, size in enumerate(columns.record_sizes()):
         real = len(encoder.encode(columns, np.array([row]), NOBODY, -1)) - 61
@@ -309,7 +309,7 @@ def test_bounds_of_sizes(found: list[Record]) -> None:
 @given(records(), st.data(), st.sampled_from([0, 61, 100, 300, 9_000, 100_000]))
 def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
     """Chunks have all rows in their order, and none could take the next row as well."""
-    columns = OutgoingColumns.of(arrow(found), NOW)
+    columns = ProducerColumns.of(arrow(found), NOW)
     taken = np.array(
         data.draw(st.lists(st.integers(0, len(found) - 1), max_size=len(found))), np.int64
     )
@@ -327,7 +327,7 @@ def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
 @given(records(), st.data())
 def test_payload(found: list[Record], data: st.DataObject) -> None:
     """The payload is the bytes of keys, values and headers."""
-    columns = OutgoingColumns.of(arrow(found), NOW)
+    columns = ProducerColumns.of(arrow(found), NOW)
     taken = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=12))
     parts = [
         part
@@ -352,7 +352,7 @@ def test_large_values() -> None:
 @given(records(), st.data())
 def test_room(found: list[Record], data: st.DataObject) -> None:
     """Where a record may be larger than what is left, no more is written, nor behind the room."""
-    columns = OutgoingColumns.of(arrow(found), NOW)
+    columns = ProducerColumns.of(arrow(found), NOW)
     bounds = columns.record_sizes()
     room = data.draw(st.integers(0, int(bounds.sum())))
     ends = [0, *(len(of_peer(found[: place + 1])) - 61 for place in range(len(found)))]
@@ -369,7 +369,7 @@ def test_many_records() -> None:
     found = [Record(0, b"%d" % place, None, T0 + place) for place in range(20_000)]
     written = encoded(arrow(found))
     assert written == of_peer(found)
-    assert len(written) <= 61 + OutgoingColumns.of(arrow(found), NOW).record_sizes().sum()
+    assert len(written) <= 61 + ProducerColumns.of(arrow(found), NOW).record_sizes().sum()
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
@@ -411,7 +411,7 @@ def test_sequences(base: int, count: int, expected: int) -> None:
 @pytest.mark.parametrize("row", [-1, 2, 2**40])
 def test_rows_that_there_are_not(row: int) -> None:
     """A row that there is not is refused before anything is read or written."""
-    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
     for taken in (np.array([row]), np.array([0, row, 1])):
         with pytest.raises(IndexError, match=r"^there is no such row$"):
@@ -424,7 +424,7 @@ def test_rows_that_there_are_not(row: int) -> None:
 
 def test_more_rows_than_there_are() -> None:
     """More rows than there are, of which some come again, are refused: they have no bound."""
-    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
     taken = np.zeros(3, np.int64)
     with pytest.raises(IndexError, match=r"^there is no such row$"):
@@ -435,7 +435,7 @@ def test_more_rows_than_there_are() -> None:
 
 def test_no_rows() -> None:
     """No rows are no chunk, and no batch is made of them."""
-    columns = OutgoingColumns.of(arrow([]), NOW)
+    columns = ProducerColumns.of(arrow([]), NOW)
     encoder = RecordEncoder(Compressor())
     assert (columns.num_rows, columns.payload_bytes(all_rows(columns))) == (0, 0)
     assert encoder.chunks(columns, all_rows(columns), 1_000) == []
@@ -445,7 +445,7 @@ def test_no_rows() -> None:
 
 def test_a_batch_that_is_too_large() -> None:
     """A batch whose length no int holds is refused, and no memory is taken for it."""
-    columns = OutgoingColumns.of(arrow([Record(0), Record(1)]), NOW)
+    columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     huge = replace(columns, sizes=read_only(np.full(2, 2**30, np.int64)))
     with pytest.raises(KafkaRequestError, match="its 2147483709 bytes are more than a batch can"):
         RecordEncoder(Compressor()).encode(huge, all_rows(huge), NOBODY, -1)
@@ -453,12 +453,12 @@ def test_a_batch_that_is_too_large() -> None:
 
 def test_memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was encoded does not change with the next, and a large batch's memory is not kept."""
-    monkeypatch.setattr(record_encoder, "MOST_KEPT", 1_000)
+    monkeypatch.setattr(record_encoder, "MAX_BUFFERED", 1_000)
     encoder = RecordEncoder(Compressor())
     found = [[Record(0, size * b"x")] for size in (10, 100, 5_000, 7)]
     batches = []
     for each in found:
-        columns = OutgoingColumns.of(arrow(each), NOW)
+        columns = ProducerColumns.of(arrow(each), NOW)
         batches.append(encoder.encode(columns, all_rows(columns), NOBODY, -1))
     assert batches == [of_peer(each) for each in found]
     assert len(encoder._scratch) <= 1_000
@@ -470,7 +470,7 @@ def test_the_source_is_kept() -> None:
     ends = np.array([0, 3], np.int32)
     buffers = [None, pa.py_buffer(ends.tobytes()), lease.buffer(np.frombuffer(b"abc", np.uint8))]
     batch = pa.record_batch({"value": pa.Array.from_buffers(pa.binary(), 1, buffers)})
-    columns = OutgoingColumns.of(batch, NOW)
+    columns = ProducerColumns.of(batch, NOW)
     there = weakref.ref(lease)
     del lease, buffers, batch
     assert there() is not None
@@ -497,7 +497,7 @@ def loaded():
 counts = []
 found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
 for batch in (arrow(found), arrow(found, pa.large_binary()).slice(1), arrow([])):
-    columns = OutgoingColumns.of(batch, NOW)
+    columns = ProducerColumns.of(batch, NOW)
     partitions = murmur2_partitions(columns, 7, 3)
     encoder = RecordEncoder(Compressor(Codec.ZSTD))
     for _, rows in group_by_partition(partitions, all_rows(columns)):

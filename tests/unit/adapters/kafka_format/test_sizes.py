@@ -11,9 +11,13 @@ import pytest
 
 from pyspark_kafka.adapters.kafka_format import column_buffers
 from pyspark_kafka.adapters.kafka_format import record_blocks as sections
-from pyspark_kafka.adapters.kafka_format.column_buffers import MOST_ROWS, USUAL_BYTES, USUAL_HEADERS
+from pyspark_kafka.adapters.kafka_format.column_buffers import (
+    DEFAULT_BYTES,
+    DEFAULT_HEADERS,
+    MAX_ROWS,
+)
 from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH
-from pyspark_kafka.adapters.kafka_format.record_decoder import RecordDecoder, Stretch
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 
@@ -63,7 +67,7 @@ def test_many_records(codec: int) -> None:
     """A batch of more rows than an Arrow batch has becomes several."""
     fetched = bytes(Batch.of([Record(offset, b"%d" % offset) for offset in range(20_000)], codec))
     batches = decoded(fetched)
-    assert [batch.num_rows for batch in batches] == [MOST_ROWS, 20_000 - MOST_ROWS]
+    assert [batch.num_rows for batch in batches] == [MAX_ROWS, 20_000 - MAX_ROWS]
     table = pa.Table.from_batches(batches)
     assert table["offset"].to_pylist() == list(range(20_000))
     assert table["value"].to_pylist() == [b"%d" % offset for offset in range(20_000)]
@@ -106,7 +110,7 @@ def test_large_records(field: str, codec: int) -> None:
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_many_headers(codec: int) -> None:
     """A record may have more headers than there is room for at first."""
-    headers = tuple(("k", b"%d" % number) for number in range(USUAL_HEADERS + 10))
+    headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS + 10))
     few = (("a", None),)
     written = [
         Record(0, headers=few),
@@ -120,7 +124,7 @@ def test_many_headers(codec: int) -> None:
 
 def test_many_records_with_headers() -> None:
     """Rows are handed out where the headers of many records have no more room together."""
-    headers = tuple(("k", b"%d" % number) for number in range(USUAL_HEADERS // 100))
+    headers = tuple(("k", b"%d" % number) for number in range(DEFAULT_HEADERS // 100))
     fetched = bytes(Batch.of([Record(offset, headers=headers) for offset in range(250)]))
     batches = decoded(fetched, projection=Projection(("headers",)))
     assert [batch.num_rows for batch in batches] == [100, 100, 50]
@@ -131,7 +135,7 @@ def test_many_records_with_headers() -> None:
 @pytest.mark.parametrize("codec", [NONE, ZSTD])
 def test_large_headers(codec: int) -> None:
     """The keys and the values of headers may be larger than the memory there is at first."""
-    headers = (("k" * (USUAL_BYTES + 9), None), ("a", b"v" * (USUAL_BYTES + 9)))
+    headers = (("k" * (DEFAULT_BYTES + 9), None), ("a", b"v" * (DEFAULT_BYTES + 9)))
     written = [Record(0, headers=(("b", b"1"),)), Record(1, headers=headers), Record(2)]
     found = rows(bytes(Batch.of(written, codec)))
     assert [row.headers for row in found] == [(("b", b"1"),), headers, None]
@@ -154,7 +158,7 @@ def test_many_records_of_few_bytes() -> None:
     assert len(fetched) < size / 1_000
     total = 0
     with at_most(48 * MIB):
-        for found in RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END):
+        for found in RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END):
             total += found.num_rows
             del found
     assert total == 20_000
@@ -194,7 +198,7 @@ def test_batches_that_fill_the_memory_together(codec: int) -> None:
 @pytest.mark.parametrize("field", ["key", "value", "header's key", "header's value"])
 def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
     """A field that is larger than an Arrow column is refused, behind the rows before it."""
-    monkeypatch.setattr(column_buffers, "MOST_BYTES", 3 * MIB)
+    monkeypatch.setattr(column_buffers, "MAX_BYTES", 3 * MIB)
     much = unlike(7, 3 * MIB + 1)
     large = {
         "key": Record(1, key=much),
@@ -203,7 +207,7 @@ def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: s
         "header's value": Record(1, headers=(("", much),)),
     }[field]
     fetched = bytes(Batch.of([Record(0), large]))
-    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END)
     assert next(decoder).num_rows == 1
     with pytest.raises(CorruptBatchError, match="a field has more bytes than an Arrow column"):
         next(decoder)
@@ -212,10 +216,10 @@ def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: s
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: int) -> None:
     """A compressed record that is larger than that is not decompressed to its end."""
-    monkeypatch.setattr(sections, "MOST_BYTES", 3 * MIB)
+    monkeypatch.setattr(sections, "MAX_BYTES", 3 * MIB)
     large = Record(1, unlike(7, 3 * MIB))
     fetched = bytes(Batch.of([Record(0), large], codec))
-    decoder = RecordDecoder(T, ALL_COLUMNS).decode(Stretch.of(fetched), 0, END)
+    decoder = RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END)
     assert next(decoder).num_rows == 1
     with pytest.raises(CorruptBatchError, match="a record has more bytes than an Arrow column"):
         next(decoder)
@@ -223,7 +227,7 @@ def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: 
 
 def test_message_sets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compressed messages that become too many bytes are refused: they are held at once."""
-    monkeypatch.setattr(sections, "_MOST_SET", 2 * MIB)
+    monkeypatch.setattr(sections, "_MAX_MESSAGE_SET_BYTES", 2 * MIB)
     fetched = wrapped(1, GZIP, [Record(offset, unlike(offset, MIB)) for offset in range(3)])
     with pytest.raises(CorruptBatchError, match=f"it holds more than {2 * MIB} bytes"):
         rows(fetched)

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
-from pyspark_kafka.adapters.kafka_format.producer_columns import OutgoingColumns
+from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.partitioning.murmur2 import (
-    MOST_PARTITIONS,
+    MAX_PARTITIONS,
     group_by_partition,
     murmur2_partitions,
 )
@@ -23,7 +23,7 @@ STICKY = 77
 
 
 def partitions_of(found: list[bytes | None], partitions: int) -> list[int]:
-    columns = OutgoingColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
+    columns = ProducerColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
     result = murmur2_partitions(columns, partitions, STICKY)
     assert result.dtype == np.int32
     return [int(partition) for partition in result]
@@ -51,7 +51,7 @@ def test_each_length(fill: bytes) -> None:
 
 def test_a_batch_without_keys() -> None:
     """Without the column, all rows go to the sticky partition."""
-    columns = OutgoingColumns.of(pa.record_batch({"value": pa.array([b"a", b"b"])}), 0)
+    columns = ProducerColumns.of(pa.record_batch({"value": pa.array([b"a", b"b"])}), 0)
     assert murmur2_partitions(columns, 3, STICKY).tolist() == [STICKY, STICKY]
 
 
@@ -81,7 +81,7 @@ def test_rows_that_there_are_not(row: int) -> None:
         group_by_partition(integers([0, 1, 2], np.int32), integers([0, row], np.int64))
 
 
-@pytest.mark.parametrize("partition", [-2, -1, MOST_PARTITIONS, 2**31 - 1])
+@pytest.mark.parametrize("partition", [-2, -1, MAX_PARTITIONS, 2**31 - 1])
 @pytest.mark.parametrize("other", [[], [1]])
 def test_partitions_that_there_are_not(partition: int, other: list[int]) -> None:
     """A partition that no cluster has is refused, and no memory is taken for it."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.java_sizes import first_too_large
-from pyspark_kafka.adapters.kafka_format.producer_columns import OutgoingColumns
+from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.partitioning.topic_rows import partitions_of, rows_by_topic
 from pyspark_kafka.domain.errors import NullTopicError
 
@@ -106,7 +106,7 @@ def test_sizes_are_javas() -> None:
     """Each field has its length before it, a record 21 bytes more, and its batch 61."""
     headers = pa.array([[{"key": "ab", "value": b"c"}, {"key": "d", "value": None}], None], HEADERS)
     batch = of(key=[b"k" * 64, None], value=[b"v" * 8192, b""], headers=headers)
-    columns = OutgoingColumns.of(batch, 0)
+    columns = ProducerColumns.of(batch, 0)
     first = 82 + (2 + 64) + (3 + 8192) + 1 + (1 + 2 + 1 + 1) + (1 + 1 + 1)
     second = 82 + 1 + 1 + 1
     for row, size in ((0, first), (1, second)):

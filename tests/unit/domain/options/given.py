@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.offset_limits import Specific
-from pyspark_kafka.domain.options import Query, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -19,7 +19,7 @@ T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
 SERVERS: Final = {"kafka.bootstrap.servers": "b:9092"}
 BASE: Final = {"subscribe": "t", **SERVERS}
-BOTH = pytest.mark.parametrize("query", Query)
+BOTH = pytest.mark.parametrize("query", QueryKind)
 
 TAIL = "subscribe, subscribepattern, assign. See the docs for more details."
 NO_STRATEGY = f"One of the following options must be specified for Kafka source: {TAIL}"
@@ -46,14 +46,14 @@ def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
     return Specific(PartitionOffsets(offsets), tuple(sorted(topics.items())))
 
 
-def problems(raw: Mapping[str, str], query: Query) -> tuple[str, ...]:
+def problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
     """What is wrong with options that cannot be used."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(raw, query)
     return caught.value.problems
 
 
-def sink_problems(raw: Mapping[str, str], query: Query) -> tuple[str, ...]:
+def sink_problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
     """What is wrong with options of a sink that cannot be used."""
     with pytest.raises(OptionsError) as caught:
         parse_sink_options(raw, query)

@@ -11,9 +11,9 @@ from pyspark_kafka.domain.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
+    OnNoMatch,
 )
-from pyspark_kafka.domain.options import Query, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.options.batch_ends import ending_problems, mismatches, starting_problems
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.offset_limits import OffsetLimit
 
 OTHERS = "The specified start offset and end offset should have the same topic-partitions.\n"
-TIME = GlobalTimestamp(5, NoMatch.ERROR)
+TIME = GlobalTimestamp(5, OnNoMatch.ERROR)
 
 
 def times(first: int, second: int | None = None) -> ByTimestamp:
     more = () if second is None else ((T1, second),)
-    return ByTimestamp(((T0, first), *more), NoMatch.ERROR)
+    return ByTimestamp(((T0, first), *more), OnNoMatch.ERROR)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_end(ending: OffsetLimit, expected: list[str]) -> None:
         (specific({T0: 5}), times(1), []),
         (times(5), specific({T1: 1}), []),
         (Earliest(), specific({T0: 0}), []),
-        (GlobalTimestamp(5, NoMatch.ERROR), GlobalTimestamp(1, NoMatch.LATEST), []),
+        (GlobalTimestamp(5, OnNoMatch.ERROR), GlobalTimestamp(1, OnNoMatch.LATEST), []),
     ],
 )
 def test_both_ends(starting: OffsetLimit, ending: OffsetLimit, expected: list[str]) -> None:
@@ -198,7 +198,7 @@ def test_partitions_are_told_in_order() -> None:
 )
 def test_batch_options(limits: dict[str, str], expected: list[str]) -> None:
     """The options of a batch query are held against these rules."""
-    assert problems(BASE | limits, Query.BATCH) == tuple(expected)
+    assert problems(BASE | limits, QueryKind.BATCH) == tuple(expected)
 
 
 def test_ends_that_are_overruled_are_not_compared() -> None:
@@ -210,6 +210,6 @@ def test_ends_that_are_overruled_are_not_compared() -> None:
         "endingTimestamp": "1",
         "endingOffsets": "earliest",
     }
-    options = parse_source_options(raw, Query.BATCH)
-    assert options.starting_offsets == GlobalTimestamp(5, NoMatch.ERROR)
-    assert options.ending_offsets == GlobalTimestamp(1, NoMatch.LATEST)
+    options = parse_source_options(raw, QueryKind.BATCH)
+    assert options.starting_offsets == GlobalTimestamp(5, OnNoMatch.ERROR)
+    assert options.ending_offsets == GlobalTimestamp(1, OnNoMatch.LATEST)

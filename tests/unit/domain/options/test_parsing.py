@@ -16,12 +16,12 @@ from pyspark_kafka.domain.offset_limits import (
     Earliest,
     GlobalTimestamp,
     Latest,
-    NoMatch,
     OffsetLimit,
-    Uncommitted,
+    OnMissingCommit,
+    OnNoMatch,
 )
 from pyspark_kafka.domain.options import (
-    Query,
+    QueryKind,
     SourceOptions,
     ignored_options,
     parse_projection,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 def test_defaults_of_a_stream() -> None:
     """A stream reads new records only, fails on data loss and has Spark's times and attempts."""
-    assert parse_source_options(BASE, Query.STREAM) == SourceOptions(
+    assert parse_source_options(BASE, QueryKind.STREAM) == SourceOptions(
         client="kafka-python",
         subscription=Subscribe(("t",)),
         starting_offsets=Latest(),
@@ -93,7 +93,7 @@ def test_defaults_of_a_stream() -> None:
 
 def test_defaults_of_a_batch() -> None:
     """A batch query reads all that there is."""
-    options = parse_source_options(BASE, Query.BATCH)
+    options = parse_source_options(BASE, QueryKind.BATCH)
     assert (options.starting_offsets, options.ending_offsets) == (Earliest(), Latest())
 
 
@@ -121,7 +121,7 @@ def test_defaults_of_a_batch() -> None:
         ("kafka.isolation.level", "read_uncommitted", "reads_committed_only", False),
     ],
 )
-def test_value(query: Query, name: str, text: str, attribute: str, value: object) -> None:
+def test_value(query: QueryKind, name: str, text: str, attribute: str, value: object) -> None:
     """An option that is given takes the place of its default, in both kinds of query."""
     raw = BASE | {name: text}
     assert getattr(parse_source_options(raw, query), attribute) == value
@@ -129,7 +129,7 @@ def test_value(query: Query, name: str, text: str, attribute: str, value: object
 
 def test_unset_settings() -> None:
     """Without settings of the user's there is no group id, and uncommitted records are read."""
-    options = parse_source_options(BASE, Query.STREAM)
+    options = parse_source_options(BASE, QueryKind.STREAM)
     assert options.group_id is None
     assert not options.reads_committed_only
 
@@ -143,7 +143,7 @@ def test_unset_settings() -> None:
 )
 def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
     """A stream, unlike a batch query, may start at the end."""
-    options = parse_source_options(BASE | {"startingOffsets": text}, Query.STREAM)
+    options = parse_source_options(BASE | {"startingOffsets": text}, QueryKind.STREAM)
     assert options.starting_offsets == limit
 
 
@@ -157,7 +157,7 @@ def test_stream_from_latest(text: str, limit: OffsetLimit) -> None:
 )
 def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
     """A batch query ends at the latest offsets or at those that are named."""
-    options = parse_source_options(BASE | {"endingOffsets": text}, Query.BATCH)
+    options = parse_source_options(BASE | {"endingOffsets": text}, QueryKind.BATCH)
     assert options.ending_offsets == limit
 
 
@@ -170,7 +170,7 @@ def test_end_of_a_batch(text: str, limit: OffsetLimit) -> None:
         ("assign", ' {"t":[0]} ', Assign(frozenset({T0}))),
     ],
 )
-def test_subscription(query: Query, name: str, text: str, subscription: Subscription) -> None:
+def test_subscription(query: QueryKind, name: str, text: str, subscription: Subscription) -> None:
     """Topics, a pattern or partitions are what is read."""
     assert parse_source_options(SERVERS | {name: text}, query).subscription == subscription
 
@@ -217,7 +217,7 @@ def test_any_topic(name: str) -> None:
         ),
     ],
 )
-def test_bad_subscription(query: Query, strategies: dict[str, str], problem: str) -> None:
+def test_bad_subscription(query: QueryKind, strategies: dict[str, str], problem: str) -> None:
     """Exactly one strategy is given, with a value, or the JVM connector's words are heard."""
     assert problems(SERVERS | strategies, query) == (problem,)
 
@@ -251,7 +251,7 @@ def test_bad_subscription(query: Query, strategies: dict[str, str], problem: str
         ("zzz", "x", "Option 'zzz' is not known."),
     ],
 )
-def test_bad_value(query: Query, name: str, text: str, problem: str) -> None:
+def test_bad_value(query: QueryKind, name: str, text: str, problem: str) -> None:
     """A value that cannot be used is told in the JVM connector's words, an unknown name in ours."""
     assert problems(BASE | {name: text}, query) == (problem,)
 
@@ -266,12 +266,12 @@ def test_bad_value(query: Query, name: str, text: str, problem: str) -> None:
 )
 def test_stream_has_no_end(name: str, text: str, problem: str) -> None:
     """A stream refuses any ending offsets, whatever they are."""
-    assert problems(BASE | {name: text}, Query.STREAM) == (problem,)
+    assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)
 
 
 def test_a_stream_takes_no_notice_of_an_ending_time() -> None:
     """A stream lets an ending time pass, right or wrong, as the JVM connector's does."""
-    options = parse_source_options(BASE | {"endingTimestamp": "x"}, Query.STREAM)
+    options = parse_source_options(BASE | {"endingTimestamp": "x"}, QueryKind.STREAM)
     assert options.ending_offsets == Latest()
 
 
@@ -282,15 +282,15 @@ STARTS: Final = {
     "startingOffsets": '{"t":{"0":1}}',
 }
 STARTING: Final = {
-    "startingTimestamp": GlobalTimestamp(7, NoMatch.ERROR),
-    "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), NoMatch.ERROR),
+    "startingTimestamp": GlobalTimestamp(7, OnNoMatch.ERROR),
+    "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), OnNoMatch.ERROR),
     "startingOffsets": specific({T0: 1}),
 }
 
 
 @BOTH
 @pytest.mark.parametrize("first", [0, 1, 2])
-def test_precedence_of_starts(query: Query, first: int) -> None:
+def test_precedence_of_starts(query: QueryKind, first: int) -> None:
     """One time for all stands above times by partition, and these above offsets."""
     names = list(STARTS)[first:]
     raw = BASE | {name: STARTS[name] for name in reversed(names)}
@@ -304,23 +304,26 @@ def test_precedence_of_ends(first: int) -> None:
     raw = BASE | {name.replace("starting", "ending"): STARTS[name] for name in reversed(names)}
     raw["startingOffsetsByTimestampStrategy"] = "error"
     expected = {
-        "startingTimestamp": GlobalTimestamp(7, NoMatch.LATEST),
-        "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), NoMatch.LATEST),
+        "startingTimestamp": GlobalTimestamp(7, OnNoMatch.LATEST),
+        "startingOffsetsByTimestamp": ByTimestamp(((T0, 5), (T1, 6)), OnNoMatch.LATEST),
         "startingOffsets": specific({T0: 1}),
     }
-    assert parse_source_options(raw, Query.BATCH).ending_offsets == expected[names[0]]
+    assert parse_source_options(raw, QueryKind.BATCH).ending_offsets == expected[names[0]]
 
 
 @BOTH
 @pytest.mark.parametrize(
     ("start", "limit"),
     [
-        ({"startingTimestamp": "0"}, GlobalTimestamp(0, NoMatch.LATEST)),
-        ({"startingOffsetsByTimestamp": '{"t":{"0":5}}'}, ByTimestamp(((T0, 5),), NoMatch.LATEST)),
+        ({"startingTimestamp": "0"}, GlobalTimestamp(0, OnNoMatch.LATEST)),
+        (
+            {"startingOffsetsByTimestamp": '{"t":{"0":5}}'},
+            ByTimestamp(((T0, 5),), OnNoMatch.LATEST),
+        ),
         ({"startingOffsets": "earliest"}, Earliest()),
     ],
 )
-def test_strategy(query: Query, start: dict[str, str], limit: OffsetLimit) -> None:
+def test_strategy(query: QueryKind, start: dict[str, str], limit: OffsetLimit) -> None:
     """The strategy goes with a time to begin at, and means nothing for offsets."""
     raw = BASE | start | {"startingOffsetsByTimestampStrategy": "LATEST"}
     assert parse_source_options(raw, query).starting_offsets == limit
@@ -335,7 +338,7 @@ def test_strategy(query: Query, start: dict[str, str], limit: OffsetLimit) -> No
         ("{}", specific({})),
     ],
 )
-def test_offsets_of_topics(query: Query, text: str, limit: OffsetLimit) -> None:
+def test_offsets_of_topics(query: QueryKind, text: str, limit: OffsetLimit) -> None:
     """Whole topics have an offset beside partitions that have one of their own."""
     raw = BASE | {"startingOffsets": text}
     assert parse_source_options(raw, query).starting_offsets == limit
@@ -369,11 +372,11 @@ MIN = ReadMinRows(15, 5_000)
 )
 def test_read_limit(limits: dict[str, str], expected: ReadLimit) -> None:
     """Each limit that is given holds; the delay means nothing without a least number."""
-    assert parse_source_options(BASE | limits, Query.STREAM).read_limit == expected
+    assert parse_source_options(BASE | limits, QueryKind.STREAM).read_limit == expected
 
 
 @BOTH
-def test_least_above_most(query: Query) -> None:
+def test_least_above_most(query: QueryKind) -> None:
     """No batch can have at least more offsets than it has at most."""
     raw = BASE | {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}
     assert problems(raw, query) == (MIN_ABOVE_MAX,)
@@ -394,13 +397,13 @@ GENERAL_PROBLEMS: Final = [
     ("query", "expected"),
     [
         (
-            Query.BATCH,
+            QueryKind.BATCH,
             [STARTING_LATEST, ENDING_EARLIEST, *GENERAL_PROBLEMS],
         ),
-        (Query.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
+        (QueryKind.STREAM, [ENDING_IN_STREAM, *GENERAL_PROBLEMS]),
     ],
 )
-def test_order_of_problems(query: Query, expected: list[str]) -> None:
+def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
     """Problems are told in the JVM connector's order, unknown options after them by their names."""
     unknown = ["qqq", "uuu", "vvv", "www", "xxx", "yyy", "zzz"]
     raw = {
@@ -419,7 +422,7 @@ def test_order_of_problems(query: Query, expected: list[str]) -> None:
 
 
 @BOTH
-def test_all_bad_values_are_told_together(query: Query) -> None:
+def test_all_bad_values_are_told_together(query: QueryKind) -> None:
     """One run tells every option that has to be corrected."""
     raw = {
         "subscribe": "",
@@ -523,7 +526,7 @@ def all_read(
     return SourceOptions(
         client="confluent",
         subscription=SubscribePattern("T.*"),
-        starting_offsets=GlobalTimestamp(1, NoMatch.LATEST),
+        starting_offsets=GlobalTimestamp(1, OnNoMatch.LATEST),
         ending_offsets=ending,
         fail_on_data_loss=False,
         projection=Projection(("value", "offset", "headers")),
@@ -550,8 +553,8 @@ def spelled(names: Mapping[str, str]) -> st.SearchStrategy[dict[str, Callable[[s
 def test_names_of_a_batch_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
     """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_BATCH).items()}
-    assert parse_source_options(raw, Query.BATCH) == all_read(
-        GlobalTimestamp(8, NoMatch.LATEST), ReadAllAvailable(), -1, push_filters=True
+    assert parse_source_options(raw, QueryKind.BATCH) == all_read(
+        GlobalTimestamp(8, OnNoMatch.LATEST), ReadAllAvailable(), -1, push_filters=True
     )
 
 
@@ -560,7 +563,7 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
     """The names of a stream's options mean the same in any case, too."""
     raw = {spelling[name](name): text for name, text in (ALL_GIVEN | OF_A_STREAM).items()}
     limit = CompositeReadLimit((MIN, ReadMaxRows(20), ReadMaxBytes(99)))
-    assert parse_source_options(raw, Query.STREAM) == all_read(
+    assert parse_source_options(raw, QueryKind.STREAM) == all_read(
         Latest(),
         limit,
         4,
@@ -573,7 +576,7 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
     ("query", "names"),
     [
         (
-            Query.BATCH,
+            QueryKind.BATCH,
             [
                 "maxOffsetsPerTrigger",
                 "minOffsetsPerTrigger",
@@ -585,12 +588,12 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
             ],
         ),
         (
-            Query.STREAM,
+            QueryKind.STREAM,
             ["endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", "pushFilters"],
         ),
     ],
 )
-def test_ignored_options(query: Query, names: list[str]) -> None:
+def test_ignored_options(query: QueryKind, names: list[str]) -> None:
     """What a kind of query does not look at is named as the table spells it, in its order."""
     given_names = [*reversed((ALL_GIVEN | OF_A_BATCH | OF_A_STREAM).keys()), "zzz"]
     assert ignored_options({name.upper(): "x" for name in given_names}, query) == names
@@ -601,7 +604,7 @@ OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "chec
 
 
 @BOTH
-def test_options_of_a_sink_are_ignored(query: Query) -> None:
+def test_options_of_a_sink_are_ignored(query: QueryKind) -> None:
     """Who reads and writes with the same options is told which of them the read passes over."""
     raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
     assert parse_source_options(raw, query) == parse_source_options(BASE, query)
@@ -610,14 +613,14 @@ def test_options_of_a_sink_are_ignored(query: Query) -> None:
 
 def test_options_of_a_sink_are_no_hints() -> None:
     """Nobody is sent to an option that the read would pass over."""
-    assert problems(BASE | {"deliveryGuarante": "x"}, Query.BATCH) == (
+    assert problems(BASE | {"deliveryGuarante": "x"}, QueryKind.BATCH) == (
         "Option 'deliveryguarante' is not known.",
     )
 
 
 def test_options_survive_a_pickle() -> None:
     """Options reach the executors whole, the client's settings included."""
-    options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, Query.STREAM)
+    options = parse_source_options(ALL_GIVEN | {"kafka.sasl.password": "hush"}, QueryKind.STREAM)
     twin = pickle.loads(pickle.dumps(options))  # noqa: S301
     assert twin == options
     assert ("sasl.password", "hush") in twin.kafka
@@ -637,7 +640,7 @@ SECRETS = pytest.mark.parametrize(
 
 @BOTH
 @SECRETS
-def test_secret_is_not_represented(query: Query, name: str) -> None:
+def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
     """The representation of options shows what is read and none of the client's settings."""
     options = parse_source_options(BASE | {name: "hush-hush"}, query)
     for text in (repr(options), str(options), f"{options}"):
@@ -659,7 +662,7 @@ def test_secret_is_not_represented(query: Query, name: str) -> None:
     ],
     ids="+".join,
 )
-def test_secret_is_not_told(query: Query, name: str, wrong: dict[str, str]) -> None:
+def test_secret_is_not_told(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
     """No message tells a client's setting or the value of an option that nobody knows."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
@@ -689,7 +692,7 @@ def test_projection(raw: dict[str, str], projection: Projection) -> None:
     """The columns are known before anything else of the options is looked at."""
     assert parse_projection(raw) == projection
     known = {name: text for name, text in raw.items() if name != "failOnDataLoss"}
-    assert parse_source_options(BASE | known, Query.BATCH).projection == projection
+    assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
 
 
 @pytest.mark.parametrize(
@@ -712,7 +715,7 @@ def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> N
 
 
 @BOTH
-def test_no_column_is_left(query: Query) -> None:
+def test_no_column_is_left(query: QueryKind) -> None:
     """A query that reads no column is refused."""
     raw = BASE | {f"include{column}": "false" for column in COLUMNS}
     assert problems(raw, query) == (NO_COLUMN,)
@@ -728,14 +731,14 @@ def test_no_column_is_left(query: Query) -> None:
 )
 def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str) -> None:
     """An empty or malformed strategy is quoted with the space around it."""
-    [message] = problems({name: text, **SERVERS}, Query.BATCH)
+    [message] = problems({name: text, **SERVERS}, QueryKind.BATCH)
     assert message.startswith(problem)
     assert message.endswith(f"is '{text}'")
 
 
 def test_offsets_are_quoted_without_the_space_around_them() -> None:
     """Spark trims offsets before it reads them."""
-    [message] = problems({**BASE, "startingOffsets": " abc "}, Query.BATCH)
+    [message] = problems({**BASE, "startingOffsets": " abc "}, QueryKind.BATCH)
     assert message == f"{OFFSETS_EXAMPLE}abc"
 
 
@@ -744,24 +747,28 @@ def test_offsets_are_quoted_without_the_space_around_them() -> None:
     [
         (
             {"startingOffsets": "latest", "endingOffsets": "bad"},
-            Query.BATCH,
+            QueryKind.BATCH,
             [STARTING_LATEST, f"{OFFSETS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
         ),
         (
             {"startingOffsets": "bad", "endingOffsets": "latest"},
-            Query.STREAM,
+            QueryKind.STREAM,
             [ENDING_IN_STREAM, NO_STRATEGY, NO_SERVERS, f"{OFFSETS_EXAMPLE}bad"],
         ),
-        ({"failOnDataLoss": "x"}, Query.BATCH, [NO_STRATEGY, NO_SERVERS, 'For input string: "x"']),
+        (
+            {"failOnDataLoss": "x"},
+            QueryKind.BATCH,
+            [NO_STRATEGY, NO_SERVERS, 'For input string: "x"'],
+        ),
         (
             {"startingOffsetsByTimestamp": "bad", "startingOffsetsByTimestampStrategy": "foo"},
-            Query.BATCH,
+            QueryKind.BATCH,
             ["No value found for 'FOO'", f"{TIMESTAMPS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
         ),
     ],
 )
 def test_problems_stand_in_the_jvm_connector_s_order(
-    raw: Mapping[str, str], query: Query, expected: list[str]
+    raw: Mapping[str, str], query: QueryKind, expected: list[str]
 ) -> None:
     """The first problem is the one that the JVM connector would have named."""
     assert list(problems(raw, query)) == expected
@@ -770,14 +777,14 @@ def test_problems_stand_in_the_jvm_connector_s_order(
 def test_a_number_beyond_any_bound_is_one_problem() -> None:
     """More digits than Python reads are refused like any other wrong number."""
     raw = {**BASE, "kafka.default.api.timeout.ms": "9" * 5_000}
-    assert len(problems(raw, Query.BATCH)) == 1
+    assert len(problems(raw, QueryKind.BATCH)) == 1
 
 
 def test_a_time_for_all_partitions_is_trimmed() -> None:
     """Spark trims the option before it reads it."""
     raw = {**BASE, "startingTimestamp": " 5 "}
-    assert parse_source_options(raw, Query.BATCH).starting_offsets == GlobalTimestamp(
-        5, NoMatch.ERROR
+    assert parse_source_options(raw, QueryKind.BATCH).starting_offsets == GlobalTimestamp(
+        5, OnNoMatch.ERROR
     )
 
 
@@ -788,7 +795,7 @@ def test_ends_are_held_against_one_another_last() -> None:
         "startingOffsets": '{"t":{"0":5}}',
         "endingOffsets": '{"t":{"0":1}}',
     }
-    first, last = problems(raw, Query.BATCH)
+    first, last = problems(raw, QueryKind.BATCH)
     assert first.startswith("One of the following options must be specified")
     assert last.startswith("The specified start offset 5 is greater than the end offset 1")
 
@@ -803,12 +810,12 @@ def test_ends_are_held_against_one_another_last() -> None:
 )
 def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -> None:
     """`group` stands for the group of the client, or else for the one that is committed to."""
-    options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, Query.STREAM)
+    options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, QueryKind.STREAM)
     assert options.starting_offsets == CommittedOffsets(group)
 
 
 @BOTH
-def test_a_group_needs_a_name(query: Query) -> None:
+def test_a_group_needs_a_name(query: QueryKind) -> None:
     """Without any consumer group there is no offset to begin with."""
     [problem] = problems(BASE | {"startingOffsets": "group"}, query)
     assert problem == (
@@ -821,15 +828,15 @@ def test_the_fallback_of_a_group() -> None:
     """A batch query falls back on its start only, a stream on its end, too."""
     given = BASE | {"startingOffsets": "group", "kafka.group.id": "g"}
     latest = given | {"startingOffsetsGroupFallback": "latest"}
-    assert problems(latest, Query.BATCH) == (
+    assert problems(latest, QueryKind.BATCH) == (
         "startingOffsetsGroupFallback can't be latest for batch queries on Kafka",
     )
-    assert parse_source_options(latest, Query.STREAM).starting_offsets == CommittedOffsets(
-        "g", Uncommitted.LATEST
+    assert parse_source_options(latest, QueryKind.STREAM).starting_offsets == CommittedOffsets(
+        "g", OnMissingCommit.LATEST
     )
     earliest = given | {"startingOffsetsGroupFallback": "earliest"}
-    assert parse_source_options(earliest, Query.BATCH).starting_offsets == CommittedOffsets(
-        "g", Uncommitted.EARLIEST
+    assert parse_source_options(earliest, QueryKind.BATCH).starting_offsets == CommittedOffsets(
+        "g", OnMissingCommit.EARLIEST
     )
 
 
@@ -839,13 +846,13 @@ def test_storage_options_are_never_shown() -> None:
         "metadataPath": "s3://key:hush@bucket/p",
         "metadataStorageOptions": '{"s":"hush"}',
     }
-    assert "hush" not in repr(parse_source_options(given, Query.STREAM))
-    [problem] = problems(given | {"metadataStorageOptions": "hush"}, Query.STREAM)
+    assert "hush" not in repr(parse_source_options(given, QueryKind.STREAM))
+    [problem] = problems(given | {"metadataStorageOptions": "hush"}, QueryKind.STREAM)
     assert problem == "metadataStorageOptions must be a JSON object"
 
 
 def test_a_metadata_path_is_not_empty() -> None:
     """An empty path would be the working directory of whoever runs the driver."""
-    assert problems(BASE | {"metadataPath": " "}, Query.STREAM) == (
+    assert problems(BASE | {"metadataPath": " "}, QueryKind.STREAM) == (
         "metadataPath must name a directory",
     )

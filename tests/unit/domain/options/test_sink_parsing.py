@@ -14,8 +14,8 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import (
     SINK_TABLE,
     TABLE,
-    Guarantee,
-    Query,
+    DeliveryGuarantee,
+    QueryKind,
     SinkOptions,
     ignored_sink_options,
     parse_sink_options,
@@ -50,12 +50,12 @@ FOUND_BY_IT: Final = StoragePath("/c/sinks/pyspark_kafka")
 
 
 @BOTH
-def test_defaults(query: Query) -> None:
+def test_defaults(query: QueryKind) -> None:
     """Records are written at least once, to the topics that rows name."""
     assert parse_sink_options(SERVERS, query) == SinkOptions(
         client="kafka-python",
         topic=None,
-        guarantee=Guarantee.AT_LEAST_ONCE,
+        guarantee=DeliveryGuarantee.AT_LEAST_ONCE,
         metadata_path=None,
         checkpoint=None,
         transactional_id_prefix="pyspark-kafka",
@@ -85,10 +85,10 @@ SPELLINGS: Final = st.sampled_from([str.lower, str.upper, str.title, str.swapcas
 def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
     """Names mean the same in any case, and values keep theirs."""
     raw = {spelling[name](name): text for name, text in ALL_GIVEN.items()}
-    assert parse_sink_options(raw, Query.STREAM) == SinkOptions(
+    assert parse_sink_options(raw, QueryKind.STREAM) == SinkOptions(
         client="confluent",
         topic="T",
-        guarantee=Guarantee.EXACTLY_ONCE,
+        guarantee=DeliveryGuarantee.EXACTLY_ONCE,
         metadata_path=StoragePath("/M", '{"K": "V"}'),
         checkpoint=None,
         transactional_id_prefix="P",
@@ -97,10 +97,12 @@ def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
     )
 
 
-@given(st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(Query))
-def test_any_options_together(names: set[str], query: Query) -> None:
+@given(
+    st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(QueryKind)
+)
+def test_any_options_together(names: set[str], query: QueryKind) -> None:
     """Whatever may be given alone may be given together, but for what exactly-once needs."""
-    is_exactly_once = query is Query.STREAM and "deliveryGuarantee" in names
+    is_exactly_once = query is QueryKind.STREAM and "deliveryGuarantee" in names
     raw = SERVERS | {name: ALL_GIVEN[name] for name in names}
     if is_exactly_once:
         raw["checkpointLocation"] = "/C"
@@ -124,7 +126,7 @@ def test_any_options_together(names: set[str], query: Query) -> None:
 )
 def test_the_checkpoint_holds_the_metadata(location: str, expected: str) -> None:
     """Without a path of its own, what exactly-once remembers is a part of the checkpoint."""
-    options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, Query.STREAM)
+    options = parse_sink_options(EXACTLY_ONCE | {"checkpointLocation": location}, QueryKind.STREAM)
     assert options.metadata_path == StoragePath(expected)
     assert options.checkpoint == StoragePath(location.strip())
 
@@ -132,7 +134,7 @@ def test_the_checkpoint_holds_the_metadata(location: str, expected: str) -> None
 def test_storage_options_open_the_checkpoint_too() -> None:
     """The checkpoint is on the storage that the metadata are on."""
     options = parse_sink_options(
-        EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, Query.STREAM
+        EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, QueryKind.STREAM
     )
     assert options.checkpoint is not None
     assert options.metadata_path is not None
@@ -141,7 +143,7 @@ def test_storage_options_open_the_checkpoint_too() -> None:
 
 def test_a_path_stands_above_the_checkpoint() -> None:
     """With a path the checkpoint is not looked at: it may be where only Spark gets in."""
-    options = parse_sink_options(EXACTLY_ONCE | {"metadataPath": "/m"}, Query.STREAM)
+    options = parse_sink_options(EXACTLY_ONCE | {"metadataPath": "/m"}, QueryKind.STREAM)
     assert (options.metadata_path, options.checkpoint) == (StoragePath("/m"), None)
 
 
@@ -149,7 +151,7 @@ def test_a_path_stands_above_the_checkpoint() -> None:
 def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
     """A checkpoint that Spark's configuration names is not told to the sink."""
     raw = SERVERS | {"deliveryGuarantee": "exactly-once"} | location
-    assert sink_problems(raw, Query.STREAM) == (NEEDS_A_PATH,)
+    assert sink_problems(raw, QueryKind.STREAM) == (NEEDS_A_PATH,)
 
 
 @pytest.mark.parametrize(
@@ -167,28 +169,28 @@ def test_exactly_once_needs_idempotence(
 ) -> None:
     """Whatever rules idempotence out is told, once."""
     raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
-    assert sink_problems(raw, Query.STREAM) == expected
+    assert sink_problems(raw, QueryKind.STREAM) == expected
 
 
 @pytest.mark.parametrize("settings", [{"kafka.acks": "-1"}, {"kafka.enable.idempotence": "TRUE"}])
 def test_exactly_once_with_what_it_needs(settings: dict[str, str]) -> None:
     """What exactly-once needs may be spelled out."""
-    options = parse_sink_options(EXACTLY_ONCE | settings, Query.STREAM)
+    options = parse_sink_options(EXACTLY_ONCE | settings, QueryKind.STREAM)
     assert (options.producer.acks, options.producer.is_idempotent) == (ALL_REPLICAS, True)
 
 
 @given(st.sets(st.sampled_from(["metadataPath", "checkpointLocation"])))
 def test_a_batch_is_written_at_least_once(names: set[str]) -> None:
     """A batch query has no micro-batches: what exactly-once needs is not looked at."""
-    options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), Query.BATCH)
-    assert options.guarantee is Guarantee.AT_LEAST_ONCE
+    options = parse_sink_options(SERVERS | dict.fromkeys(names, "/m"), QueryKind.BATCH)
+    assert options.guarantee is DeliveryGuarantee.AT_LEAST_ONCE
     assert (options.metadata_path, options.checkpoint) == (None, None)
 
 
 def test_a_batch_cannot_be_written_exactly_once() -> None:
     """Who asks for more than a batch can have is told, and not given less in silence."""
     with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
-        parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, Query.BATCH)
+        parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, QueryKind.BATCH)
 
 
 OF_STREAMS: Final = [
@@ -204,9 +206,9 @@ OF_SOURCES: Final = [
 
 @pytest.mark.parametrize(
     ("query", "names"),
-    [(Query.BATCH, [*OF_STREAMS, *OF_SOURCES]), (Query.STREAM, OF_SOURCES)],
+    [(QueryKind.BATCH, [*OF_STREAMS, *OF_SOURCES]), (QueryKind.STREAM, OF_SOURCES)],
 )
-def test_ignored_options(query: Query, names: list[str]) -> None:
+def test_ignored_options(query: QueryKind, names: list[str]) -> None:
     """What a write does not look at is named as the tables spell it, its own options first."""
     both = {option.name.upper(): "x" for option in (*TABLE, *SINK_TABLE)}
     assert ignored_sink_options(both | {"kafka.acks": "1", "zzz": "x"}, query) == names
@@ -215,13 +217,13 @@ def test_ignored_options(query: Query, names: list[str]) -> None:
 
 @BOTH
 @given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
-def test_options_of_a_source_are_passed_over(query: Query, of_source: dict[str, str]) -> None:
+def test_options_of_a_source_are_passed_over(query: QueryKind, of_source: dict[str, str]) -> None:
     """Who reads and writes with the same options is not refused, whatever the read's may be."""
     assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
 
 
 @BOTH
-def test_one_set_of_options_for_both_sides(query: Query) -> None:
+def test_one_set_of_options_for_both_sides(query: QueryKind) -> None:
     """A topic is copied to another one with the same options on either side."""
     raw = BASE | {
         "topic": "copy",
@@ -241,13 +243,13 @@ def test_one_set_of_options_for_both_sides(query: Query) -> None:
 def test_settings_of_a_consumer_are_left_out(name: str) -> None:
     """What a read refuses is no mistake in a write, which has no consumer to give it to."""
     raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
-    kafka = parse_sink_options(raw, Query.STREAM).kafka
+    kafka = parse_sink_options(raw, QueryKind.STREAM).kafka
     assert kafka == (("bootstrap.servers", "b:9092"), ("group.id", "g"))
 
 
 @BOTH
 @pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
-def test_what_spark_hands_over_is_passed_over(query: Query, name: str) -> None:
+def test_what_spark_hands_over_is_passed_over(query: QueryKind, name: str) -> None:
     """Spark gives a sink options of its own, which are neither refused nor told."""
     raw = SERVERS | {name: "x"}
     assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
@@ -260,7 +262,7 @@ def test_what_spark_hands_over_is_passed_over(query: Query, name: str) -> None:
     [
         ("topics", "Option 'topics' is not known. Did you mean 'topic'?"),
         (
-            "Delivery.Guarantee",
+            "Delivery.DeliveryGuarantee",
             "Option 'delivery.guarantee' is not known. Did you mean 'deliveryGuarantee'?",
         ),
         ("startingOfsets", "Option 'startingofsets' is not known."),
@@ -268,7 +270,7 @@ def test_what_spark_hands_over_is_passed_over(query: Query, name: str) -> None:
         ("kafka", "Option 'kafka' is not known."),
     ],
 )
-def test_unknown_options(query: Query, name: str, problem: str) -> None:
+def test_unknown_options(query: QueryKind, name: str, problem: str) -> None:
     """A name that nobody knows is refused, with the nearest one that a write looks at."""
     assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
 
@@ -276,7 +278,7 @@ def test_unknown_options(query: Query, name: str, problem: str) -> None:
 @pytest.mark.parametrize("servers", [{}, {"kafka.bootstrap.servers": " "}])
 def test_bootstrap_servers(servers: dict[str, str]) -> None:
     """A sink cannot go without brokers."""
-    assert sink_problems({"topic": "t", **servers}, Query.BATCH) == (NO_SERVERS,)
+    assert sink_problems({"topic": "t", **servers}, QueryKind.BATCH) == (NO_SERVERS,)
 
 
 WRONG: Final = {
@@ -299,8 +301,8 @@ WRONG: Final = {
 EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transactionalIdPrefix"}
 
 
-@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(Query))
-def test_all_problems_are_told_together(names: set[str], query: Query) -> None:
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
+def test_all_problems_are_told_together(names: set[str], query: QueryKind) -> None:
     """One run tells every option to correct, the client's first, unknown ones last."""
     raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
     told = sink_problems(raw, query)
@@ -311,7 +313,7 @@ def test_all_problems_are_told_together(names: set[str], query: Query) -> None:
 
 def test_options_survive_a_pickle() -> None:
     """Options reach the executors whole, the client's settings included."""
-    options = parse_sink_options(ALL_GIVEN, Query.STREAM)
+    options = parse_sink_options(ALL_GIVEN, QueryKind.STREAM)
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
 
 
@@ -328,14 +330,16 @@ SECRETS: Final = {
 @pytest.mark.parametrize("name", SECRETS)
 def test_secrets_are_not_represented(name: str) -> None:
     """The representation of options shows what is written and nothing that opens a door."""
-    options = parse_sink_options(EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, Query.STREAM)
+    options = parse_sink_options(
+        EXACTLY_ONCE | {"topic": "t", name: SECRETS[name]}, QueryKind.STREAM
+    )
     for text in (repr(options), str(options), f"{options}"):
         assert "topic='t'" in text
         assert "hush-hush" not in text
 
 
-@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(Query))
-def test_secrets_are_not_told(names: set[str], query: Query) -> None:
+@given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
+def test_secrets_are_not_told(names: set[str], query: QueryKind) -> None:
     """No message tells a secret, or the value of an option that nobody knows."""
     wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
     raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
@@ -352,5 +356,5 @@ def test_settings_of_the_producer_are_its_own() -> None:
     raw = SERVERS | dict.fromkeys((f"kafka.{name}" for name in settings), "1")
     raw |= {"kafka.compression.type": "none", "kafka.partitioner.class": ""}
     booleans = ("kafka.enable.idempotence", "kafka.partitioner.ignore.keys")
-    options = parse_sink_options(raw | dict.fromkeys(booleans, "false"), Query.BATCH)
+    options = parse_sink_options(raw | dict.fromkeys(booleans, "false"), QueryKind.BATCH)
     assert options.kafka == (("bootstrap.servers", "b:9092"),)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Guarantee, Option, Query
+from pyspark_kafka.domain.options import SINK_TABLE, TABLE, DeliveryGuarantee, Option, QueryKind
 
 from .given import SERVERS, sink_problems
 
@@ -28,10 +28,10 @@ CASES: Final[Mapping[str, Case]] = {
     "client": Case("kafka-python", {" confluent ": "confluent"}),
     "topic": Case(None, {" t ": "t"}, dict.fromkeys(["", " "], "topic must name a topic")),
     "deliveryGuarantee": Case(
-        Guarantee.AT_LEAST_ONCE,
+        DeliveryGuarantee.AT_LEAST_ONCE,
         {
-            " At-Least-Once ": Guarantee.AT_LEAST_ONCE,
-            "exactly-once": Guarantee.EXACTLY_ONCE,
+            " At-Least-Once ": DeliveryGuarantee.AT_LEAST_ONCE,
+            "exactly-once": DeliveryGuarantee.EXACTLY_ONCE,
         },
         {
             text: f"deliveryGuarantee must be at-least-once or exactly-once, got '{text}'"
@@ -89,8 +89,8 @@ def test_values(option: Option[Any]) -> None:
 
 
 @OPTIONS
-@pytest.mark.parametrize("query", Query)
-def test_refusals(option: Option[Any], query: Query) -> None:
+@pytest.mark.parametrize("query", QueryKind)
+def test_refusals(option: Option[Any], query: QueryKind) -> None:
     """What an option cannot be is refused on its own and by a query, which tells nothing else."""
     for text, problem in CASES[option.name].bad.items():
         with pytest.raises(ValueError, match=r"\S") as caught:
@@ -108,7 +108,7 @@ def test_documentation(option: Option[Any]) -> None:
 
 def test_options_of_one_kind_of_query() -> None:
     """What exactly-once needs is a stream's, the rest is for both kinds of query."""
-    both = {option.name for option in SINK_TABLE if option.queries == set(Query)}
-    streams = {option.name for option in SINK_TABLE if option.queries == {Query.STREAM}}
+    both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
+    streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
     assert both == {"client", "topic", "deliveryGuarantee"}
     assert streams == CASES.keys() - both

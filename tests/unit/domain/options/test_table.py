@@ -11,10 +11,10 @@ from pyspark_kafka.domain.offset_limits import (
     CommittedOffsets,
     Earliest,
     Latest,
-    NoMatch,
-    Uncommitted,
+    OnMissingCommit,
+    OnNoMatch,
 )
-from pyspark_kafka.domain.options import TABLE, Option, Query
+from pyspark_kafka.domain.options import TABLE, Option, QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, problems, specific
@@ -53,7 +53,7 @@ def positive(name: str, default: int | None, most: int) -> Case:
     return Case(default, {"1": 1, str(most): most}, below | wrong)
 
 
-MOST_INT = 2**31 - 1
+INT32_MAX = 2**31 - 1
 U0 = TopicPartition("u", 0)
 OFFSETS: Final = {
     "earLiEst": Earliest(),
@@ -77,16 +77,16 @@ CASES: Final[Mapping[str, Case]] = {
     "startingOffsetsByTimestamp": Case((), TIMES, NO_TIMES),
     "startingOffsets": Case(None, OFFSETS | {" Group ": CommittedOffsets("")}, NO_OFFSETS),
     "startingOffsetsGroupFallback": Case(
-        Uncommitted.ERROR,
-        {one.value.title(): one for one in Uncommitted},
+        OnMissingCommit.ERROR,
+        {one.value.title(): one for one in OnMissingCommit},
         {
             "none": "startingOffsetsGroupFallback must be one of 'error', 'earliest', 'latest', "
             "got 'none'"
         },
     ),
     "startingOffsetsByTimestampStrategy": Case(
-        NoMatch.ERROR,
-        {"error": NoMatch.ERROR, "Latest": NoMatch.LATEST},
+        OnNoMatch.ERROR,
+        {"error": OnNoMatch.ERROR, "Latest": OnNoMatch.LATEST},
         {"foo": "No value found for 'FOO'", "": "No value found for ''"},
     ),
     "endingTimestamp": Case(None, {"1700000000000": 1_700_000_000_000, "0": 0}, NO_TIME),
@@ -95,7 +95,7 @@ CASES: Final[Mapping[str, Case]] = {
         None, {"latest": Latest(), '{"t":"LATEST"}': specific({}, t=-1)}, NO_OFFSETS
     ),
     "failOnDataLoss": flag(default=True),
-    "minPartitions": positive("minPartitions", None, MOST_INT),
+    "minPartitions": positive("minPartitions", None, INT32_MAX),
     "maxRecordsPerPartition": positive("maxrecordsperpartition", None, LONGEST),
     "maxOffsetsPerTrigger": positive("maxOffsetsPerTrigger", None, LONGEST),
     "minOffsetsPerTrigger": positive("minOffsetsPerTrigger", None, LONGEST),
@@ -109,11 +109,11 @@ CASES: Final[Mapping[str, Case]] = {
         },
     ),
     "maxBytesPerTrigger": positive("maxBytesPerTrigger", None, LONGEST),
-    "kafkaConsumer.pollTimeoutMs": positive("kafkaConsumer.pollTimeoutMs", 120_000, MOST_INT),
-    "fetchOffset.numRetries": positive("fetchOffset.numRetries", 3, MOST_INT),
+    "kafkaConsumer.pollTimeoutMs": positive("kafkaConsumer.pollTimeoutMs", 120_000, INT32_MAX),
+    "fetchOffset.numRetries": positive("fetchOffset.numRetries", 3, INT32_MAX),
     "fetchOffset.retryIntervalMs": Case(
         1_000,
-        {"0": 0, str(MOST_INT): MOST_INT},
+        {"0": 0, str(INT32_MAX): INT32_MAX},
         {"-1": "fetchOffset.retryIntervalMs must not be negative", **not_a_number("a", "")},
     ),
     "partition.metadata.cache.ttl.ms": Case(
@@ -191,8 +191,8 @@ def test_refusals(option: Option[Any]) -> None:
 
 
 @OPTIONS
-@pytest.mark.parametrize("query", Query)
-def test_refusals_of_a_query(option: Option[Any], query: Query) -> None:
+@pytest.mark.parametrize("query", QueryKind)
+def test_refusals_of_a_query(option: Option[Any], query: QueryKind) -> None:
     """A query that looks at an option tells what is wrong with it, and nothing else."""
     if query in option.queries:
         for text, problem in CASES[option.name].bad.items():
@@ -210,11 +210,11 @@ def test_documentation(option: Option[Any]) -> None:
     ("query", "names"),
     [
         (
-            Query.BATCH,
+            QueryKind.BATCH,
             ["endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets", "pushFilters"],
         ),
         (
-            Query.STREAM,
+            QueryKind.STREAM,
             [
                 "maxOffsetsPerTrigger",
                 "minOffsetsPerTrigger",
@@ -227,6 +227,6 @@ def test_documentation(option: Option[Any]) -> None:
         ),
     ],
 )
-def test_options_of_one_kind_of_query(query: Query, names: list[str]) -> None:
+def test_options_of_one_kind_of_query(query: QueryKind, names: list[str]) -> None:
     """Ends and filters are for batch queries, limits of batches for streams, the rest for both."""
     assert [option.name for option in TABLE if option.queries == {query}] == names

@@ -16,7 +16,7 @@ log = logging.getLogger("pyspark_kafka")
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
+def strip_tracebacks() -> Iterator[None]:
     """Let errors of ours out without their traceback and causes.
 
     Spark shows its user everything that a Python worker prints of an exception: with a client's

@@ -4,20 +4,20 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.lag_checkpoint import QueryCheckpoint
+from pyspark_kafka.application.lag_monitor import LagMonitor, LagSnapshot
 from pyspark_kafka.application.lag_trend import Direction
-from pyspark_kafka.application.lag_watch import LagLook, LagWatch
 
 from .conftest import Kit, tp
 
 
-class Query:
+class FakeQuery:
     """The checkpoint of a query, and what watches it."""
 
     def __init__(self, kit: Kit) -> None:
         self.offsets, self.commits = MemoryMetadataLog(), MemoryMetadataLog()
         checkpoint = QueryCheckpoint(self.offsets, self.commits)
         container = kit.container()
-        self.watch = LagWatch(checkpoint, container.lag_meter(), container.clock())
+        self.watch = LagMonitor(checkpoint, container.lag_meter(), container.clock())
 
     def begin(self, batch_id: int, *ends: str) -> None:
         self.offsets.add(batch_id, "\n".join(["v1", "{}", *ends]).encode())
@@ -27,13 +27,13 @@ class Query:
 
 
 @pytest.fixture
-def query(kit: Kit) -> Query:
-    return Query(kit)
+def query(kit: Kit) -> FakeQuery:
+    return FakeQuery(kit)
 
 
-def test_before_the_first_commit(query: Query) -> None:
+def test_before_the_first_commit(query: FakeQuery) -> None:
     """Nothing is measured, and what is on its way is seen."""
-    assert query.watch.look() == LagLook()
+    assert query.watch.look() == LagSnapshot()
     query.begin(0, '{"t":{"0":1}}')
     look = query.watch.look()
     assert look.state.committed is None
@@ -41,7 +41,7 @@ def test_before_the_first_commit(query: Query) -> None:
     assert (look.sources, look.behind, look.gone) == ({}, 0, ())
 
 
-def test_a_query_of_several_sources(kit: Kit, query: Query) -> None:
+def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
     """Each Kafka source is measured from the end of the committed batch, whatever is begun."""
     kit.produce(10)
     query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
@@ -53,14 +53,14 @@ def test_a_query_of_several_sources(kit: Kit, query: Query) -> None:
     assert look.state.offsets_in_flight == 7
 
 
-def test_partitions_that_are_gone_are_named(query: Query) -> None:
+def test_partitions_that_are_gone_are_named(query: FakeQuery) -> None:
     """A topic that was deleted is not measured, and is told of."""
     query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
     query.commit(0)
     assert query.watch.look().gone == (tp(3, "u"),)
 
 
-def test_looks_make_a_trend(kit: Kit, query: Query) -> None:
+def test_looks_make_a_trend(kit: Kit, query: FakeQuery) -> None:
     """From look to look the watch sees where the lag goes."""
     kit.produce(100)
     for batch_id, end in enumerate((10, 30, 50)):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class LagLook:
+class LagSnapshot:
     """What one look has shown. ``sources`` are the Kafka sources of the committed batch."""
 
     state: CheckpointState = field(default_factory=CheckpointState)
@@ -53,7 +53,7 @@ class LagLook:
 
 
 @final
-class LagWatch:
+class LagMonitor:
     """Holds what a checkpoint says against what Kafka has, and remembers for the trend."""
 
     def __init__(self, checkpoint: QueryCheckpoint, meter: LagMeter, clock: Clock) -> None:
@@ -62,7 +62,7 @@ class LagWatch:
         self._clock = clock
         self._trend = LagTrend()
 
-    def look(self) -> LagLook:
+    def look(self) -> LagSnapshot:
         """Look once.
 
         :raises MetadataLogError: if the checkpoint cannot be read.
@@ -71,9 +71,9 @@ class LagWatch:
         """
         state = self._checkpoint.state()
         if state.committed is None:
-            return LagLook(state)
+            return LagSnapshot(state)
         offsets = state.committed.offsets
         measured = self._meter.measure_all(offsets.values())
         sources = dict(zip(offsets, measured, strict=True))
         sample = LagSample(self._clock.now_ms(), state.committed.batch_id, sources)
-        return LagLook(state, sources, self._trend.add(sample))
+        return LagSnapshot(state, sources, self._trend.add(sample))
