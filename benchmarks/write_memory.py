@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.bootstrap.sink_container import sink_container_for
+from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 
 from .bench import CLIENTS

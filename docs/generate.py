@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark_kafka.domain import producer_settings
 from pyspark_kafka.domain.java_settings import REFUSED, WITHOUT_EFFECT
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS
-from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, Query
+from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -136,7 +136,7 @@ def _settings(reasons: Mapping[str, str]) -> str:
 
 def _row(option: Option[object]) -> str:
     default = option.default_text or _default(option.default)
-    queries = ", ".join(query.value for query in Query if query in option.queries)
+    queries = ", ".join(query.value for query in QueryKind if query in option.queries)
     return f"| `{option.name}` | {option.values} | {default} | {queries} | {option.doc} |\n"
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from .adapters.prometheus.lag_exporter import PrometheusLagExporter
     from .adapters.spark.lag_listener import LagListener
     from .adapters.system.logging_lag import LoggingLagExporter
-    from .bootstrap.container import Container, container_for
-    from .bootstrap.sink_container import SinkContainer, sink_container_for
+    from .bootstrap.container import Container, SinkContainer, container_for, sink_container_for
     from .bootstrap.spark import DefaultSource
     from .domain.errors import PysparkKafkaError
     from .domain.options import (
@@ -59,22 +58,22 @@ __all__ = [
 ]
 
 _LAZY_IMPORTS: Final = {
-    "Container": ".container",
-    "DefaultSource": ".default_source",
+    "Container": ".bootstrap.container",
+    "DefaultSource": ".bootstrap.spark",
     "LagExporter": ".ports.lag_exporter",
     "LagListener": ".adapters.spark.lag_listener",
     "LoggingLagExporter": ".adapters.system.logging_lag",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PysparkKafkaError": ".domain.errors",
     "QueryKind": ".domain.options",
-    "SinkContainer": ".sink_container",
+    "SinkContainer": ".bootstrap.container",
     "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
-    "container_for": ".container",
-    "lag_meter_for": ".container",
+    "container_for": ".bootstrap.container",
+    "lag_meter_for": ".bootstrap.container",
     "parse_sink_options": ".domain.options",
     "parse_source_options": ".domain.options",
-    "sink_container_for": ".sink_container",
+    "sink_container_for": ".bootstrap.container",
     "tuned_session": ".adapters.spark.session",
 }
 
@@ -95,7 +94,7 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     :raises MissingDependencyError: if PySpark is not installed.
     """
     tuned = __getattr__("tuned_session")
-    made: SparkSession = tuned(builder, f"{__name__}.worker_daemon")
+    made: SparkSession = tuned(builder, f"{__name__}.bootstrap.worker_daemon")
     return made
 
 

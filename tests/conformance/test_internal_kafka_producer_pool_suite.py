@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.bootstrap.sink_container import SinkContainer
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 
 from .peer import peer

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from types import ModuleType
 
-_ARROW: Final = "pyspark_kafka.adapters.arrow"
-_KERNELS: Final = ("record_kernel", "message_kernel")
+_FORMAT: Final = "pyspark_kafka.adapters.kafka_format"
+_KERNELS: Final = ("decode_kernel", "legacy_kernel")
 
 
 class Dice(random.Random):
@@ -42,8 +42,8 @@ class Dice(random.Random):
 def main(atheris: ModuleType) -> None:
     """Run libFuzzer, which does not come back."""
     for kernel in _KERNELS:
-        import_module(f"{_ARROW}.{kernel}")  # and what is compiled into it: that stays as it is
-    with atheris.instrument_imports(include=[_ARROW]):
+        import_module(f"{_FORMAT}.{kernel}")  # and what is compiled into it: that stays as it is
+    with atheris.instrument_imports(include=[_FORMAT]):
         inputs = import_module(f"{__package__}.inputs")
         trial = import_module(f"{__package__}.trial")
 

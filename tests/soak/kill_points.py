@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from dependency_injector import providers
 
+from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-from pyspark_kafka.bootstrap.clients import kafka_python_transactions
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
@@ -24,7 +24,7 @@ from .processes import kill_session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_kafka.bootstrap.sink_container import SinkContainer
+    from pyspark_kafka.bootstrap.container import SinkContainer
     from pyspark_kafka.domain.options import SinkOptions
     from pyspark_kafka.domain.transaction import Transaction
 
@@ -157,8 +157,9 @@ def configure(container: SinkContainer) -> None:
 
 
 def _transactions(options: SinkOptions, trap: Trap, ends: Ends) -> Iterator[Transactions]:
-    for transactions in kafka_python_transactions(options):
-        yield TrappedTransactions(transactions, trap, ends)
+    transactions = KafkaPythonTransactions(options)
+    yield TrappedTransactions(transactions, trap, ends)
+    transactions.close()
 
 
 def install(site: Path) -> None:

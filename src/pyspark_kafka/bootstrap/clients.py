@@ -1,116 +1,66 @@
-"""Clients, this library's own and others', by the names that the option ``client`` gives.
+"""Kafka clients by the names that the option ``client`` takes: this library's and others'.
 
-What is made here is a resource of dependency-injector: made when it is first used, closed when its
-container is.
+Other distributions bring a ``Client`` each by an entry point of the group
+``pyspark_kafka.clients``. The names of this library's own clients take precedence.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-from ..domain.errors import MissingDependencyError, OptionsError
-from .plugins import installed_client, installed_clients
+from ..adapters.memory.client import memory_client
+from ..domain.errors import OptionsError, PluginError
+from ..ports.client import Client
+from .plugins import load, plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Mapping
 
-    from ..domain.options import SinkOptions, SourceOptions
-    from ..ports.client import Client
-    from ..ports.offset_fetcher import OffsetFetcher
-    from ..ports.record_reader import RecordReader
-    from ..ports.record_writer import RecordWriter
-    from ..ports.transactions import Transactions
+    from ..adapters.memory.cluster import MemoryCluster
 
+MEMORY: Final = "memory"
 
-class _Closable(Protocol):
-    def close(self) -> None: ...
+CLIENTS: Final[Mapping[str, str]] = {
+    "confluent": "pyspark_kafka.adapters.confluent.client",
+    "kafka-python": "pyspark_kafka.adapters.kafka_python.client",
+}
+"""The modules of this library's clients, each of which exports its ``Client`` as ``CLIENT``.
 
-
-C = TypeVar("C", bound=_Closable)
-O = TypeVar("O")  # noqa: E741  # options
-
-CLIENTS: Final = ("confluent", "kafka-python", "memory")
-"""What the option ``client`` may name; the memory client serves within one process.
-
-Clients of other distributions come beside them: ``plugins``.
+They are imported when a client is first used.
 """
 
+GROUP: Final = "pyspark_kafka.clients"
 
-def client_named(name: str) -> Client:
-    """Give a client that another distribution brings.
 
-    :raises OptionsError: if there is none of that name.
-    :raises PluginError: if it cannot be loaded.
+def client_names() -> list[str]:
+    """Return every name that the option ``client`` can take on this machine."""
+    return [*sorted((*CLIENTS, MEMORY)), *sorted(plugins(GROUP).names)]
+
+
+def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Client:
+    """Return the client of a name; the adapters of ``memory`` share ``memory_cluster()``.
+
+    :raises OptionsError: if no client has that name.
+    :raises PluginError: if it cannot be loaded, is not a ``Client``, or the name is not unique.
     """
-    client = installed_client(name)
-    if client is None:
-        known = ", ".join(f"'{one}'" for one in (*CLIENTS, *installed_clients()))
+    if name == MEMORY:
+        return memory_client(memory_cluster)
+    if name in CLIENTS:
+        return import_module(CLIENTS[name]).CLIENT  # type: ignore[no-any-return]
+    return _installed_client(name)
+
+
+def _installed_client(name: str) -> Client:
+    # If a distribution is on the path twice, importlib.metadata returns both: they are equal.
+    found = {entry_point.value: entry_point for entry_point in plugins(GROUP).select(name=name)}
+    if not found:
+        known = ", ".join(f"'{one}'" for one in client_names())
         raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])
+    value, *others = sorted(found)
+    if others:
+        raise PluginError(value, f"'{others[0]}' brings the same name, '{name}'")
+    client = load(found[value])
+    if not isinstance(client, Client):
+        raise PluginError(value, f"it is not a {Client.__name__}: {client!r}")
     return client
-
-
-def made_by(make: Callable[[O], C], options: O) -> Iterator[C]:
-    """Make an adapter, and close it afterwards."""
-    adapter = make(options)
-    yield adapter
-    adapter.close()
-
-
-def confluent_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
-    """Make librdkafka's offset fetcher."""
-    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
-        from ..adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
-    yield from made_by(ConfluentOffsetFetcher, options)
-
-
-def confluent_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
-    """Make librdkafka's reader."""
-    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
-        from ..adapters.confluent.record_reader import ConfluentRecordReader
-    yield from made_by(ConfluentRecordReader, options)
-
-
-def confluent_record_writer(options: SinkOptions) -> Iterator[RecordWriter]:
-    """Make librdkafka's writer."""
-    with _needs("confluent_kafka", "The client 'confluent'", extra="confluent"):
-        from ..adapters.confluent.record_writer import ConfluentRecordWriter
-    yield from made_by(ConfluentRecordWriter, options)
-
-
-def kafka_python_offset_fetcher(options: SourceOptions) -> Iterator[OffsetFetcher]:
-    """Make kafka-python's offset fetcher."""
-    from ..adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
-
-    yield from made_by(KafkaPythonOffsetFetcher, options)
-
-
-def kafka_python_record_reader(options: SourceOptions) -> Iterator[RecordReader]:
-    """Make kafka-python's reader."""
-    from ..adapters.kafka_python.record_reader import KafkaPythonRecordReader
-
-    yield from made_by(KafkaPythonRecordReader, options)
-
-
-def kafka_python_record_writer(options: SinkOptions) -> Iterator[RecordWriter]:
-    """Make kafka-python's writer."""
-    from ..adapters.kafka_python.record_writer import KafkaPythonRecordWriter
-
-    yield from made_by(KafkaPythonRecordWriter, options)
-
-
-def kafka_python_transactions(options: SinkOptions) -> Iterator[Transactions]:
-    """Make what begins and ends transactions by kafka-python."""
-    from ..adapters.kafka_python.transactions import KafkaPythonTransactions
-
-    yield from made_by(KafkaPythonTransactions, options)
-
-
-@contextmanager
-def _needs(module: str, what: str, *, extra: str) -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise MissingDependencyError(what, extra) from error

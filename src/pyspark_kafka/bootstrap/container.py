@@ -1,27 +1,23 @@
-"""The one place where ports meet adapters.
+"""The containers that connect ports with adapters, for a source and for a sink.
 
-Whoever embeds this library makes a ``Container`` for a query's options, overrides the providers
-it wants otherwise, and takes use cases out of it. ``shutdown_resources()`` closes the clients
-that were made.
+To embed this library, make a container for a query's options, override the providers that shall be
+different, and take use cases from it. ``shutdown_resources()`` closes the clients that it made.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from dependency_injector import containers, providers
 
 from ..adapters.memory.cluster import MemoryCluster
-from ..adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from ..adapters.memory.record_reader import MemoryRecordReader
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logging_events import LoggingSourceEvents
 from ..application.admission import Admission
 from ..application.batch import KafkaBatch
 from ..application.initial_offsets import InitialOffsets
+from ..application.kafka_sink import KafkaSink
 from ..application.kafka_source import KafkaSource
 from ..application.lag_meter import LagMeter
 from ..application.micro_batch_stream import KafkaMicroBatchStream
@@ -30,61 +26,65 @@ from ..application.progress_reports import ProgressReports
 from ..application.range_planner import RangePlanner
 from ..application.range_read import RangeRead
 from ..application.record_sizes import RecordSizes
+from ..application.sink_task import SinkTask
 from ..application.verified_start import VerifiedStart
 from ..domain.data_loss import legacy_partition_offset_changed
-from ..domain.options import SourceOptions
-from .clients import (
-    CLIENTS,
-    client_named,
-    confluent_offset_fetcher,
-    confluent_record_reader,
-    kafka_python_offset_fetcher,
-    kafka_python_record_reader,
-    made_by,
-)
-from .plugins import CONTAINERS, installed_configurations
+from ..domain.errors import OptionsError
+from ..domain.options import SinkOptions, SourceOptions
+from .clients import client_named
+from .plugins import configure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from ..domain.storage_path import StoragePath
     from ..ports.client import Client
     from ..ports.metadata_log import MetadataLog
 
 
-def _metadata_log(options: SourceOptions) -> MetadataLog | None:
-    if options.metadata_path is None:
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+A = TypeVar("A", bound=_Closable)
+O = TypeVar("O")  # noqa: E741  # options
+
+CONTAINERS: Final = "pyspark_kafka.containers"
+SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
+
+
+def _adapter(make: Callable[[O], A], options: O) -> Iterator[A]:
+    """Make an adapter for a container, and close it with the container."""
+    adapter = make(options)
+    yield adapter
+    adapter.close()
+
+
+def _metadata_log(path: StoragePath | None, name: str | None = None) -> MetadataLog | None:
+    if path is None:
         return None
     from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 
-    return FsspecMetadataLog(options.metadata_path)
+    return FsspecMetadataLog(path if name is None else path.child(name))
 
 
 class Container(containers.DeclarativeContainer):
-    """The use cases of one query, and what they are made of. Any provider can be overridden."""
+    """The use cases of a query, and what they are made of. Any provider can be overridden."""
 
     options = providers.Dependency(instance_of=SourceOptions)
     clock = providers.Singleton(SystemClock)
     events = providers.Singleton(LoggingSourceEvents)
     memory_cluster = providers.Singleton(MemoryCluster)
 
-    _offset_fetchers: ClassVar[dict[str, providers.Provider[Any]]] = {
-        "confluent": providers.Resource(confluent_offset_fetcher, options),
-        "kafka-python": providers.Resource(kafka_python_offset_fetcher, options),
-        "memory": providers.Singleton(MemoryOffsetFetcher, memory_cluster, options),
-    }
-    _record_readers: ClassVar[dict[str, providers.Provider[Any]]] = {
-        "confluent": providers.Resource(confluent_record_reader, options),
-        "kafka-python": providers.Resource(kafka_python_record_reader, options),
-        "memory": providers.Singleton(MemoryRecordReader, memory_cluster, options),
-    }
-    offset_fetcher = providers.Selector(options.provided.client, **_offset_fetchers)
-    record_reader = providers.Selector(options.provided.client, **_record_readers)
+    client = providers.Singleton(client_named, options.provided.client, memory_cluster.provider)
+    offset_fetcher = providers.Resource(_adapter, client.provided.offset_fetcher, options)
+    record_reader = providers.Resource(_adapter, client.provided.record_reader, options)
 
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
     batch = providers.Factory(KafkaBatch, offset_reader, options)
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
-    metadata_log = providers.Singleton(_metadata_log, options)
+    metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path)
     initial_offsets = providers.Factory(InitialOffsets, metadata_log, events)
     range_planner = providers.Factory(RangePlanner, offset_reader, options, events)
     progress_reports = providers.Factory(
@@ -122,19 +122,61 @@ class Container(containers.DeclarativeContainer):
     )
 
 
-def container_for(options: SourceOptions) -> Container:
-    """Make a container for a query, as installed distributions configure it (``plugins``).
+class SinkContainer(containers.DeclarativeContainer):
+    """The use cases of a sink, and what they are made of. Any provider can be overridden."""
 
-    :raises OptionsError: if no client has the name that the option ``client`` gives, before
-        dependency-injector would say as much in its own terms.
+    options = providers.Dependency(instance_of=SinkOptions)
+    events = providers.Singleton(LoggingSourceEvents)
+    memory_cluster = providers.Singleton(MemoryCluster)
+
+    client = providers.Singleton(client_named, options.provided.client, memory_cluster.provider)
+    record_writer = providers.Resource(_adapter, client.provided.record_writer, options)
+    transactions = providers.Resource(_adapter, client.provided.transactions, options)
+    metadata_log = providers.Singleton(
+        _metadata_log, options.provided.metadata_path, "transactions"
+    )
+    checkpoint_offsets = providers.Singleton(_metadata_log, options.provided.checkpoint, "offsets")
+
+    kafka_sink = providers.Factory(
+        KafkaSink, metadata_log, checkpoint_offsets, transactions.provider, options
+    )
+    sink_task = providers.Factory(SinkTask, record_writer, transactions.provider, options, events)
+
+
+def container_for(options: SourceOptions) -> Container:
+    """Return a new container for a query, as installed distributions configure it (``plugins``).
+
+    :raises OptionsError: if no client has the name that the option ``client`` gives.
     :raises PluginError: if what another distribution brings cannot be loaded.
     """
     container = Container(options=options)
-    if options.client not in CLIENTS:
-        _use_client(container, client_named(options.client))
-    for configure in installed_configurations(CONTAINERS):
-        configure(container)
+    container.client()
+    configure(container, CONTAINERS)
     return container
+
+
+def sink_container_for(options: SinkOptions) -> SinkContainer:
+    """Return a new container for a sink, as installed distributions configure it (``plugins``).
+
+    :raises OptionsError: if no client has the name that the option ``client`` gives, or it cannot
+        write, or not with the delivery guarantee that is asked for.
+    :raises PluginError: if what another distribution brings cannot be loaded.
+    """
+    container = SinkContainer(options=options)
+    _require_writing(container.client(), options)
+    configure(container, SINK_CONTAINERS)
+    return container
+
+
+def _require_writing(client: Client, options: SinkOptions) -> None:
+    if client.record_writer is None:
+        raise OptionsError([f"Client '{options.client}' can only read"])
+    if options.is_exactly_once and client.transactions is None:
+        problem = (
+            f"deliveryGuarantee 'exactly-once' is not for the client '{options.client}': it cannot "
+            "end a transaction that another process began. Set 'client' to 'kafka-python'"
+        )
+        raise OptionsError([problem])
 
 
 @contextmanager
@@ -145,25 +187,3 @@ def lag_meter_for(options: SourceOptions) -> Iterator[LagMeter]:
         yield container.lag_meter()
     finally:
         container.shutdown_resources()
-
-
-def _use_client(container: Container, client: Client) -> None:
-    for provider, make in (
-        (container.offset_fetcher, client.offset_fetcher),
-        (container.record_reader, client.record_reader),
-    ):
-        provider.override(providers.Resource(made_by, make, container.options))
-
-
-def preload() -> None:
-    """Load what a first task needs: clients, and the kernels of reading.
-
-    Those of writing are left to the first task that writes: to compile them takes seconds, once on
-    a machine, and most queries only read. Nothing connects, no thread starts.
-    """
-    from ..adapters.kafka_format.warm_up import load_kernels
-
-    for client in ("kafka_python", *(["confluent"] if find_spec("confluent_kafka") else [])):
-        for role in ("record_reader", "record_writer"):
-            import_module(f"{__package__}.adapters.{client}.{role}")
-    load_kernels()

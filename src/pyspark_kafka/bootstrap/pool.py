@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -9,10 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
-from ..adapters.system.garbage import freeze_gc
 from ..domain.options import SinkOptions, SourceOptions
-from .container import Container, container_for
-from .sink_container import SinkContainer, sink_container_for
+from .container import Container, SinkContainer, container_for, sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +117,17 @@ class ContainerPool:
             # What a parent process left behind is not ours to close.
             if one.key[0] == os.getpid():
                 shut_down(one.container)
+
+
+def freeze_gc() -> None:
+    """Exempt everything that is alive from garbage collection. Call it once per process.
+
+    Spark's Python worker collects after every task (``pyspark/daemon.py``) and visits every object
+    that was ever loaded: with numba that takes as long as the rest of a small micro-batch. What
+    becomes a garbage cycle later is never freed.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _made_for(options: Options) -> AnyContainer:

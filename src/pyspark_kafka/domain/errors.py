@@ -38,10 +38,11 @@ what a Python source raises and only the text reaches the user.
 from __future__ import annotations
 
 import enum
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .topic_partition import TopicPartition
 
@@ -234,6 +235,17 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
         super().__init__(
             f"{what} is not installed. Install it with: pip install 'pyspark-kafka[{extra}]'"
         )
+
+
+@contextmanager
+def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
+    """Raise ``MissingDependencyError`` if the imports within fail for want of ``module``."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != module:
+            raise
+        raise MissingDependencyError(what, extra) from error
 
 
 class PluginError(PysparkKafkaError, ImportError):

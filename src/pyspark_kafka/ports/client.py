@@ -29,3 +29,9 @@ class Client:
     record_writer: Callable[[SinkOptions], RecordWriter] | None = None
     transactions: Callable[[SinkOptions], Transactions] | None = None
     """For exactly-once: ends transactions that another process began."""
+
+    preload: Callable[[], None] | None = None
+    """Imports and compiles what a first task needs, so that forked workers share it.
+
+    Raises ``ImportError`` if a package is not installed. Nothing connects, no thread starts.
+    """

@@ -12,8 +12,7 @@ from .world import World, unique_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ..bootstrap.container import Container
-    from ..bootstrap.sink_container import SinkContainer
+    from ..bootstrap.container import Container, SinkContainer
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.topic_partition import TopicPartition
     from .record import Record

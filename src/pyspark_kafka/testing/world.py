@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..bootstrap.container import Container, container_for
-from ..bootstrap.sink_container import SinkContainer, sink_container_for
+from ..bootstrap.container import Container, SinkContainer, container_for, sink_container_for
 from ..domain.options import (
     QueryKind,
     SinkOptions,

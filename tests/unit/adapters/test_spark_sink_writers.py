@@ -18,7 +18,7 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     KafkaStreamWriter,
 )
 from pyspark_kafka.application.use_cases import UseCases
-from pyspark_kafka.bootstrap.sink_container import SinkContainer, sink_container_for
+from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import NullTopicError
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -12,7 +12,7 @@ import pytest
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.application.kafka_sink import MAX_ENTRIES, KafkaSink
-from pyspark_kafka.bootstrap.sink_container import sink_container_for
+from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.projection import Projection

@@ -13,7 +13,7 @@ from pyspark_kafka import QueryKind, SourceOptions, container_for, parse_source_
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.bootstrap.sink_container import sink_container_for
+from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import OptionsError, PluginError
 from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
@@ -183,7 +183,7 @@ def test_a_client_that_cannot_be_loaded_is_named(install: Install, source: str) 
 def test_what_is_no_client_is_named(install: Install) -> None:
     """An entry point that names something else than a `Client` is refused."""
     install("brought", "client = 'a text'", "clients", mine="brought:client")
-    with pytest.raises(PluginError, match="it is no Client: 'a text'"):
+    with pytest.raises(PluginError, match="it is not a Client: 'a text'"):
         container_for(options("mine"))
 
 
@@ -215,7 +215,7 @@ def test_containers_do_not_share_what_they_are_configured_with(install: Install)
 def test_a_configuration_that_cannot_be_called_is_named(install: Install) -> None:
     """An entry point of the group `containers` is a function."""
     install("parts", "first = 1", "containers", a="parts:first")
-    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is no function: 1"):
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         container_for(options("memory"))
 
 
@@ -239,7 +239,7 @@ def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
 def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
     """A sink is told before anything is written."""
     install("brought", WRITERS, "clients", mine="brought:reader")
-    with pytest.raises(OptionsError, match="Client 'mine' reads, and does not write"):
+    with pytest.raises(OptionsError, match="Client 'mine' can only read"):
         sink_container_for(sink_options("mine"))
 
 
@@ -292,5 +292,5 @@ def test_containers_of_sources_and_of_sinks_are_configured_apart(install: Instal
 def test_a_configuration_of_sinks_that_cannot_be_called_is_named(install: Install) -> None:
     """An entry point of the group `sink_containers` is a function."""
     install("parts", "first = 1", "sink_containers", a="parts:first")
-    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is no function: 1"):
+    with pytest.raises(PluginError, match=r"'parts:first' cannot be used: it is not a function: 1"):
         sink_container_for(sink_options("memory"))

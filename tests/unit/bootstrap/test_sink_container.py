@@ -11,8 +11,8 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.kafka_sink import KafkaSink
-from pyspark_kafka.bootstrap.clients import CLIENTS
-from pyspark_kafka.bootstrap.sink_container import TRANSACTIONAL, sink_container_for
+from pyspark_kafka.bootstrap.clients import client_named, client_names
+from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
@@ -33,7 +33,7 @@ def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
     """A typing error in `client` names every client there is."""
     with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
         sink_container_for(options("kafka_python"))
-    assert all(f"'{client}'" in str(caught.value) for client in CLIENTS)
+    assert all(f"'{client}'" in str(caught.value) for client in client_names())
 
 
 def test_clients_connect_when_they_are_used(client: str) -> None:
@@ -58,11 +58,11 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
     container.shutdown_resources()
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", client_names())
 def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> None:
     """The others are refused by their name, with the one to take instead."""
     wanted = options(name, **EXACTLY_ONCE)
-    if name in TRANSACTIONAL:
+    if client_named(name, MemoryCluster).transactions is not None:
         assert isinstance(sink_container_for(wanted).kafka_sink(), KafkaSink)
         return
     problem = f"'exactly-once' is not for the client '{name}'"
@@ -73,7 +73,7 @@ def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> N
 
 def test_confluent_is_not_for_exactly_once() -> None:
     """A producer of librdkafka cannot write into what another process began."""
-    assert "confluent" not in TRANSACTIONAL
+    assert client_named("confluent", MemoryCluster).transactions is None
 
 
 @pytest.mark.usefixtures("without_confluent")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_kafka.bootstrap.clients import CLIENTS
+from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.cli.parser import (
     BrokerSettings,
     DemoSettings,
@@ -92,7 +92,7 @@ def test_broker_with_options() -> None:
 def test_clients_are_those_of_the_library(client: str) -> None:
     """Every client that can be chosen is one that the library has."""
     assert parse_arguments(["demo", "--client", client]) == DemoSettings(client=client)
-    assert client in CLIENTS
+    assert client in client_names()
 
 
 @pytest.mark.parametrize(

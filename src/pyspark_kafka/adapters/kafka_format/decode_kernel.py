@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.bounded_reads import MAX_VARINT32_BYTES, MAX_VARINT64_BYTES, sized, varint
 from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes
 from . import block_fields as of
 from . import column_mask as wants
 from . import decode_cursor as at
 from . import status
+from .bounded_reads import MAX_VARINT32_BYTES, MAX_VARINT64_BYTES, sized, varint
 
 
 @compiled

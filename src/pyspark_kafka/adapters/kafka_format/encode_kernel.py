@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.bounded_reads import MAX_VARINT64_BYTES
 from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
+from .bounded_reads import MAX_VARINT64_BYTES
 
 NO_ROW: Final = -1
 """What a kernel gives for rows that there are not, and for none."""

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.bounded_reads import big_endian, byte_at
 from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed
 from . import block_fields as of
 from . import column_mask as wants
 from . import decode_cursor as at
 from . import status
+from .bounded_reads import big_endian, byte_at
 from .decode_kernel import put
 
 AS_MESSAGES_SAY: Final = -2

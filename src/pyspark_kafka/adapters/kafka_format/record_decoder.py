@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ...domain.projection import ALL_COLUMNS
+from ...domain.topic_partition import TopicPartition
+from . import block_fields, status
 from . import decode_cursor as at
-from . import status
 from .aborted_transactions import AbortedTransactions
 from .batch_headers import MAGIC_2, index_batches
 from .buffer_pool import BufferPool
 from .column_buffers import BatchBuilder, ColumnBuffers, ColumnFullError
 from .column_mask import column_mask
+from .decode_kernel import decode_records
 from .record_blocks import SCRATCH, BatchError, RecordBlockReader, RecordBlocks, read_only
 
 if TYPE_CHECKING:
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.projection import Projection
-    from ...domain.topic_partition import TopicPartition
     from .aborted_transactions import AbortedTransaction
     from .batch_headers import BatchHeader, BatchIndex
 
@@ -173,3 +175,11 @@ class RecordDecoder:
             if aborted.is_aborted(batch) or batch.is_control or batch.last_offset < from_offset:
                 continue
             yield batch
+
+
+def load_kernels() -> None:
+    """Load the kernel of every read from its cache, or compile it for two to three seconds."""
+    builder = BatchBuilder(TopicPartition("none", 0), ALL_COLUMNS)
+    nothing = read_only(np.empty(0, np.uint8))
+    no_blocks = np.empty((0, block_fields.FIELDS), np.int64)
+    decode_records(nothing, no_blocks, builder.cursor, 0, 0, 0, builder.buffers.arrays)

@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     """Numba's cache of a function, with two things that it leaves out.
 
-    A kernel is compiled anew when any module of its folder or of this one has changed, as kernels
-    are made of functions of other modules: numba looks at the kernel's own. And a cache that
-    cannot be read or written, for a full disk or a file that was cut off, is as good as none.
+    A kernel is compiled again when a module of its folder, of this one or of ``kafka_format`` has
+    changed, as kernels call functions of other modules: numba looks at the kernel's own only. A
+    cache that cannot be read or written (a full disk, a truncated file) counts as no cache.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -54,8 +54,9 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
 
 def _stamp(function: Callable[..., object]) -> tuple[tuple[str, int, int], ...]:
-    """Give names, times and sizes of the modules that a kernel may be made of."""
-    folders = {Path(__file__).parent, Path(function.__code__.co_filename).parent}
+    """Return names, times and sizes of the modules that a kernel may be made of."""
+    here = Path(__file__).parent
+    folders = {here, here.parent / "kafka_format", Path(function.__code__.co_filename).parent}
     found = []
     for module in sorted(path for folder in folders for path in folder.glob("*.py")):
         about = module.stat()

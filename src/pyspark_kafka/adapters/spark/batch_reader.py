@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader
 
 from ...domain.record_filter import RecordFilter
 from .filters import is_exact, understood
-from .strip_tracebacks import strip_tracebacks
-from .task import read_range
+from .tasks import input_partitions, read_range, strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
+    from pyspark.sql.datasource import Filter, InputPartition
 
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
@@ -34,12 +33,10 @@ class KafkaBatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         with strip_tracebacks(), self._use_cases.batch(self._options) as batch:
-            return [
-                InputPartition(planned) for planned in batch.plan_input_partitions(self._filter)
-            ]
+            return input_partitions(batch.plan_input_partitions(self._filter))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition.value, self._projection)
+        return read_range(self._use_cases, self._options, partition, self._projection)
 
 
 @final

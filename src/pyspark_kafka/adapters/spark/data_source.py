@@ -29,7 +29,7 @@ from .batch_reader import FilteringBatchReader, KafkaBatchReader
 from .schema import projection_of, spark_schema
 from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from .stream_reader import KafkaStreamReader
-from .strip_tracebacks import strip_tracebacks
+from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

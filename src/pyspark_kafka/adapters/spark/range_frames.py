@@ -12,7 +12,7 @@ from ...domain.offset_range import OffsetRange
 from ...domain.topic_partition import TopicPartition
 from .registration import register_source
 from .schema import spark_schema
-from .task import read_range
+from .tasks import read_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

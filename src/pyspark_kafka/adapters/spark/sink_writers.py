@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
 
 from ...domain.sink_schema import TYPES
 from ...domain.sink_task import SinkTaskId, WriteResult
-from .strip_tracebacks import strip_tracebacks
+from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,18 +5,18 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, final
 
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from ...domain.partition_offsets import PartitionOffsets
 from .read_limits import from_spark, to_spark
-from .strip_tracebacks import strip_tracebacks
-from .task import read_range
+from .tasks import input_partitions, read_range, strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.streaming.datasource import ReadLimit
 
     from ...application.micro_batch_stream import KafkaMicroBatchStream
@@ -67,10 +67,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ranges = self._stream().plan_input_partitions(
                 PartitionOffsets.from_dict(start), PartitionOffsets.from_dict(end)
             )
-        return [InputPartition(planned) for planned in ranges]
+        return input_partitions(ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition.value, self._projection)
+        return read_range(self._use_cases, self._options, partition, self._projection)
 
     def commit(self, end: Offsets) -> None:
         """Tell what Spark has committed; its own log is the truth about what was read."""

@@ -483,7 +483,7 @@ import pyarrow as pa
 from numba.core.dispatcher import Dispatcher
 from pyspark_kafka.adapters.kafka_format import encode_kernel
 from pyspark_kafka.adapters.partitioning import murmur2 as partitioner
-from tests.unit.adapters.arrow.test_record_encoder import *
+from tests.unit.adapters.kafka_format.test_record_encoder import *
 from pyspark_kafka.adapters.partitioning.murmur2 import group_by_partition, murmur2_partitions
 
 kernels = {

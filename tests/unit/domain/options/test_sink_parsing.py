@@ -262,7 +262,7 @@ def test_what_spark_hands_over_is_passed_over(query: QueryKind, name: str) -> No
     [
         ("topics", "Option 'topics' is not known. Did you mean 'topic'?"),
         (
-            "Delivery.DeliveryGuarantee",
+            "Delivery.Guarantee",
             "Option 'delivery.guarantee' is not known. Did you mean 'deliveryGuarantee'?",
         ),
         ("startingOfsets", "Option 'startingofsets' is not known."),

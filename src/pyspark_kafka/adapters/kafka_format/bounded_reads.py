@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kafka_format import status
-from .compiled import inlined
+from ..kernels.compiled import inlined
+from . import status
 
 MAX_VARINT32_BYTES: Final = 5
 MAX_VARINT64_BYTES: Final = 10

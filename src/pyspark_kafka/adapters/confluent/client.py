@@ -1,0 +1,47 @@
+"""The client ``confluent``: its adapters, imported when one is first made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ...domain.errors import requires_extra
+from ...ports.client import Client
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ...domain.options import SinkOptions, SourceOptions
+    from ...ports.offset_fetcher import OffsetFetcher
+    from ...ports.record_reader import RecordReader
+    from ...ports.record_writer import RecordWriter
+
+
+def _requires_confluent() -> AbstractContextManager[None]:
+    return requires_extra("confluent", "confluent_kafka", "The client 'confluent'")
+
+
+def _offset_fetcher(options: SourceOptions) -> OffsetFetcher:
+    with _requires_confluent():
+        from .offset_fetcher import ConfluentOffsetFetcher
+    return ConfluentOffsetFetcher(options)
+
+
+def _record_reader(options: SourceOptions) -> RecordReader:
+    with _requires_confluent():
+        from .record_reader import ConfluentRecordReader
+    return ConfluentRecordReader(options)
+
+
+def _record_writer(options: SinkOptions) -> RecordWriter:
+    with _requires_confluent():
+        from .record_writer import ConfluentRecordWriter
+    return ConfluentRecordWriter(options)
+
+
+def _preload() -> None:
+    with _requires_confluent():
+        from . import record_reader, record_writer  # noqa: F401
+
+
+CLIENT: Final = Client(_offset_fetcher, _record_reader, _record_writer, preload=_preload)
+"""Without transactions: librdkafka cannot end one that another process began."""

@@ -1,0 +1,50 @@
+"""The client ``kafka-python``: its adapters, imported when one is first made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ...ports.client import Client
+
+if TYPE_CHECKING:
+    from ...domain.options import SinkOptions, SourceOptions
+    from ...ports.offset_fetcher import OffsetFetcher
+    from ...ports.record_reader import RecordReader
+    from ...ports.record_writer import RecordWriter
+    from ...ports.transactions import Transactions
+
+
+def _offset_fetcher(options: SourceOptions) -> OffsetFetcher:
+    from .offset_fetcher import KafkaPythonOffsetFetcher
+
+    return KafkaPythonOffsetFetcher(options)
+
+
+def _record_reader(options: SourceOptions) -> RecordReader:
+    from .record_reader import KafkaPythonRecordReader
+
+    return KafkaPythonRecordReader(options)
+
+
+def _record_writer(options: SinkOptions) -> RecordWriter:
+    from .record_writer import KafkaPythonRecordWriter
+
+    return KafkaPythonRecordWriter(options)
+
+
+def _transactions(options: SinkOptions) -> Transactions:
+    from .transactions import KafkaPythonTransactions
+
+    return KafkaPythonTransactions(options)
+
+
+def _preload() -> None:
+    from ..kafka_format.record_decoder import load_kernels
+    from . import record_reader, record_writer  # noqa: F401
+
+    load_kernels()
+
+
+CLIENT: Final = Client(
+    _offset_fetcher, _record_reader, _record_writer, _transactions, preload=_preload
+)

@@ -1,0 +1,26 @@
+"""The client ``memory``: adapters over a cluster in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ports.client import Client
+from .offset_fetcher import MemoryOffsetFetcher
+from .record_reader import MemoryRecordReader
+from .record_writer import MemoryRecordWriter
+from .transactions import MemoryTransactions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .cluster import MemoryCluster
+
+
+def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:
+    """Return a client; ``cluster`` returns the cluster that its adapters share."""
+    return Client(
+        lambda options: MemoryOffsetFetcher(cluster(), options),
+        lambda options: MemoryRecordReader(cluster(), options),
+        lambda _options: MemoryRecordWriter(cluster()),
+        lambda _options: MemoryTransactions(cluster()),
+    )

@@ -1,0 +1,62 @@
+"""What batch and stream readers share: partitions, tasks, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from ...domain.errors import PysparkKafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from ...application.use_cases import UseCases
+    from ...domain.offset_range import OffsetRange
+    from ...domain.options import SourceOptions
+    from ...domain.projection import Projection
+
+log = logging.getLogger("pyspark_kafka")
+
+
+def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
+    """Return one partition of Spark's per range; each becomes a task."""
+    return [InputPartition(offset_range) for offset_range in ranges]
+
+
+def read_range(
+    use_cases: UseCases,
+    options: SourceOptions,
+    partition: InputPartition,
+    projection: Projection,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a task's range.
+
+    If a batch query has nothing to read, Spark makes one partition of its own, without a range:
+    ``plan_data_source_read`` puts ``InputPartition(None)`` for an empty list.
+    """
+    if partition.value is None:
+        return
+    with strip_tracebacks(), use_cases.range_read(options) as range_read:
+        yield from range_read.read(partition.value, projection)
+
+
+@contextmanager
+def strip_tracebacks() -> Iterator[None]:
+    """Raise this library's errors without their traceback and causes.
+
+    Spark shows its user everything that a Python worker prints of an exception: with a client's
+    own exception as the cause that is a screen of frames around one line that helps. The frames
+    go to the log, at level DEBUG.
+    """
+    try:
+        yield
+    except PysparkKafkaError as error:
+        log.debug("Failed in Spark's Python worker", exc_info=True)
+        # A copy, since contextlib gives an exception that it has seen its traceback back.
+        raise copy.copy(error) from None
