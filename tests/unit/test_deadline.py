@@ -30,4 +30,4 @@ def test_polling_returns_the_first_true_answer() -> None:
 def test_polling_ends_with_the_deadline() -> None:
     """The question is asked once at least, and its last answer is returned."""
     assert Deadline.after(0).poll(lambda: 0, 60) == 0
-    assert Deadline.after(0.01).poll(lambda: [], 0.001) == []
+    assert Deadline.after(0.01).poll(list, 0.001) == []
