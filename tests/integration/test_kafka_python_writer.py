@@ -121,8 +121,8 @@ def test_numbers_that_the_broker_does_not_expect_are_mended(
     writer = writer_of()
     writer.write(numbers(0), topic)
     writer.flush()
-    [line] = writer._sender._lines.values()  # no broker forgets at will
-    line.next_sequence += 7
+    [queue] = writer._client._sender._queues.values()  # no broker forgets at will
+    queue.next_sequence += 7
     for start in range(BATCH, 5 * BATCH, BATCH):
         writer.write(numbers(start), topic)
         writer._write_gathered()  # so that several requests are in flight

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
@@ -17,20 +16,17 @@ from .encode_kernel import NO_ROOM, cut_rows, encode_records, sum_sizes
 from .producer_columns import checked, kernel_rows
 
 if TYPE_CHECKING:
+    from ...domain.producer.producer_id import ProducerIdAndEpoch
     from .producer_columns import ProducerColumns
 
     Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-
-__all__ = ["Codec", "Producer", "RecordEncoder", "next_sequence"]
 
 MAX_BUFFERED: Final = 4 * 1024 * 1024
 """The bytes of scratch memory that are kept; a larger batch gets its own."""
 
 _MAX_BYTES: Final = 2**31 - 1
 """The bytes that a batch's length can say."""
-
-_MAX_SEQUENCE: Final = 2**31 - 1
 
 _TRANSACTIONAL: Final = 0x10
 _NO_EPOCH: Final = -1
@@ -43,21 +39,6 @@ _CHECKED: Final = struct.Struct(">hiqqqhii")
 """What stands between the checksum and the records."""
 
 _LENGTH_AFTER: Final = 12
-
-
-def next_sequence(base: int, count: int) -> int:
-    """Give the sequence number ``count`` records behind another: after 2^31 - 1 comes 0."""
-    return (base + count) % (_MAX_SEQUENCE + 1)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Producer:
-    """Who writes: -1 stands for a producer without an id, whose batches have no sequence."""
-
-    producer_id: int = _NONE
-    epoch: int = _NONE
-    is_transactional: bool = False
 
 
 @final
@@ -88,7 +69,11 @@ class RecordEncoder:
         return [rows[start:end] for start, end in pairwise(bounds)]
 
     def encode(
-        self, columns: ProducerColumns, rows: Longs, producer: Producer, base_sequence: int
+        self,
+        columns: ProducerColumns,
+        rows: Longs,
+        producer: ProducerIdAndEpoch,
+        base_sequence: int,
     ) -> bytes:
         """Give one batch of rows, in their order; its offsets count from 0.
 

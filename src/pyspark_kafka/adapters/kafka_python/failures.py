@@ -4,16 +4,41 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 
 from ...domain.errors import BrokerUnreachableError, KafkaRequestError
+from ...domain.producer.errors import Failure, ProduceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-UNREACHABLE = (
+RETRIABLE_ERRORS: Final = (
+    OSError,
+    kafka_errors.RetriableError,
+    kafka_errors.KafkaProtocolError,
+    # Metadata do not name it any more.
+    kafka_errors.UnknownBrokerIdError,
+)
+"""Lost connections, changes of leaders, and what else a second request may not meet."""
+
+_PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
+    kafka_errors.DuplicateSequenceNumberError: ProduceError.DUPLICATE_SEQUENCE,
+    kafka_errors.MessageSizeTooLargeError: ProduceError.MESSAGE_TOO_LARGE,
+    kafka_errors.RecordListTooLargeError: ProduceError.MESSAGE_TOO_LARGE,
+    kafka_errors.ProducerFencedError: ProduceError.PRODUCER_FENCED,
+    kafka_errors.InvalidProducerEpochError: ProduceError.INVALID_PRODUCER_EPOCH,
+    kafka_errors.OutOfOrderSequenceNumberError: ProduceError.SEQUENCE_LOST,
+    kafka_errors.UnknownProducerIdError: ProduceError.SEQUENCE_LOST,
+    kafka_errors.InvalidProducerIdMappingError: ProduceError.SEQUENCE_LOST,
+    OSError: ProduceError.DISCONNECTED,
+    kafka_errors.KafkaConnectionError: ProduceError.DISCONNECTED,
+    **dict.fromkeys(RETRIABLE_ERRORS[1:], ProduceError.RETRIABLE),
+    Exception: ProduceError.FATAL,
+}
+
+UNREACHABLE: Final = (
     kafka_errors.KafkaTimeoutError,
     kafka_errors.KafkaConnectionError,
     kafka_errors.NodeNotReadyError,
@@ -38,3 +63,10 @@ class Cluster:
             raise BrokerUnreachableError(self.bootstrap_servers, self.timeout_ms / 1_000) from error
         except kafka_errors.KafkaError as error:
             raise KafkaRequestError(request, str(error)) from error
+
+
+def failure_of(error: type[Exception], message: str) -> Failure:
+    """Return an error as a producer acts on it, with what Kafka says of it if nobody says more."""
+    classes = (_PRODUCE_ERRORS[base] for base in error.__mro__ if base in _PRODUCE_ERRORS)
+    description: str = getattr(error, "description", None) or error.__name__
+    return Failure(next(classes), message or description)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     from ...domain.topic_partition import TopicPartition
     from .failures import Cluster
-
-RETRIED: Final = (
-    OSError,
-    kafka_errors.RetriableError,
-    kafka_errors.KafkaProtocolError,
-    kafka_errors.UnknownBrokerIdError,
-)
-"""What a lost connection or a change of leaders looks like."""
 
 
 @final
@@ -51,7 +43,7 @@ class FetchClient:
 
         ``None`` while nobody leads the partition.
 
-        :raises RETRIED: if it is worth another try, once ``forget`` was called.
+        :raises RETRIABLE_ERRORS: if it is worth another try, once ``forget`` was called.
         :raises KafkaError: if it is not.
         """
         node = self._node(partition)

@@ -11,7 +11,8 @@ from kafka import errors as kafka_errors
 from ...domain.errors import CorruptBatchError, KafkaRequestError
 from ..fetching.range_loop import Fetched, FetchedPartition
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
-from .fetch_client import RETRIED, FetchClient
+from .failures import RETRIABLE_ERRORS
+from .fetch_client import FetchClient
 
 if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
@@ -55,7 +56,7 @@ class LedPartition(FetchedPartition):
         with self._cluster.mapped_errors(f"a fetch from {self._partition}"):
             try:
                 response = self._client.fetch(self._partition, position, self._received)
-            except RETRIED as error:
+            except RETRIABLE_ERRORS as error:
                 # The caller's pauses between fetches are no failures.
                 self._failing_since = min(self._failing_since, begun)
                 return self._try_again(position, error)

@@ -2,70 +2,57 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from .produce_wire import ProduceAnswer
+from .produce_wire import responses_of
 from .taken_socket import TakenSocket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from .outgoing_batch import OutgoingBatch
+    from ...domain.producer.errors import Failure
+    from ...domain.topic_partition import TopicPartition
     from .produce_wire import ProduceSettings
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class InFlight:
-    """A request that waits for its answer."""
-
-    correlation_id: int
-    batches: tuple[OutgoingBatch, ...]
-
-
-@final
 class ProduceConnection:
-    """Sends produce requests over a socket that was kafka-python's, several before an answer."""
+    """Sends produce requests over a socket that was kafka-python's, several before a response."""
 
     def __init__(self, connected: Any, settings: ProduceSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; an answer has so long to come."""
+        """Take a ``KafkaConnection`` that nobody else uses; a response has so long to come."""
         self._version = settings.version(connected.broker_version_data)
         self._settings = settings
         self._socket = TakenSocket(connected, timeout_ms)
-        self.in_flight: deque[InFlight] = deque()
+        self._received = 0
 
     @property
     def is_expired(self) -> bool:
-        """Whether the broker is about to ask who this is again."""
+        """Whether the broker is about to ask for authentication again."""
         return self._socket.is_expired
 
-    def send(self, batches: Sequence[OutgoingBatch], transactional_id: str | None) -> None:
+    def send(self, batches: Mapping[TopicPartition, bytes], transactional_id: str | None) -> None:
         """Send one batch for each of some partitions.
 
-        :raises OSError: if the connection is gone.
+        :raises OSError: if the connection is lost.
         """
         correlation_id = self._socket.next_correlation_id()
-        # In flight before it is sent: nobody knows how much of it arrives if the connection breaks.
-        self.in_flight.append(InFlight(correlation_id, tuple(batches)))
         request = self._settings.request(
-            {batch.partition: batch.encoded for batch in batches},
-            transactional_id,
-            version=self._version,
-            correlation_id=correlation_id,
+            batches, transactional_id, version=self._version, correlation_id=correlation_id
         )
         self._socket.send(request)
 
-    def receive(self) -> ProduceAnswer:
-        """Wait for the answer to the oldest request, which stays in flight until it is taken.
+    def receive(self) -> Mapping[TopicPartition, Failure | None]:
+        """Wait for the response to the oldest request, and return what failed for each partition.
 
-        :raises OSError: if the connection is gone, or nothing comes in time.
-        :raises KafkaProtocolError: if what comes is no answer.
+        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises KafkaProtocolError: if what comes is no response to it.
         """
         frame = self._socket.receive(lambda size: memoryview(bytearray(size)))
-        return ProduceAnswer.of(frame, self._version, self.in_flight[0].correlation_id)
+        # Brokers answer in the order of the requests, which are numbered from 1 on.
+        self._received += 1
+        return responses_of(frame, self._version, self._received)
 
     def close(self) -> None:
-        """Hang up; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         self._socket.close()

@@ -13,9 +13,12 @@ from kafka import errors as kafka_errors
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from ...domain.topic_partition import TopicPartition
+from .failures import failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ...domain.producer.errors import Failure
 
 MIN_VERSION: Final = 3
 """The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
@@ -42,9 +45,9 @@ class ProduceSettings:
 
         :raises IncompatibleBrokerVersion: if it speaks none that will do.
         """
-        least = _ZSTD_VERSION if self.needs_zstd else MIN_VERSION
+        min_version = _ZSTD_VERSION if self.needs_zstd else MIN_VERSION
         version: int = broker.api_version(
-            ProduceRequest, min_version=least, max_version=MAX_VERSION
+            ProduceRequest, min_version=min_version, max_version=MAX_VERSION
         )
         return version
 
@@ -56,7 +59,7 @@ class ProduceSettings:
         version: int,
         correlation_id: int,
     ) -> bytes:
-        """Give the bytes of a request that brings one batch for each partition."""
+        """Return the bytes of a request with one batch for each partition."""
         by_topic: dict[str, list[tuple[int, bytes]]] = {}
         for partition, records in batches.items():
             by_topic.setdefault(partition.topic, []).append((partition.partition, records))
@@ -74,51 +77,34 @@ class ProduceSettings:
         return b"".join((struct.pack(">i", size), *parts))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a broker answered for one partition's batch."""
+def responses_of(
+    frame: memoryview, version: int, correlation_id: int
+) -> dict[TopicPartition, Failure | None]:
+    """Read a response's frame, without its length, and return what failed for each partition.
 
-    partition: TopicPartition
-    error: type[kafka_errors.KafkaError]
-    message: str
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ProduceAnswer:
-    """What a broker answered."""
-
-    outcomes: tuple[Outcome, ...]
-    throttle_s: float
-
-    @classmethod
-    def of(cls, frame: memoryview, version: int, correlation_id: int) -> ProduceAnswer:
-        """Read a response's frame, without its length.
-
-        :raises KafkaProtocolError: if it is no response to that request.
-        """
-        try:
-            (answered,) = struct.unpack_from(">i", frame)
-            if answered != correlation_id:
-                raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
-            response = ProduceResponse.decode(bytes(frame[4:]), version=version)
-        except (struct.error, ValueError, IndexError) as error:
-            raise kafka_errors.KafkaProtocolError(
-                f"the answer to a produce request breaks off: {error}"
-            ) from error
-        outcomes = tuple(
-            _outcome(TopicPartition(topic.name, partition.index), partition)
-            for topic in response.responses
-            for partition in topic.partition_responses
-        )
-        return cls(outcomes, response.throttle_time_ms / 1_000)
+    :raises KafkaProtocolError: if it is no response to that request.
+    """
+    try:
+        (answered,) = struct.unpack_from(">i", frame)
+        if answered != correlation_id:
+            raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+        response = ProduceResponse.decode(bytes(frame[4:]), version=version)
+    except (struct.error, ValueError, IndexError) as error:
+        raise kafka_errors.KafkaProtocolError(
+            f"the response to a produce request breaks off: {error}"
+        ) from error
+    return {
+        TopicPartition(topic.name, partition.index): _failure(partition)
+        for topic in response.responses
+        for partition in topic.partition_responses
+    }
 
 
-def _outcome(partition: TopicPartition, answered: Any) -> Outcome:
+def _failure(answered: Any) -> Failure | None:
+    if not answered.error_code:
+        return None
     told = [answered.error_message, *(one.batch_index_error_message for one in _errors(answered))]
-    message = next(filter(None, told), "")
-    return Outcome(partition, kafka_errors.for_code(answered.error_code), message)
+    return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, told), ""))
 
 
 def _errors(answered: Any) -> Any:

@@ -30,10 +30,10 @@ from ..kafka_format.record_blocks import read_only
 from ..kafka_format.record_encoder import RecordEncoder
 from ..partitioning.murmur2 import group_by_partition, murmur2_partitions
 from ..partitioning.topic_rows import partitions_of, rows_by_topic
-from .failures import Cluster
+from .failures import RETRIABLE_ERRORS, Cluster
 from .leaders import Leaders
+from .produce_client import ProduceClient
 from .produce_wire import ProduceSettings
-from .record_sender import LOST, RecordSender
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class KafkaPythonRecordWriter(RecordWriter):
         self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
         self._leaders = Leaders(config, self._cluster, for_writing=True)
         codec = Codec[options.producer.compression.upper()]
-        self._sender = RecordSender(
+        self._client = ProduceClient(
             config,
             self._cluster,
             ProduceSettings(
@@ -88,7 +88,7 @@ class KafkaPythonRecordWriter(RecordWriter):
 
     def join_transaction(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self._sender.join_transaction(transaction)
+        self._client.join_transaction(transaction)
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         if topic is None and ("topic" not in batch.schema.names or batch["topic"].null_count):
@@ -107,13 +107,13 @@ class KafkaPythonRecordWriter(RecordWriter):
     def flush(self) -> DeliveryStats:
         self._write_gathered()
         with self._mapped_errors():
-            delivered = self._sender.drain()
-            self._sender.join_transaction(None)
+            delivered = self._client.flush()
+            self._client.join_transaction(None)
         self._transaction = None
         return delivered
 
     def close(self) -> None:
-        self._sender.close()
+        self._client.close()
         self._leaders.close()
 
     def _write_gathered(self) -> None:
@@ -125,7 +125,7 @@ class KafkaPythonRecordWriter(RecordWriter):
             columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
             for topic, rows in rows_by_topic(batch, self._gathered_topic):
                 self._put(topic, batch, columns, rows)
-            self._sender.send()
+            self._client.send()
 
     def _put(
         self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs
@@ -134,7 +134,7 @@ class KafkaPythonRecordWriter(RecordWriter):
         chosen = self._chosen(topic, batch, columns, rows, count)
         self._require_size(topic, columns, rows, chosen)
         for number, of_partition in group_by_partition(chosen, rows):
-            self._sender.put(TopicPartition(topic, number), columns, of_partition)
+            self._client.append(TopicPartition(topic, number), columns, of_partition)
 
     def _partitions(self, topic: str) -> int:
         """Give how many partitions a topic has; it may be about to be created, or made known."""
@@ -149,7 +149,7 @@ class KafkaPythonRecordWriter(RecordWriter):
         """Give 0 if there is no such topic, or if the broker that was asked is gone."""
         try:
             return self._leaders.partitions(topic)
-        except LOST:
+        except RETRIABLE_ERRORS:
             if time.monotonic() > deadline:
                 raise
             return 0

@@ -23,12 +23,9 @@ from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_blocks import read_only
-from pyspark_kafka.adapters.kafka_format.record_encoder import (
-    Producer,
-    RecordEncoder,
-    next_sequence,
-)
+from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
 from pyspark_kafka.domain.errors import KafkaRequestError
+from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
 from pyspark_kafka.ports.record_schema import HEADERS
 
 from .batches import ROOM, T0, Record
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
 MOST: Final = (2**63 - 1) // 1_000
 BINARY: Final = pa.binary()
 NOW: Final = 1_800_000_000_000
-NOBODY: Final = Producer()
+NOBODY: Final = ProducerIdAndEpoch()
 
 values = st.none() | st.binary(max_size=40) | st.sampled_from([63, 64, 8191, 8192]).map(bytes)
 header_keys = st.text(st.characters(codec="utf-8"), max_size=5)
@@ -85,7 +82,7 @@ def all_rows(columns: ProducerColumns) -> np.ndarray[Any, np.dtype[np.int64]]:
 def encoded(
     batch: pa.RecordBatch,
     codec: Codec = Codec.NONE,
-    producer: Producer = NOBODY,
+    producer: ProducerIdAndEpoch = NOBODY,
     sequence: int = -1,
 ) -> bytes:
     """Encode all rows of a batch."""
@@ -102,7 +99,9 @@ def read_back(found: Sequence[Record]) -> list[Row]:
     ]
 
 
-def of_peer(found: Sequence[Record], producer: Producer = NOBODY, sequence: int = -1) -> bytes:
+def of_peer(
+    found: Sequence[Record], producer: ProducerIdAndEpoch = NOBODY, sequence: int = -1
+) -> bytes:
     """Encode by kafka-python, which names 0 for the epoch of a leader that it does not know."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
@@ -135,7 +134,7 @@ def test_bytes_of_kafka_python(
 ) -> None:
     """The bytes are those that kafka-python writes, which knows Java's format."""
     assert encoded(arrow(found)) == of_peer(found)
-    producer = Producer(2**40 + 1, epoch, is_transactional)
+    producer = ProducerIdAndEpoch(2**40 + 1, epoch, is_transactional)
     expected = of_peer(found, producer, sequence)
     assert encoded(arrow(found), Codec.NONE, producer, sequence) == expected
 
@@ -383,7 +382,7 @@ def test_no_sequence_without_a_producer(codec: Codec) -> None:
 @pytest.mark.parametrize("is_transactional", [False, True])
 def test_headers_of_batches(codec: Codec, is_transactional: bool) -> None:
     """A batch's header says its codec, its producer and its place in the producer's sequence."""
-    producer = Producer(2**62, 2**15 - 1, is_transactional)
+    producer = ProducerIdAndEpoch(2**62, 2**15 - 1, is_transactional)
     header = DefaultRecordBatch(encoded(arrow([Record(0)] * 3), codec, producer, 2**31 - 1))
     assert header.validate_crc()
     assert (header.base_offset, header.last_offset_delta, header.leader_epoch) == (0, 2, -1)
@@ -391,21 +390,6 @@ def test_headers_of_batches(codec: Codec, is_transactional: bool) -> None:
     assert (header.producer_id, header.producer_epoch) == (2**62, 2**15 - 1)
     assert header.base_sequence == 2**31 - 1
     assert header.timestamp_type == 0
-
-
-@pytest.mark.parametrize(
-    ("base", "count", "expected"),
-    [
-        (0, 5, 5),
-        (2**31 - 2, 1, 2**31 - 1),
-        (2**31 - 1, 1, 0),
-        (2**31 - 1, 3, 2),
-        (2**31 - 5, 10, 5),
-    ],
-)
-def test_sequences(base: int, count: int, expected: int) -> None:
-    """Behind the last number of a sequence comes 0, as in Java."""
-    assert next_sequence(base, count) == expected
 
 
 @pytest.mark.parametrize("row", [-1, 2, 2**40])

@@ -1,0 +1,208 @@
+"""Produce requests to the leaders of partitions, as the producer's rules ask for them.
+
+The thread that calls does everything: requests are in flight while the next rows are encoded.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from kafka import errors as kafka_errors
+
+from ...domain.producer.producer_id import ProducerIdAndEpoch
+from ...domain.producer.requests import (
+    AddPartitionsToTxn,
+    Encode,
+    FindLeaders,
+    InitProducerId,
+    Produce,
+    Receive,
+    Sleep,
+)
+from ...domain.producer.sender import Sender
+from .failures import RETRIABLE_ERRORS, failure_of
+from .produce_connection import ProduceConnection
+from .transaction_requests import TransactionRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+
+    from ...domain.delivered import DeliveryStats
+    from ...domain.producer.batch import ProducerBatch
+    from ...domain.producer.requests import Request
+    from ...domain.producer_settings import ProducerSettings
+    from ...domain.topic_partition import TopicPartition
+    from ...domain.transaction import Transaction
+    from ..kafka_format.producer_columns import ProducerColumns
+    from ..kafka_format.record_encoder import RecordEncoder
+    from .failures import Cluster
+    from .leaders import Leaders
+    from .produce_wire import ProduceSettings
+
+    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Some rows of columns, which become a batch."""
+
+    columns: ProducerColumns
+    rows: Longs
+    payload_bytes: int
+
+    @classmethod
+    def of(cls, columns: ProducerColumns, rows: Longs) -> Rows:
+        """Return rows with their size."""
+        return cls(columns, rows, columns.payload_bytes(rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def first_record_bytes(self) -> int:
+        """Return ``payload_bytes`` of the first row."""
+        return self.columns.payload_bytes(self.rows[:1])
+
+    def halves(self) -> tuple[Rows, Rows]:
+        """Return the first and the second half."""
+        half = len(self.rows) // 2
+        return Rows.of(self.columns, self.rows[:half]), Rows.of(self.columns, self.rows[half:])
+
+
+@final
+class ProduceClient:
+    """Performs what ``Sender`` asks for; used by one thread, and not after it has raised."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        cluster: Cluster,
+        settings: ProduceSettings,
+        producer: ProducerSettings,
+        metadata: Leaders,
+        encoder: RecordEncoder,
+    ) -> None:
+        """Connect to nothing yet; ``config`` is kafka-python's, complete."""
+        self._settings = settings
+        self._metadata = metadata
+        self._requests = TransactionRequests(metadata, cluster)
+        self._encoder = encoder
+        self._timeout_ms = config["request_timeout_ms"]
+        self._connections: dict[int, ProduceConnection] = {}
+        self._sender: Sender[Rows] = Sender(
+            producer, config["retry_backoff_ms"] / 1_000, cluster.bootstrap_servers
+        )
+
+    def join_transaction(self, transaction: Transaction | None) -> None:
+        """Write into a transaction from now on, or into none; flush before."""
+        self._sender.join_transaction(transaction)
+
+    def append(self, partition: TopicPartition, columns: ProducerColumns, rows: Longs) -> None:
+        """Take rows for a partition; waits while too much is unsettled."""
+        max_bytes = self._sender.max_batch_bytes(partition)
+        for chunk in self._encoder.chunks(columns, rows, max_bytes):
+            records = Rows.of(columns, chunk)
+            while not self._sender.has_room(records.payload_bytes):
+                self._perform_next()
+            self._sender.append(partition, records)
+
+    def send(self) -> None:
+        """Send all that is pending; some of it may still be in flight afterwards."""
+        while self._sender.has_pending:
+            self._perform_next()
+
+    def flush(self) -> DeliveryStats:
+        """Wait until all is acknowledged, and return what was since the last call."""
+        while not self._sender.is_settled:
+            self._perform_next()
+        return self._sender.take_stats()
+
+    def close(self) -> None:
+        """Close all connections; what is in flight may arrive or not."""
+        for node in list(self._connections):
+            self._connections.pop(node).close()
+
+    def _perform_next(self) -> None:
+        self._perform(self._sender.next_request(time.monotonic()))
+
+    def _perform(self, request: Request[Rows]) -> None:
+        match request:
+            case InitProducerId():
+                producer = ProducerIdAndEpoch(*self._requests.new_producer())
+                self._sender.producer_id_received(producer)
+            case Encode(batch, producer):
+                records = batch.records
+                encoded = self._encoder.encode(
+                    records.columns, records.rows, producer, batch.sequence
+                )
+                self._sender.encoded(batch, encoded)
+            case FindLeaders(partitions, stale):
+                self._find_leaders(partitions, stale)
+            case AddPartitionsToTxn(transaction, partitions):
+                self._requests.add_partitions(transaction, partitions)
+            case Produce(node, batches, transactional_id):
+                self._produce(node, batches, transactional_id)
+            case Receive(nodes):
+                for node in nodes:
+                    self._receive(node)
+            case Sleep(seconds):
+                time.sleep(seconds)
+
+    def _find_leaders(
+        self, partitions: Collection[TopicPartition], stale: Collection[TopicPartition]
+    ) -> None:
+        for partition in stale:
+            self._metadata.forget(partition)
+        leaders: dict[TopicPartition, int] = {}
+        for partition in partitions:
+            try:
+                node = self._metadata.node(partition)
+                if node is None:
+                    raise kafka_errors.LeaderNotAvailableError
+                if self._is_connected(node):
+                    leaders[partition] = node
+            except RETRIABLE_ERRORS as error:
+                self._sender.leader_not_found(
+                    partition, failure_of(type(error), str(error)), time.monotonic()
+                )
+        self._sender.leaders_found(leaders, time.monotonic())
+
+    def _is_connected(self, node: int) -> bool:
+        """Connect to a broker, unless an expired connection still has requests in flight."""
+        kept = self._connections.get(node)
+        if kept is not None and kept.is_expired:
+            if self._sender.in_flight(node):
+                return False
+            self._connections.pop(node).close()
+        if node not in self._connections:
+            connected = self._metadata.connect(node)
+            self._connections[node] = ProduceConnection(connected, self._settings, self._timeout_ms)
+        return True
+
+    def _produce(
+        self, node: int, batches: Sequence[ProducerBatch[Rows]], transactional_id: str | None
+    ) -> None:
+        try:
+            self._connections[node].send(
+                {batch.partition: batch.encoded for batch in batches}, transactional_id
+            )
+        except OSError as error:
+            self._disconnect(node, error)
+        else:
+            self._sender.sent(node)
+
+    def _receive(self, node: int) -> None:
+        try:
+            response = self._connections[node].receive()
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(node, error)
+        else:
+            self._sender.received(node, response, time.monotonic())
+
+    def _disconnect(self, node: int, error: Exception) -> None:
+        self._connections.pop(node).close()
+        self._sender.disconnected(node, failure_of(type(error), str(error)), time.monotonic())

@@ -1,0 +1,1 @@
+"""The rules of an idempotent and transactional producer, without I/O."""

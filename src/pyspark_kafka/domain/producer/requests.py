@@ -1,0 +1,80 @@
+"""What the rules ask their caller to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeAlias, final
+
+from .batch import ProducerBatch, R
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ..topic_partition import TopicPartition
+    from ..transaction import Transaction
+    from .producer_id import ProducerIdAndEpoch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class InitProducerId:
+    """Ask a broker for a new producer id: ``producer_id_received``."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Encode(Generic[R]):
+    """Encode a batch for a producer: ``encoded``."""
+
+    batch: ProducerBatch[R]
+    producer: ProducerIdAndEpoch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FindLeaders:
+    """Find and connect to the leaders of partitions: ``leader_not_found``, ``leaders_found``."""
+
+    partitions: Collection[TopicPartition]
+    stale: Collection[TopicPartition]
+    """Those whose metadata are out of date."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AddPartitionsToTxn:
+    """Announce the partitions that a transaction is about to write to."""
+
+    transaction: Transaction
+    partitions: Collection[TopicPartition]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Produce(Generic[R]):
+    """Send one batch for each of some partitions: ``sent``, ``disconnected``."""
+
+    node: int
+    batches: tuple[ProducerBatch[R], ...]
+    transactional_id: str | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Wait for a response from each of some brokers: ``received``, ``disconnected``."""
+
+    nodes: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Do nothing for a while."""
+
+    seconds: float
+
+
+Request: TypeAlias = (
+    InitProducerId | Encode[R] | FindLeaders | AddPartitionsToTxn | Produce[R] | Receive | Sleep
+)
