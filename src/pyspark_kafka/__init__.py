@@ -70,7 +70,7 @@ _LAZY_IMPORTS: Final = {
     "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
     "container_for": ".bootstrap.container",
-    "lag_meter_for": ".bootstrap.container",
+    "lag_meter_for": ".bootstrap.lag",
     "parse_sink_options": ".domain.options",
     "parse_source_options": ".domain.options",
     "sink_container_for": ".bootstrap.container",

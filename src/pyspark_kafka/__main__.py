@@ -1,4 +1,4 @@
-"""``python -m pyspark_kafka``, and the command ``pyspark-kafka``."""
+"""The command ``pyspark-kafka``, also run by ``python -m pyspark_kafka``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ if TYPE_CHECKING:
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130
-"""What a shell reports of a command that SIGINT ended."""
+"""The exit status that shells report for a command ended by SIGINT."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line, and give its exit status."""
+    """Run the command line, and return the exit status."""
     settings = parse_arguments(argv)
     try:
         return _run(settings)
     except PysparkKafkaError as error:
-        print(f"error: {error.message}", file=sys.stderr)  # noqa: T201 - a command's answer
-        return FAILED
+        return _fail(f"error: {error} (who can fix it: {error.fault.value})")
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        return FAILED
+        return _fail(f"error: {error}")
     except KeyboardInterrupt:
-        print("Interrupted; everything is stopped.", file=sys.stderr)  # noqa: T201
-        return INTERRUPTED
+        return _fail("Interrupted; everything is stopped.", INTERRUPTED)
+
+
+def _fail(message: str, status: int = FAILED) -> int:
+    print(message, file=sys.stderr)  # noqa: T201 - a command's output
+    return status
 
 
 def _run(settings: BrokerSettings | DemoSettings | LagSettings) -> int:

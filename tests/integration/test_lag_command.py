@@ -213,7 +213,7 @@ def test_what_goes_wrong_is_one_line(
     ended = run("lag", "--checkpoint", str(checkpoint.directory), *servers, *more)
     assert (ended.returncode, ended.stdout) == (1, "")
     [line] = ended.stderr.splitlines()
-    assert line.startswith("error: ")
+    assert line.startswith("error: [KAFKA_")
     assert problem in line
     assert "geheim" not in line
 

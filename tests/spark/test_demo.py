@@ -34,7 +34,7 @@ def test_demo(tmp_path: Path, client: str) -> None:
     ended = demo(tmp_path, "--events", str(ORDERS), "--client", client)
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
-    assert any(line.split() == ["batch", "rows", "rows/s", "behind"] for line in lines)
+    assert any(line.split() == ["batch", "rows", "rows/s", "lag"] for line in lines)
     assert any(line.startswith("country") and "revenue" in line for line in lines)
     assert any(line.startswith("DE ") for line in lines)
     assert any(line.startswith("Kafka -> Spark -> Kafka") for line in lines)
@@ -49,7 +49,9 @@ def test_demo_on_a_kafka_that_is_not_there(tmp_path: Path) -> None:
     ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
-    assert line.startswith("error: No Kafka broker answered at 127.0.0.1:1 within ")
+    assert line.startswith(
+        "error: [KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at 127.0.0.1:1 within "
+    )
     assert ended.stdout == ""
 
 
@@ -59,5 +61,5 @@ def test_demo_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ended = demo(tmp_path)
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
-    assert line.startswith("error: Java 17 or newer is needed")
+    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is needed")
     assert ended.stdout == ""

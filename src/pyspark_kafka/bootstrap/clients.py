@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from ..adapters.memory.client import memory_client
 from ..domain.errors import OptionsError, PluginError
 from ..ports.client import Client
 from .plugins import load, plugins
@@ -45,6 +44,8 @@ def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Clie
     :raises PluginError: if it cannot be loaded, is not a ``Client``, or the name is not unique.
     """
     if name == MEMORY:
+        from ..adapters.memory.client import memory_client
+
         return memory_client(memory_cluster)
     if name in CLIENTS:
         return import_module(CLIENTS[name]).CLIENT  # type: ignore[no-any-return]

@@ -46,26 +46,35 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-A = TypeVar("A", bound=_Closable)
-O = TypeVar("O")  # noqa: E741  # options
+AdapterT = TypeVar("AdapterT", bound=_Closable)
+OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
+ContainerT = TypeVar("ContainerT", bound=containers.Container)
 
 CONTAINERS: Final = "pyspark_kafka.containers"
 SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
 
 
-def _adapter(make: Callable[[O], A], options: O) -> Iterator[A]:
-    """Make an adapter for a container, and close it with the container."""
+def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterator[AdapterT]:
+    """Yield an adapter once, and close it when the container's resources are shut down."""
     adapter = make(options)
     yield adapter
     adapter.close()
 
 
+def metadata_log_at(path: StoragePath) -> MetadataLog:
+    """Return the metadata log of a directory.
+
+    :raises UnsupportedFeatureError: if its storage cannot arbitrate between concurrent writers.
+    """
+    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+
+    return FsspecMetadataLog(path)
+
+
 def _metadata_log(path: StoragePath | None, name: str | None = None) -> MetadataLog | None:
     if path is None:
         return None
-    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-
-    return FsspecMetadataLog(path if name is None else path.child(name))
+    return metadata_log_at(path if name is None else path.child(name))
 
 
 class Container(containers.DeclarativeContainer):
@@ -180,10 +189,9 @@ def _require_writing(client: Client, options: SinkOptions) -> None:
 
 
 @contextmanager
-def lag_meter_for(options: SourceOptions) -> Iterator[LagMeter]:
-    """Lend a meter of lag, and close its clients afterwards; raises as ``container_for``."""
-    container = container_for(options)
+def closing_clients(container: ContainerT) -> Iterator[ContainerT]:
+    """Yield a container, and close its clients afterwards."""
     try:
-        yield container.lag_meter()
+        yield container
     finally:
         container.shutdown_resources()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
-from .container import container_for
+from .container import closing_clients, container_for
 from .pool import POOL
 
 if TYPE_CHECKING:
@@ -30,19 +30,13 @@ class ContainerUseCases(UseCases):
 
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
-        container = container_for(options)
-        try:
+        with closing_clients(container_for(options)) as container:
             yield container.batch()
-        finally:
-            container.shutdown_resources()
 
     @contextmanager
     def stream(self, options: SourceOptions) -> Iterator[KafkaMicroBatchStream]:
-        container = container_for(options)
-        try:
+        with closing_clients(container_for(options)) as container:
             yield container.micro_batch_stream()
-        finally:
-            container.shutdown_resources()
 
     @contextmanager
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
@@ -62,7 +56,7 @@ class ContainerUseCases(UseCases):
 
 
 def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
-    """Give what loads the batches of a ``KafkaSource`` as data frames of a session."""
+    """Return what loads the batches of a ``KafkaSource`` as data frames of a session."""
     return RangeFrames(spark, ContainerUseCases(), options)
 
 

@@ -1,4 +1,4 @@
-"""A Kafka broker inside of this process: librdkafka's mock cluster."""
+"""A Kafka broker in this process: librdkafka's mock cluster."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class EmbeddedBroker:
     """A context manager that runs ``brokers`` mock brokers on loopback ports.
 
     It starts in milliseconds and needs neither Java nor a network. It keeps about 5 MB or
-    100,000 records a partition, in memory, and serves confluent-kafka and kafka-python. It is no
-    whole Kafka: it finds no offsets by timestamp, an admin client can neither create nor delete
-    anything on it, and it creates a topic of 4 partitions for every unknown name that a client
-    asks for with permission to create it. It does not survive a fork.
+    100,000 records per partition in memory, and serves confluent-kafka and kafka-python. Some
+    requests of Kafka are missing: it finds no offsets by timestamp, and admin clients cannot create
+    or delete anything. It creates a topic of 4 partitions for each unknown name in a client's
+    metadata request that allows it. It does not survive a fork.
 
-    Raises ``MissingDependencyError`` on entry when confluent-kafka is not installed.
+    :raises MissingDependencyError: on entry, if confluent-kafka is not installed.
     """
 
     def __init__(self, brokers: int = 1) -> None:
         if brokers < 1:
-            raise ValueError(f"a cluster has at least one broker, and not {brokers}")
+            raise ValueError(f"a cluster has at least one broker, got {brokers}")
         self._brokers = brokers
         self._cluster: _MockCluster | None = None
 
@@ -51,26 +51,29 @@ class EmbeddedBroker:
 
     @property
     def options(self) -> dict[str, str]:
-        """What a query needs besides its topic."""
+        """The options of a query on this broker, without its topic."""
         return {
             "kafka.bootstrap.servers": self.bootstrap_servers,
-            # The mock cluster knows ApiVersions up to v2 and refuses a newer one in a form that
-            # kafka-python cannot read, so a client must be told what it talks to. The names are
-            # librdkafka's, which loses nothing by them: with a fallback of 0.10 or newer it asks
-            # all the same (CONFIGURATION.md, broker.version.fallback). It calls both deprecated
-            # in a line on stderr, unless the client's log_level is below 4.
+            # The mock cluster supports ApiVersions up to v2 and refuses newer ones in a form that
+            # kafka-python cannot parse, so clients need the broker's version. The names are
+            # librdkafka's, which requests the versions anyway if the fallback is 0.10 or newer
+            # (CONFIGURATION.md, broker.version.fallback). It warns on stderr that both are
+            # deprecated, unless the client's log_level is below 4.
             "kafka.api.version.request": "false",
             "kafka.broker.version.fallback": "2.1.0",
         }
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Create a topic; ``KafkaRequestError`` when it exists or cannot be."""
+        """Create a topic.
+
+        :raises KafkaRequestError: if it exists, or cannot be created.
+        """
         replicas = min(_MAX_REPLICAS, self._brokers)
         self._running().create_topic(name, partitions, replicas)
 
     def _running(self) -> _MockCluster:
         if self._cluster is None:
-            raise RuntimeError("the embedded broker runs inside of its with block only")
+            raise RuntimeError("the embedded broker runs only inside of its with block")
         return self._cluster
 
 
@@ -78,9 +81,9 @@ class EmbeddedBroker:
 class _MockCluster:
     """librdkafka's mock cluster through its C interface, rdkafka_mock.h.
 
-    The Python client can start a mock cluster (``test.mock.num.brokers``) and cannot create a
-    topic on it: the mock serves no CreateTopics, and topics that come by themselves have 4
-    partitions, which no option changes.
+    The Python client can start a mock cluster (``test.mock.num.brokers``) but not create topics:
+    the mock does not serve CreateTopics, and no option changes the 4 partitions of topics that it
+    creates automatically.
     """
 
     library: ctypes.CDLL
@@ -94,9 +97,9 @@ class _MockCluster:
         cluster = library.rd_kafka_mock_cluster_new(client, brokers)
         if not cluster:
             library.rd_kafka_destroy(client)
-            raise KafkaRequestError("the start of a mock cluster", "librdkafka made none")
-        # Its brokers count from 1 and it names 0 as their controller, for which an admin client
-        # would wait forever.
+            raise KafkaRequestError("the start of a mock cluster", "librdkafka returned none")
+        # Its broker ids begin with 1, but the default controller id is 0, for which an admin
+        # client would wait forever.
         library.rd_kafka_mock_set_controller_id(cluster, 1)
         return cls(library, client, cluster)
 
@@ -133,10 +136,10 @@ def _librdkafka() -> ctypes.CDLL:
         from confluent_kafka import cimpl
     except ImportError:
         raise MissingDependencyError(
-            "confluent-kafka, which carries the embedded broker,", "confluent"
+            "confluent-kafka, which contains the embedded broker,", "confluent"
         ) from None
-    # A symbol is looked for in the extension module and in what it is linked to, which is how
-    # librdkafka is found under any of the names that a wheel or a system gives to it.
+    # Symbols are looked up in the extension module and in the libraries that it is linked to, which
+    # finds librdkafka whatever the name of its file.
     library = ctypes.CDLL(cimpl.__file__)
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     for name, result, arguments in (

@@ -1,4 +1,4 @@
-"""What goes wrong around a broker on one's own machine."""
+"""Errors of brokers that run on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHOWN_LINES = 20
 
 
 class JarsError(PysparkKafkaError):
-    """Jars that a broker or a test needs could not be resolved."""
+    """The jars of a broker or a test could not be resolved."""
 
     condition = "JARS_NOT_RESOLVED"
     fault = Fault.ENVIRONMENT
@@ -23,7 +23,7 @@ class JarsError(PysparkKafkaError):
 
 
 class BrokerStartError(PysparkKafkaError):
-    """A broker that was started on this machine ended, or did not become ready in time."""
+    """A broker on this machine ended, or was not ready in time."""
 
     condition = "KAFKA_BROKER_NOT_STARTED"
     fault = Fault.ENVIRONMENT
@@ -33,7 +33,7 @@ class BrokerStartError(PysparkKafkaError):
 
 
 def last_lines(log: Path) -> str:
-    """The end of a log file, for an error's message."""
+    """Return the last lines of a log file, for an error's message."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except OSError as error:

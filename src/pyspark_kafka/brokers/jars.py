@@ -1,4 +1,4 @@
-"""Jars from Maven, resolved by the Ivy that PySpark carries, and kept outside of the checkout."""
+"""Jars from Maven, resolved by the Ivy in PySpark's jars, and cached for the user."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Artifact:
 
     @property
     def file_name(self) -> str:
-        """The name that its jar has once it is resolved."""
+        """The file name of its jar once it is resolved."""
         return f"{self.name}-{self.version}.jar"
 
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """Artifacts that belong together, with or without what they depend on."""
+    """Artifacts that are resolved together, with or without their dependencies."""
 
     name: str
     artifacts: tuple[Artifact, ...]
@@ -47,15 +47,15 @@ KAFKA = JarSet(
     "kafka-4.3.1",
     (
         Artifact("org.apache.kafka", "kafka_2.13", "4.3.1"),
-        # Kafka's pom names no logger behind SLF4J 1.7, and without one the broker does not
-        # tell why it ends.
+        # Kafka's pom has no SLF4J 1.7 provider, and without one the broker does not log why it
+        # ends.
         Artifact("org.slf4j", "slf4j-simple", "1.7.36"),
     ),
     transitive=True,
 )
-# Without dependencies: the connector's own pom names a repository that cannot be reached from
-# everywhere, and Spark has all the rest. The token provider is not published everywhere in the
-# connector's version; this pair reads, streams and shares checkpoints on PySpark 4.2.0 and 4.3.0.
+# Without dependencies: the connector's pom names a repository that some networks cannot reach, and
+# Spark contains the others. Some repositories lack the token provider in the connector's version;
+# this pair reads, streams and shares checkpoints on PySpark 4.2.0 and 4.3.0.
 CONNECTOR = JarSet(
     "connector-4.2.0",
     (
@@ -69,19 +69,19 @@ CONNECTOR = JarSet(
 
 
 def kafka_jars() -> Path:
-    """The directory with the jars of Apache Kafka 4.3.1 and of all that it depends on.
+    """Return the directory with the jars of Apache Kafka 4.3.1 and of its dependencies.
 
-    The first call downloads about 45 MB. Raises ``JarsError``, ``JavaError`` or
-    ``MissingDependencyError``.
+    The first call downloads about 45 MB.
+
+    :raises JarsError: if they cannot be downloaded.
+    :raises JavaError: without Java 17.
+    :raises MissingDependencyError: if PySpark is not installed.
     """
     return resolve(KAFKA)
 
 
 def connector_jars() -> tuple[Path, ...]:
-    """The jars of Spark's JVM connector for Kafka, for tests that compare with it.
-
-    Raises ``JarsError``, ``JavaError`` or ``MissingDependencyError``.
-    """
+    """Return the jars of Spark's JVM connector for Kafka; raise as ``kafka_jars`` does."""
     directory = resolve(CONNECTOR)
     return tuple(directory / artifact.file_name for artifact in CONNECTOR.artifacts)
 
@@ -96,19 +96,19 @@ def cache_directory() -> Path:
 
 
 def resolve(jars: JarSet) -> Path:
-    """The directory with the jars, which is complete from the moment that it exists."""
+    """Return the directory with the jars, after resolving them if it does not exist."""
     cache = cache_directory()
     complete = cache / jars.name
     if not complete.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache / f"{jars.name}.lock"):
             if not complete.is_dir():
-                _resolve_aside(jars, complete)
+                _resolve_atomically(jars, complete)
     return complete
 
 
 def ivy_module(jars: JarSet) -> str:
-    """The module descriptor by which Ivy learns what to resolve."""
+    """Return Ivy's module descriptor of the jars."""
     dependencies = "".join(
         f'<dependency org="{artifact.group}" name="{artifact.name}" rev="{artifact.version}" '
         f'conf="default->default" transitive="{str(jars.transitive).lower()}"/>'
@@ -132,9 +132,9 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _resolve_aside(jars: JarSet, complete: Path) -> None:
+def _resolve_atomically(jars: JarSet, complete: Path) -> None:
     prefix = f"{jars.name}.part-"
-    # The lock is ours, so these belong to processes that were killed.
+    # This process holds the lock, so these belong to processes that were killed.
     for abandoned in complete.parent.glob(f"{prefix}*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     with tempfile.TemporaryDirectory(
@@ -186,5 +186,5 @@ def _ivy_jar(jars: JarSet) -> Path:
     directory = Path(spec.submodule_search_locations[0]) / "jars"
     found = sorted(directory.glob("ivy-*.jar"))
     if not found:
-        raise JarsError(jars.name, f"{directory} holds no Ivy, so this PySpark is not a full one.")
+        raise JarsError(jars.name, f"{directory} contains no Ivy: this PySpark is incomplete.")
     return found[-1]

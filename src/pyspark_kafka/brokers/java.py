@@ -1,4 +1,4 @@
-"""Which Java there is, and whether it is new enough."""
+"""The Java on this machine, and its version."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ _ANSWER_SECONDS = 30.0
 
 
 def require_java(minimum: int = 17) -> Path:
-    """The ``java`` to run: that of ``JAVA_HOME``, or else the first on the ``PATH``.
+    """Return the path of ``java``: from ``JAVA_HOME``, or else from the ``PATH``.
 
-    Raises ``JavaError`` when there is none, or when its major version is below ``minimum``.
+    :raises JavaError: if there is none, or its major version is below ``minimum``.
     """
     java = find_java(minimum)
     answer = _version_answer(java)
     major = major_version(answer)
     if major is None:
-        raise JavaError(f"{java} does not tell its version", minimum)
+        raise JavaError(f"{java} does not print its version", minimum)
     if major < minimum:
         raise JavaError(f"{java} is Java {major}", minimum)
     return java
 
 
 def find_java(minimum: int) -> Path:
-    """Where ``java`` is, whatever its version; ``JavaError`` tells of the ``minimum``."""
+    """Return the path of ``java`` of any version.
+
+    :raises JavaError: if there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     if home:
-        # Spark's own scripts take JAVA_HOME's java and no other when the variable is set.
+        # If the variable is set, Spark's own scripts run no other java.
         found = shutil.which("java", path=str(Path(home) / "bin"))
-        missing = f"JAVA_HOME is {home}, which holds no bin/java"
+        missing = f"JAVA_HOME is {home}, which has no bin/java"
     else:
         found = shutil.which("java")
         missing = "there is no java on the PATH"
@@ -44,7 +47,7 @@ def find_java(minimum: int) -> Path:
 
 
 def major_version(answer: str) -> int | None:
-    """The major version in what ``java -version`` prints; None when there is none in it."""
+    """Return the major version in the output of ``java -version``, or ``None``."""
     # Up to Java 8 the major version is the second number: "1.8.0_292".
     match = re.search(r'version "(?:1\.)?(\d+)', answer)
     return int(match[1]) if match else None

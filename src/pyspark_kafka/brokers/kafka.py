@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,8 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from ..domain.errors import KafkaRequestError
+from ..ports.deadline import Deadline
+from .admin import admin_client
 from .errors import BrokerStartError
 from .jars import kafka_jars
 from .java import require_java
@@ -36,16 +37,16 @@ _NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 class KafkaCluster:
     """A context manager that runs Apache Kafka 4.3.1 with KRaft on loopback ports.
 
-    Each of the ``brokers`` is a process, broker and controller at once, and its index is its
-    broker id. With a ``directory`` data and logs stay there after the end, and a later cluster of
-    as many brokers goes on with them; otherwise both are temporary. ``config`` holds further
-    broker properties. The first listens on ``port`` and the others on the next ones, or on any
-    that are free. The processes end with this one, even when it is killed.
+    Each of the ``brokers`` is a process, both broker and controller, and its index is its broker
+    id. With a ``directory``, data and logs stay there after the end, and a later cluster with the
+    same number of brokers continues with them; otherwise both are temporary. ``config`` holds
+    further broker properties. The first broker listens on ``port`` and the others on the next ones,
+    or all on free ports. The processes end with this one, even if it is killed.
 
-    Entry raises ``OSError`` when a port is taken, ``JavaError`` without Java 17, ``JarsError`` when
-    Kafka's jars cannot be resolved, and ``BrokerStartError`` when the cluster is not ready within
-    90 s. Operations on topics raise ``KafkaRequestError``, after 30 s at the latest when it is for
-    the want of an answer.
+    Entry raises ``OSError`` if a port is taken, ``JavaError`` without Java 17, ``JarsError`` if
+    Kafka's jars cannot be resolved, and ``BrokerStartError`` if the cluster is not ready within
+    90 s. Operations on topics raise ``KafkaRequestError`` or ``BrokerUnreachableError`` within
+    30 s.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class KafkaCluster:
         port: int | None = None,
     ) -> None:
         if brokers < 1:
-            raise ValueError(f"a cluster has at least one broker, and not {brokers}")
+            raise ValueError(f"a cluster has at least one broker, got {brokers}")
         self._brokers = brokers
         self._directory = directory
         self._config = dict(config)
@@ -66,7 +67,7 @@ class KafkaCluster:
 
     def __enter__(self) -> Self:
         if self._nodes:
-            raise RuntimeError("the cluster runs already")
+            raise RuntimeError("the cluster is already running")
         jars, java = kafka_jars(), require_java()
         self._command = (str(java), "-cp", f"{jars}/*")
         self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
@@ -91,13 +92,13 @@ class KafkaCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all brokers, those that are down as well: ``host:port,host:port``."""
+        """The addresses of all brokers, also of those that are down: ``host:port,host:port``."""
         self._require_running()
         return ",".join(node.address for node in self._nodes)
 
     @property
     def options(self) -> dict[str, str]:
-        """What a query needs besides its topic."""
+        """The options of a query on this cluster, without its topic."""
         return {"kafka.bootstrap.servers": self.bootstrap_servers}
 
     def create_topic(
@@ -122,14 +123,14 @@ class KafkaCluster:
         self._await_leaders(request, name, partitions)
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Give a topic more partitions, ``total`` in all, and wait as ``create_topic`` does."""
+        """Add partitions to a topic, up to ``total``, and wait as ``create_topic`` does."""
         request = f"the growth of topic '{name}' to {total} partitions"
         with self._admin(request) as admin:
             admin.create_partitions({name: total})
         self._await_leaders(request, name, total)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic, and wait until no broker knows it any more."""
+        """Delete a topic, and wait until no broker knows it."""
         request = f"the deletion of topic '{name}'"
         with self._admin(request) as admin:
             admin.delete_topics([name])
@@ -143,25 +144,25 @@ class KafkaCluster:
             admin.delete_records({TopicPartition(*key): offset for key, offset in before.items()})
 
     def kill_broker(self, index: int) -> None:
-        """End a broker with SIGKILL, and wait for its process only.
+        """End a broker with SIGKILL, and wait for its process.
 
-        The others notice it after their session timeout, 6 s, and lead its partitions from then.
+        The others become leaders of its partitions after the session timeout of 6 s.
         """
         self._process(index).kill()
         del self._processes[index]
 
     def stop_broker(self, index: int) -> None:
-        """Shut a broker down in good order, within 20 s, or with SIGKILL after that."""
+        """Shut a broker down; with SIGKILL if that takes longer than 20 s."""
         process = self._process(index)
-        process.ask_to_end()
+        process.terminate()
         self._await_end(process)
         del self._processes[index]
 
     def start_broker(self, index: int) -> None:
-        """Start a broker that is down, with its port and data, and wait until all know of it."""
+        """Start a broker that is down, with its port and data, and wait until all know it."""
         self._require_running()
         if index in self._processes:
-            raise RuntimeError(f"broker {index} runs already")
+            raise RuntimeError(f"broker {index} is already running")
         self._launch(self._nodes[index])
         self._await_ready()
 
@@ -194,7 +195,7 @@ class KafkaCluster:
         processes = list(self._processes.values())
         if self._directory:
             for process in processes:
-                process.ask_to_end()
+                process.terminate()
             for process in processes:
                 self._await_end(process)
         for process in processes:
@@ -211,18 +212,22 @@ class KafkaCluster:
 
     def _require_running(self) -> None:
         if not self._nodes:
-            raise RuntimeError("the cluster runs inside of its with block only")
+            raise RuntimeError("the cluster runs only inside of its with block")
 
     def _process(self, index: int) -> JavaProcess:
         if index not in self._processes:
-            raise RuntimeError(f"broker {index} does not run")
+            raise RuntimeError(f"broker {index} is not running")
         return self._processes[index]
 
     def _live_nodes(self) -> tuple[Node, ...]:
         return tuple(node for node in self._nodes if node.id in self._processes)
 
     def _await_ready(self) -> None:
-        if not _became_true(self._is_settled, _START_SECONDS, meanwhile=self._check_processes):
+        def is_ready() -> bool:
+            self._check_processes()
+            return self._is_settled()
+
+        if not Deadline.after(_START_SECONDS).poll(is_ready, _POLL_SECONDS):
             unready = self._live_nodes()[0]
             what = f"Kafka was not ready within {_START_SECONDS:g} s"
             raise BrokerStartError(what, self._processes[unready.id].log)
@@ -230,10 +235,10 @@ class KafkaCluster:
     def _check_processes(self) -> None:
         for index, process in self._processes.items():
             if not process.running:
-                raise BrokerStartError(f"Kafka's broker {index} ended by itself", process.log)
+                raise BrokerStartError(f"Kafka's broker {index} ended unexpectedly", process.log)
 
     def _is_settled(self) -> bool:
-        """Whether each broker that runs takes just those that run to be alive."""
+        """Whether each running broker knows exactly the running brokers."""
         return self._everywhere(lambda port: known_brokers(port) == self._processes.keys())
 
     def _everywhere(self, condition: Callable[[int], bool]) -> bool:
@@ -243,10 +248,11 @@ class KafkaCluster:
             return False
 
     def _await_everywhere(self, request: str, condition: Callable[[int], bool]) -> None:
-        if not _became_true(lambda: self._everywhere(condition), _ADMIN_SECONDS):
-            raise KafkaRequestError(
-                request, f"some broker knew nothing of it for {_ADMIN_SECONDS:g} s"
-            )
+        if not Deadline.after(_ADMIN_SECONDS).poll(
+            lambda: self._everywhere(condition), _POLL_SECONDS
+        ):
+            reason = f"it did not reach every broker within {_ADMIN_SECONDS:g} s"
+            raise KafkaRequestError(request, reason)
 
     def _await_leaders(self, request: str, topic: str, partitions: int) -> None:
         def has_leaders(port: int) -> bool:
@@ -261,35 +267,10 @@ class KafkaCluster:
 
     @contextmanager
     def _admin(self, request: str) -> Iterator[Any]:
-        from kafka import KafkaAdminClient
-        from kafka.errors import KafkaError
-
         self._require_running()
-        # As long as a killed broker is taken to be alive, a client may be sent to it.
-        if not _became_true(self._is_settled, _ADMIN_SECONDS):
-            raise KafkaRequestError(request, "the brokers that run do not know each other")
-        try:
-            admin = KafkaAdminClient(
-                bootstrap_servers=[node.address for node in self._live_nodes()],
-                bootstrap_timeout_ms=int(_ADMIN_SECONDS * 1000),
-                request_timeout_ms=int(_ADMIN_SECONDS * 1000),
-            )
-            with admin:
-                yield admin
-        except KafkaError as error:
-            raise KafkaRequestError(request, str(error)) from error
-
-
-def _became_true(
-    condition: Callable[[], bool],
-    seconds: float,
-    meanwhile: Callable[[], None] = lambda: None,
-) -> bool:
-    """Whether ``condition`` holds before ``seconds`` have passed; it is asked every 50 ms."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        meanwhile()
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True
+        # While brokers still believe a killed one to be alive, they may send a client to it.
+        if not Deadline.after(_ADMIN_SECONDS).poll(self._is_settled, _POLL_SECONDS):
+            raise KafkaRequestError(request, "the running brokers do not know each other")
+        servers = ",".join(node.address for node in self._live_nodes())
+        with admin_client(servers, request, _ADMIN_SECONDS) as admin:
+            yield admin

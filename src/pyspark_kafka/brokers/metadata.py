@@ -1,7 +1,7 @@
-"""What one given broker knows about its cluster.
+"""Metadata requests to one given broker.
 
-Clients choose by themselves which broker they ask, so whether all brokers know something can
-only be found by a request to each.
+Clients choose the broker of a request by themselves; to find out whether all brokers have seen a
+change, each needs a request of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-# The newest that asks for topics by name without a topic id.
+# The newest version that identifies topics by name without a topic id.
 _VERSION = 9
 _ANSWER_SECONDS = 5.0
 _RECEIVED_BYTES = 65_536
@@ -17,12 +17,18 @@ _UNKNOWN_TOPIC = 3
 
 
 def known_brokers(port: int) -> frozenset[int]:
-    """The ids of the brokers that the one at ``port`` takes to be alive; may raise ``OSError``."""
+    """Return the ids of the brokers that are alive according to the one at ``port``.
+
+    :raises OSError: if it does not answer.
+    """
     return frozenset(broker.node_id for broker in _metadata(port, []).brokers)
 
 
 def known_leaders(port: int, topic: str) -> dict[int, int] | None:
-    """Leaders by partition, -1 for none; None for an unknown topic; may raise ``OSError``."""
+    """Return the leaders by partition, -1 for none; ``None`` if the topic is unknown.
+
+    :raises OSError: if the broker does not answer.
+    """
     (answer,) = _metadata(port, [topic]).topics
     if answer.error_code == _UNKNOWN_TOPIC:
         return None

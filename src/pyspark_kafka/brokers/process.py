@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-# The shell leaves a watcher behind and becomes Java itself, with the same pid. The watcher reads
-# from a pipe whose other end is this Python process: a line means that Java is no longer its
-# matter, the end of the pipe that Python is gone, be it by SIGKILL. Linux's PR_SET_PDEATHSIG
-# would do it without a watcher, but it follows the thread that forked instead of the process
-# (prctl(2)), and needs a preexec_fn, which may deadlock beside other threads. The pipe has to be
-# descriptor 3: a shell gives /dev/null as standard input to what it runs in the background.
+# The shell starts a watcher in the background and then becomes Java itself, with the same pid. The
+# watcher reads from a pipe whose other end is this Python process. A line releases the watcher; the
+# end of the pipe means that Python is gone, even by SIGKILL. Linux's PR_SET_PDEATHSIG would need no
+# watcher, but it is bound to the thread that forked instead of the process (prctl(2)), and needs a
+# preexec_fn, which may deadlock if there are other threads. The pipe has to be descriptor 3: shells
+# give /dev/null as standard input to background commands.
 _UNTIL_PYTHON_ENDS = """
 exec 3<&0
 { read -r line <&3 || kill -9 $$; } &
@@ -21,7 +21,7 @@ exec "$@" </dev/null 3<&-
 
 
 class JavaProcess:
-    """Java with arguments, its output in a file; it runs from the moment that this is made."""
+    """A Java process whose output goes to a file; the constructor starts it."""
 
     def __init__(self, command: Sequence[str], directory: Path, log: Path) -> None:
         self.log = log
@@ -33,7 +33,7 @@ class JavaProcess:
                 stdout=output,
                 stderr=output,
                 cwd=directory,
-                # Ctrl-C is for Python, which then ends Java in its own way.
+                # Ctrl-C is for Python, which then stops Java.
                 start_new_session=True,
             )
 
@@ -48,7 +48,7 @@ class JavaProcess:
         return self._process.poll() is None
 
     def wait(self, seconds: float) -> int | None:
-        """The exit code, negative for a signal; None when Java still runs after ``seconds``."""
+        """Return the exit code, negative for a signal, or ``None`` after ``seconds``."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -56,8 +56,8 @@ class JavaProcess:
         self._release_watcher()
         return code
 
-    def ask_to_end(self) -> None:
-        """Send SIGTERM, and do not wait."""
+    def terminate(self) -> None:
+        """Send SIGTERM without waiting."""
         self._process.terminate()
 
     def kill(self) -> None:

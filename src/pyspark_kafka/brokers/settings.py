@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Below what systems hand out by themselves, from 32768 on Linux: a client that keeps trying to
-# reach a broker that is down could otherwise be given the broker's own port, connect to itself,
-# and keep the broker from coming back.
+# Below the ephemeral ports, which begin with 32768 on Linux: a client that retries to connect to a
+# broker that is down could otherwise get the broker's port as its own, connect to itself, and keep
+# the broker from starting again.
 _PORTS = range(20_000, 32_000)
 _MAX_REPLICAS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker, which is a controller as well; its id counts from 0."""
+    """A broker that is also a controller; ids begin with 0."""
 
     id: int
     port: int
@@ -28,12 +28,12 @@ class Node:
 
     @property
     def address(self) -> str:
-        """Where clients reach it."""
+        """The address for clients."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def voter(self) -> str:
-        """How the quorum's configuration names it."""
+        """Its entry in ``controller.quorum.voters``."""
         return f"{self.id}@127.0.0.1:{self.controller_port}"
 
     @property
@@ -43,18 +43,19 @@ class Node:
 
     @property
     def properties(self) -> Path:
-        """The file with its properties."""
+        """Its properties file."""
         return self.directory / "server.properties"
 
 
 def new_nodes(count: int, directory: Path, port: int | None = None) -> tuple[Node, ...]:
-    """Brokers, each in a directory of its own that exists.
+    """Return brokers, and create a directory for each.
 
-    Their ports are ``port`` and the next ones, or some that are free. ``OSError`` if there are none
-    or one is taken.
+    Their ports are ``port`` and the next ones, or any free ones.
+
+    :raises OSError: if a port is taken, or not enough are free.
     """
     wanted = ports_from(port, count) if port else ()
-    # One more for each that may happen to be wanted.
+    # One more for each, in case that some are among the wanted ones.
     spare = [free for free in free_ports(3 * count) if free not in wanted]
     ports, controllers = wanted or spare[count:], spare[:count]
     nodes = tuple(
@@ -67,17 +68,17 @@ def new_nodes(count: int, directory: Path, port: int | None = None) -> tuple[Nod
 
 
 def new_cluster_id() -> str:
-    """A random id in Kafka's form: 16 bytes in 22 characters of URL-safe base64."""
-    # The first byte keeps "-" from its beginning, which a command line takes for an option.
+    """Return a random id in Kafka's form: 16 bytes in 22 characters of URL-safe base64."""
+    # The first byte prevents a leading "-", which a command line would parse as an option.
     return base64.urlsafe_b64encode(b"K" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
 
 
 def server_properties(
     node: Node, nodes: Sequence[Node], config: Mapping[str, str]
 ) -> dict[str, str]:
-    """The properties of ``node`` in the cluster of ``nodes``; ``config`` has the last word."""
+    """Return the properties of ``node`` in the cluster of ``nodes``, overridden by ``config``."""
     replicas = min(_MAX_REPLICAS, len(nodes))
-    # What remains when one of three is down must do.
+    # The cluster stays writable while one of three brokers is down.
     in_sync = max(1, replicas - 1)
     return {
         "process.roles": "broker,controller",
@@ -91,7 +92,7 @@ def server_properties(
         "auto.create.topics.enable": "false",
         "default.replication.factor": str(replicas),
         "group.initial.rebalance.delay.ms": "0",
-        # Internal topics have 50 partitions otherwise, which take their time to come to life.
+        # By default internal topics have 50 partitions, which take long to create.
         "offsets.topic.num.partitions": "3",
         "offsets.topic.replication.factor": str(replicas),
         "transaction.state.log.num.partitions": "3",
@@ -100,31 +101,31 @@ def server_properties(
         "share.coordinator.state.topic.num.partitions": "3",
         "share.coordinator.state.topic.replication.factor": str(replicas),
         "share.coordinator.state.topic.min.isr": str(in_sync),
-        # How long a killed broker stays the leader of its partitions; 9 s otherwise.
+        # How long a killed broker stays the leader of its partitions; the default is 9 s.
         "broker.heartbeat.interval.ms": "1000",
         "broker.session.timeout.ms": "6000",
-        # 128 MB otherwise, out of a heap of 512.
+        # The default is 128 MB, out of a heap of 512.
         "log.cleaner.dedupe.buffer.size": "4194304",
         **config,
     }
 
 
 def as_properties_file(properties: Mapping[str, str]) -> str:
-    """The text of a Java properties file."""
+    """Return the text of a Java properties file."""
     return "".join(
         f"{key}={value}\n".replace("\\", "\\\\") for key, value in sorted(properties.items())
     )
 
 
 def java_options(node: Node, nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Java's options for a broker that starts fast and stays light on few cores."""
+    """Return Java's options for a broker that starts fast and is light on few cores."""
     return (
         "-Xmx1g" if len(nodes) == 1 else "-Xmx512m",
         "-XX:+UseSerialGC",
-        # The second compiler competes with the client for the cores, and gains little: a broker
-        # hands out bytes as they are.
+        # The C2 compiler competes with the client for the cores and gains little: a broker returns
+        # bytes as they are.
         "-XX:TieredStopAtLevel=1",
-        # What a killed JVM leaves behind, as libraries of codecs, goes with the directory.
+        # Files that a killed JVM leaves, such as codecs' libraries, are deleted with the directory.
         "-XX:-UsePerfData",
         f"-Djava.io.tmpdir={node.directory / 'tmp'}",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
@@ -134,18 +135,21 @@ def java_options(node: Node, nodes: Sequence[Node]) -> tuple[str, ...]:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Loopback ports that nobody listens on at this moment."""
+    """Return loopback ports that are free at this moment."""
     found: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if _is_free(port):
             found.append(port)
         if len(found) == count:
             return tuple(found)
-    raise OSError(f"there are no {count} free ports from {_PORTS.start} to {_PORTS.stop}")
+    raise OSError(f"fewer than {count} ports are free from {_PORTS.start} to {_PORTS.stop}")
 
 
 def ports_from(first: int, count: int) -> tuple[int, ...]:
-    """Loopback ports in a row; ``OSError`` when one is taken."""
+    """Return consecutive loopback ports.
+
+    :raises OSError: if one is taken.
+    """
     ports = tuple(range(first, first + count))
     for port in ports:
         if not _is_free(port):

@@ -1,29 +1,34 @@
-"""What the command lines of several commands have in common."""
+"""Values of command-line arguments, shared by the commands."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from ..bootstrap.clients import MEMORY, client_names
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
 else:
     Commands = object
 
-CLIENTS: Final = ("kafka-python", "confluent")
+
+def client_choices() -> list[str]:
+    """Return the clients that can connect to a Kafka: those installed here, except ``memory``."""
+    return [name for name in client_names() if name != MEMORY]
 
 
 def positive(text: str) -> int:
-    """Read a number of 1 or more."""
+    """Parse an integer of 1 or more."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """Read a number of seconds above 0."""
+    """Parse a number of seconds above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -34,17 +39,17 @@ def seconds(text: str) -> float:
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """Read ``name=value``; the value, which may be a secret, is in no message."""
+    """Parse ``name=value``; no error message shows the value, which may be a secret."""
     name, separator, value = text.partition("=")
     if not (name and separator):
-        raise argparse.ArgumentTypeError("an option is given as name=value")
+        raise argparse.ArgumentTypeError("an option has the form name=value")
     return name, value
 
 
 def client_settings(name: str) -> tuple[tuple[str, str], ...]:
-    """Read a file of client settings, as Kafka's own tools do: ``name=value``, a line each.
+    """Read a file of client settings like Kafka's own tools: one ``name=value`` a line.
 
-    A line that ends with a backslash goes on in the next; ``#`` begins a comment.
+    A line that ends with a backslash continues on the next one; ``#`` begins a comment.
     """
     try:
         text = Path(name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``pyspark-kafka broker``: a Kafka for whoever has none."""
+"""``pyspark-kafka broker``: run a Kafka broker to try things out."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 
 from ..brokers import EmbeddedBroker, KafkaCluster, require_java
 from .console import Console
-from .ending import until_told_to_end
-from .library_output import library_output_to
+from .process import logs_redirected_to, until_interrupted
 
 if TYPE_CHECKING:
     from .broker_arguments import BrokerSettings
 
 
 def run_broker(settings: BrokerSettings) -> int:
-    """Run brokers until they are told to end, and give the exit status.
+    """Run brokers until Ctrl-C or SIGTERM, and return the exit status.
 
-    :raises PysparkKafkaError: if something that they need is missing, or they do not start.
+    :raises PysparkKafkaError: if a dependency is missing, or the brokers do not start.
     """
     console = Console(sys.stdout)
     with (
-        library_output_to(logging.NullHandler()),
-        until_told_to_end(),
+        logs_redirected_to(logging.NullHandler()),
+        until_interrupted(),
         _brokers(settings, console) as brokers,
     ):
         for name, partitions in settings.topics:
@@ -33,7 +32,7 @@ def run_broker(settings: BrokerSettings) -> int:
         _introduce(settings, brokers.options, console)
         threading.Event().wait()
     console.clear()
-    console.line("The broker has ended.")
+    console.line("The broker has stopped.")
     return 0
 
 
@@ -41,13 +40,13 @@ def _brokers(settings: BrokerSettings, console: Console) -> EmbeddedBroker | Kaf
     if not settings.kafka:
         return EmbeddedBroker(settings.brokers)
     require_java()
-    console.live("Apache Kafka starts ...")
+    console.live("Starting Apache Kafka ...")
     return KafkaCluster(settings.brokers, port=settings.port)
 
 
 def _introduce(settings: BrokerSettings, options: dict[str, str], console: Console) -> None:
     kind = "Apache Kafka" if settings.kafka else "A mock broker"
-    console.line(f"{kind} runs until Ctrl-C. The options of a query:")
+    console.line(f"{kind} is running until Ctrl-C. The options of a query:")
     console.line()
     for name, value in options.items():
         console.line(f"  {name}={value}")

@@ -9,20 +9,20 @@ from typing import Final, final
 from .argument_values import Commands, positive
 
 _BROKER: Final = """\
-Run a Kafka to try things on, until Ctrl-C.
+Run a Kafka broker to try things out, until Ctrl-C.
 
-without options   a mock broker inside of this process: it needs no Java, is there
-                  at once, and keeps some 5 MB a partition in memory
---kafka           Apache Kafka, which needs Java 17, and a network the first time
+without options   a mock broker in this process: it needs no Java, starts at once,
+                  and keeps about 5 MB per partition in memory
+--kafka           Apache Kafka: needs Java 17, and downloads its jars the first time
 
-Either listens on this machine only, and what it holds is gone when it ends.
+Both listen on this machine only, and delete their data when they stop.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """Which brokers are to run. ``topics`` are names and numbers of partitions."""
+    """The brokers to run. ``topics`` are names with numbers of partitions."""
 
     kafka: bool = False
     brokers: int = 1
@@ -31,10 +31,10 @@ class BrokerSettings:
 
 
 def add_broker(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``broker``."""
     broker = commands.add_parser(
         "broker",
-        help="run a Kafka broker to try things on",
+        help="run a Kafka broker to try things out",
         description=_BROKER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -46,30 +46,34 @@ def add_broker(commands: Commands) -> None:
         type=_topic,
         action="append",
         default=[],
-        help="create a topic, of one partition if no number is given; may be repeated",
+        help="create a topic (default: 1 partition); may be repeated",
     )
     broker.add_argument(
-        "--brokers", metavar="N", type=positive, default=1, help="how many (default: 1)"
+        "--brokers",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="the number of brokers (default: 1)",
     )
     broker.add_argument(
         "--port",
         type=_port,
-        help="of the first broker, the others have the next ones; needs --kafka "
-        "(default: some that are free)",
+        help="the port of the first broker; the others get the next ones; needs --kafka "
+        "(default: free ports)",
     )
     broker.set_defaults(settings=_settings, error=broker.error)
 
 
 def _settings(given: argparse.Namespace) -> BrokerSettings:
     if given.port is not None and not given.kafka:
-        given.error("--port needs --kafka: the mock broker takes a port that is free")
+        given.error("--port needs --kafka: the mock broker chooses a free port")
     return BrokerSettings(given.kafka, given.brokers, given.port, tuple(given.topics))
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
     if not name:
-        raise argparse.ArgumentTypeError(f"'{text}' names no topic")
+        raise argparse.ArgumentTypeError(f"'{text}' does not name a topic")
     return name, positive(partitions or "1")
 
 

@@ -1,4 +1,4 @@
-"""Lines for a person who watches, and for a file that a person reads later."""
+"""Lines of text for a terminal or a file."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ _BACK_AND_ERASE: Final = "\r\033[K"
 @final
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Prints lines; on a terminal also one below them that is written over again and again."""
+    """Prints lines; on a terminal also a live line below them, which is overwritten."""
 
     out: TextIO
 
     def line(self, text: str = "") -> None:
-        """Print a line that stays."""
+        """Print a line."""
         self.clear()
         print(text, file=self.out, flush=True)
 
     def live(self, text: str) -> None:
-        """Replace the line that does not stay; nothing where there is no terminal."""
+        """Replace the live line; do nothing if the output is not a terminal."""
         if self.out.isatty():
-            # A line as wide as the terminal would wrap, and only its end could be erased.
+            # A line as wide as the terminal would wrap, and only its last part could be erased.
             room = shutil.get_terminal_size().columns - 1
             print(f"{_BACK_AND_ERASE}{text[:room]}", end="", file=self.out, flush=True)
 
     def clear(self) -> None:
-        """Remove the line that does not stay."""
+        """Remove the live line."""
         self.live("")
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table: the first column to the left, numbers in the others to the right."""
+        """Print a table: the first column is left-aligned, the others right-aligned."""
         for text in table_lines(headings, rows):
             self.line(text)
 
 
 def table_lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lay a table out in columns as wide as they need to be."""
+    """Return the lines of a table, with columns as wide as their longest cell."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     rule = ["-" * width for width in widths]
     return [_row(cells, widths) for cells in (headings, rule, *rows)]
 
 
-def bar(part: int, whole: int, width: int = 24) -> str:
-    """Draw how much of the whole is done."""
-    filled = width * part // whole
+def progress_bar(done: int, total: int, width: int = 24) -> str:
+    """Return a bar that is filled in proportion to what is done."""
+    filled = width * done // total
     return f"[{'#' * filled}{'.' * (width - filled)}]"
 
 

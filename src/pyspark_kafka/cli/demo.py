@@ -1,4 +1,4 @@
-"""``pyspark-kafka demo``: Kafka through Spark, for a person who watches."""
+"""``pyspark-kafka demo``: stream a topic through Spark, and show the result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from ..brokers import require_java
 from .console import Console
-from .library_output import library_output_to
 from .order_stream import stream_orders
-from .spark_errors import plain_spark_errors
+from .process import logs_redirected_to
+from .spark_errors import readable_spark_errors
 from .spark_session import require_pyspark, spark_session
 from .topic_summary import summarize_topic
 from .topics import embedded_topic, existing_topic, temporary_topic
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 def run_demo(settings: DemoSettings) -> int:
-    """Run the demo, and give its exit status.
+    """Run the demo, and return the exit status.
 
-    :raises PysparkKafkaError: if something that it needs is missing, or it fails.
+    :raises PysparkKafkaError: if a dependency is missing, or the demo fails.
     """
     console = Console(sys.stdout)
     require_java()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(_directory()))
         log = settings.spark_log or directory / "log"
-        stack.enter_context(library_output_to(logging.FileHandler(log, delay=True)))
+        stack.enter_context(logs_redirected_to(logging.FileHandler(log, delay=True)))
         stack.callback(console.clear)
         version = require_pyspark()
         source = stack.enter_context(_source(settings))
         _introduce(settings, source, console)
-        console.live(f"Spark {version} starts ...")
-        stack.enter_context(plain_spark_errors())
+        console.live(f"Starting Spark {version} ...")
+        stack.enter_context(readable_spark_errors())
         spark = stack.enter_context(spark_session(directory, log))
         checkpoint = directory / "checkpoint"
         if settings.topic is None:
@@ -49,12 +49,12 @@ def run_demo(settings: DemoSettings) -> int:
         else:
             summarize_topic(spark, source, checkpoint, console)
         _what_next(settings, console)
-        console.live("Spark stops ...")
+        console.live("Stopping Spark ...")
     return 0
 
 
 def _directory() -> tempfile.TemporaryDirectory[str]:
-    # The JVM removes its own part of it when it ends, perhaps at the same time.
+    # The JVM deletes its own files in it when it ends, perhaps at the same time.
     return tempfile.TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
 
 

@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Final, final
 
 from ..domain.options.table import CLIENT
-from .argument_values import CLIENTS, Commands, positive
+from .argument_values import Commands, client_choices, positive
 
 DEFAULT_EVENTS: Final = 60_000
 MAX_EMBEDDED_EVENTS: Final = 80_000
-"""What surely fits into the embedded broker, which drops what is older."""
+"""As many as always fit into the embedded broker, which drops older records."""
 
 _DEMO: Final = """\
-Stream made-up shop orders from Kafka through Spark, and show what comes of it.
+Stream generated shop orders from Kafka through Spark and back, and show the result.
 
-without options                   on a broker inside of this process
---bootstrap-servers               on your Kafka, in a new topic that is deleted
+without options                   on a broker in this process
+--bootstrap-servers               on your Kafka, in new topics that are deleted
                                   at the end
---bootstrap-servers and --topic   nothing is written: your topic is read, from
-                                  its first record to the last one there is now
+--bootstrap-servers and --topic   reads your topic, from its first record to its
+                                  current end; nothing is written
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DemoSettings:
-    """How the demo is to run."""
+    """The settings of a run of the demo."""
 
     bootstrap_servers: str | None = None
     topic: str | None = None
@@ -38,10 +38,10 @@ class DemoSettings:
 
 
 def add_demo(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``demo``."""
     demo = commands.add_parser(
         "demo",
-        help="stream events from Kafka through Spark and watch it",
+        help="stream records from Kafka through Spark",
         description=_DEMO,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,30 +66,28 @@ def _add_demo_options(demo: argparse.ArgumentParser) -> None:
     demo.add_argument(
         "--bootstrap-servers", metavar="HOST:PORT,...", help="a Kafka cluster to run on"
     )
-    demo.add_argument("--topic", help="a topic of that cluster to read instead of made-up orders")
+    demo.add_argument("--topic", help="a topic of that cluster to read instead of generated orders")
     demo.add_argument(
         "--client",
-        choices=CLIENTS,
+        choices=client_choices(),
         default=CLIENT.default,
-        help="the Kafka client that reads (default: %(default)s)",
+        help="the Kafka client (default: %(default)s)",
     )
     demo.add_argument(
         "--events",
         metavar="N",
         type=positive,
-        help=f"how many orders are made up (default: {DEFAULT_EVENTS}; "
+        help=f"the number of orders (default: {DEFAULT_EVENTS}; "
         f"without --bootstrap-servers at most {MAX_EMBEDDED_EVENTS})",
     )
-    demo.add_argument(
-        "--spark-log", metavar="FILE", type=Path, help="keep in FILE what Spark logs meanwhile"
-    )
+    demo.add_argument("--spark-log", metavar="FILE", type=Path, help="write Spark's log to FILE")
 
 
 def _problem(given: argparse.Namespace) -> str | None:
     if given.topic is not None and given.bootstrap_servers is None:
         return "--topic needs --bootstrap-servers"
     if given.topic is not None and given.events is not None:
-        return "--events cannot go with --topic, to which nothing is written"
+        return "--events cannot go with --topic: the demo only reads your topic"
     if given.bootstrap_servers is None and (given.events or 0) > MAX_EMBEDDED_EVENTS:
-        return f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: give --bootstrap-servers"
+        return f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: set --bootstrap-servers"
     return None

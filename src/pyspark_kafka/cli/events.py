@@ -1,4 +1,4 @@
-"""Made-up events of a web shop, the same ones in every run."""
+"""Generated orders of a web shop, the same in every run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COUNTRIES: Final = {"DE": 24, "FR": 18, "ES": 14, "IT": 13, "NL": 11, "PL": 9, "SE": 6, "PT": 5}
-"""Countries, and how many of 100 orders come from each."""
+"""Countries, and the percentage of orders from each."""
 
 CATEGORIES: Final = {
     "books": (6_00, 40_00),
@@ -22,7 +22,7 @@ CATEGORIES: Final = {
     "phones": (99_00, 1_200_00),
     "shoes": (30_00, 180_00),
 }
-"""Categories, and what their products cost, in cents."""
+"""Categories, and their lowest and highest prices in cents."""
 
 CHANNELS: Final = {"app": 55, "web": 45}
 CUSTOMERS: Final = 9_000
@@ -33,7 +33,7 @@ SEED: Final = 20_260_105
 @final
 @dataclass(frozen=True, slots=True)
 class OrderEvent:
-    """One order as a record of Kafka, and its amount to check the result against."""
+    """An order as a Kafka record, and its amount to check the result against."""
 
     key: bytes
     value: bytes
@@ -42,8 +42,8 @@ class OrderEvent:
 
 
 def orders(count: int) -> Iterator[OrderEvent]:
-    """Make up ``count`` orders, 20 ms apart from the opening of the shop on."""
-    dice = random.Random(SEED)  # noqa: S311 - no secret is made of it
+    """Yield ``count`` orders, one every 20 ms from the opening of the shop."""
+    dice = random.Random(SEED)  # noqa: S311 - not for secrets
     for number in range(count):
         yield _order(number, dice)
 

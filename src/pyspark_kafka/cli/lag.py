@@ -1,4 +1,4 @@
-"""``pyspark-kafka lag``: how far a query is behind, for a person who watches."""
+"""``pyspark-kafka lag``: show the lag of a streaming query."""
 
 from __future__ import annotations
 
@@ -6,63 +6,50 @@ import logging
 import os
 import sys
 import time
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from ..application.lag_checkpoint import QueryCheckpoint
-from ..application.lag_monitor import LagMonitor, LagSnapshot
-from ..bootstrap.container import container_for
-from ..domain.errors import MetadataLogError, MissingDependencyError, PysparkKafkaError
+from ..bootstrap.lag import lag_monitor_for
+from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
 from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
-from .ending import until_told_to_end
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
-from .library_output import library_output_to
+from .process import logs_redirected_to, until_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..application.lag_monitor import LagMonitor, LagSnapshot
     from ..domain.options import SourceOptions
     from .lag_arguments import LagSettings
     from .lag_view import LagView
 
 _DEFAULTS: Final = {
-    # What a person waits for an answer; the query's own limits are those of a batch.
+    # How long a person waits for an answer; the query's own timeouts may be much longer.
     "kafka.default.api.timeout.ms": "10000",
     "kafkaConsumer.pollTimeoutMs": "5000",
 }
 
 
 def run_lag(settings: LagSettings) -> int:
-    """Show the lag, and give the exit status.
+    """Show the lag, and return the exit status.
 
-    :raises PysparkKafkaError: if the first look fails; later ones show it and go on.
+    :raises PysparkKafkaError: if the first measurement fails; later failures are only shown.
     """
-    with library_output_to(logging.NullHandler()), _opened(settings) as watch:
+    monitoring = lag_monitor_for(
+        _options(settings),
+        StoragePath(settings.checkpoint, settings.storage_options),
+        settings.max_counted,
+    )
+    with logs_redirected_to(logging.NullHandler()), monitoring as monitor:
         show = _show_json if settings.as_json else _show_table
         try:
-            show(settings, watch)
+            show(settings, monitor)
         except BrokenPipeError:
-            # Whoever read has gone; Python would complain once more when it closes its output.
+            # The reader of the pipe has ended. Python would fail again when it flushes stdout.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
-
-
-@contextmanager
-def _opened(settings: LagSettings) -> Iterator[LagMonitor]:
-    from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
-
-    with ExitStack() as stack:
-        container = container_for(_options(settings))
-        stack.callback(container.shutdown_resources)
-        path = StoragePath(settings.checkpoint, settings.storage_options)
-        checkpoint = QueryCheckpoint(
-            FsspecMetadataLog(path.child("offsets")), FsspecMetadataLog(path.child("commits"))
-        )
-        meter = container.lag_meter(most_counted=settings.most_counted)
-        yield LagMonitor(checkpoint, meter, container.clock())
 
 
 def _options(settings: LagSettings) -> SourceOptions:
@@ -72,81 +59,77 @@ def _options(settings: LagSettings) -> SourceOptions:
         "client": settings.client,
         **dict(settings.options),
     }
-    # Topics are those of the checkpoint.
+    # The topics come from the checkpoint.
     return parse_source_options(with_any_topic(given), QueryKind.STREAM)
 
 
-def _first_look(settings: LagSettings, watch: LagMonitor) -> LagSnapshot:
-    look = watch.look()
-    if look.state.is_empty:
+def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:
+    snapshot = monitor.look()
+    if snapshot.state.is_empty:
         raise MetadataLogError(
             _name(settings),
-            "There is no checkpoint of a streaming query: no batch was ever begun in it. Check "
-            "--checkpoint, which is to be the query's checkpointLocation",
+            "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
+            "that --checkpoint is the query's checkpointLocation",
         )
-    return look
+    return snapshot
 
 
-def _show_json(settings: LagSettings, watch: LagMonitor) -> None:
-    def show(look: LagSnapshot) -> None:
-        print(lag_json(look, _name(settings), _now_ms()), flush=True)
+def _show_json(settings: LagSettings, monitor: LagMonitor) -> None:
+    def show(snapshot: LagSnapshot) -> None:
+        print(lag_json(snapshot, _name(settings), _now_ms()), flush=True)
 
-    first = _first_look(settings, watch)
+    first = _first_snapshot(settings, monitor)
     show(first)
     if _is_once(settings, sys.stdout):
         return
-    with until_told_to_end():
-        for look, problem in _later_looks(settings, watch, first):
+    with until_interrupted():
+        for snapshot, problem in _later_snapshots(settings, monitor, first):
             if problem:
                 print(problem, file=sys.stderr, flush=True)
             else:
-                show(look)
+                show(snapshot)
 
 
-def _show_table(settings: LagSettings, watch: LagMonitor) -> None:
+def _show_table(settings: LagSettings, monitor: LagMonitor) -> None:
     view_of = _view_maker(settings)
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
-    first = _first_look(settings, watch)
+    first = _first_snapshot(settings, monitor)
     if _is_once(settings, sys.stdout):
         console.print(view_of(first))
         return
-    on_screen = partial(view_of, is_cut_to_screen=True)
+    on_screen = partial(view_of, fits_screen=True)
     with (
-        until_told_to_end(),
+        until_interrupted(),
         Live(on_screen(first), console=console, auto_refresh=False) as live,
     ):
-        for look, problem in _later_looks(settings, watch, first):
-            live.update(on_screen(look, problem=problem), refresh=True)
+        for snapshot, problem in _later_snapshots(settings, monitor, first):
+            live.update(on_screen(snapshot, problem=problem), refresh=True)
 
 
-def _later_looks(
-    settings: LagSettings, watch: LagMonitor, look: LagSnapshot
+def _later_snapshots(
+    settings: LagSettings, monitor: LagMonitor, snapshot: LagSnapshot
 ) -> Iterator[tuple[LagSnapshot, str]]:
-    """Give look after look; where one fails, the last one that did not, and why."""
+    """Yield a snapshot per interval; if one fails, the last good one with the error's text."""
     while True:
         time.sleep(settings.interval or DEFAULT_INTERVAL)
         try:
-            look = watch.look()
+            snapshot = monitor.look()
         except PysparkKafkaError as error:
-            yield look, error.message
+            yield snapshot, str(error)
         else:
-            yield look, ""
+            yield snapshot, ""
 
 
 def _view_maker(settings: LagSettings) -> Callable[..., LagView]:
-    try:
+    with requires_extra("cli", "rich", "rich, which draws the table,"):
         from .lag_view import LagView
-    except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] != "rich":
-            raise
-        raise MissingDependencyError("rich, which draws the table,", "cli") from error
     servers = f"{settings.bootstrap_servers} ({settings.client})"
 
-    def view_of(look: LagSnapshot, **more: Any) -> LagView:
-        return LagView(look, _name(settings), servers, _now_ms(), **more)
+    def view_of(snapshot: LagSnapshot, **more: Any) -> LagView:
+        return LagView(snapshot, _name(settings), servers, _now_ms(), **more)
 
     return view_of
 

@@ -10,26 +10,34 @@ from typing import Any, Final, final
 from ..application.lag_meter import MAX_COUNTED
 from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
-from .argument_values import CLIENTS, Commands, client_settings, name_and_value, positive, seconds
+from .argument_values import (
+    Commands,
+    client_choices,
+    client_settings,
+    name_and_value,
+    positive,
+    seconds,
+)
 
 DEFAULT_INTERVAL: Final = 2.0
 
 _LAG: Final = f"""\
-Show how far a streaming query is behind, by its checkpoint, until Ctrl-C.
+Show the lag of a streaming query, from its checkpoint, until Ctrl-C.
 
-The checkpoint may be this source's or the JVM connector's; nothing is written to
-it, nor to Kafka. Where at most {MAX_COUNTED:,} offsets are left in a partition, the records
-among them are counted; otherwise offsets are given, transaction markers included.
+The checkpoint may be written by this source or by the JVM connector. The command
+only reads it, and only reads from Kafka. In partitions with at most {MAX_COUNTED:,}
+offsets left it counts records; in others the lag is in offsets, an upper bound
+that includes transaction markers.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LagSettings:
-    """Whose lag is to be shown, and how.
+    """The query whose lag is shown, and how.
 
-    ``interval`` is in seconds; without one it is the default on a terminal, and elsewhere there is
-    a single look. ``options``, ``storage_options`` (JSON) and the URL may carry secrets.
+    ``interval`` is in seconds; ``None`` means the default on a terminal, and a single measurement
+    elsewhere. ``options``, ``storage_options`` (JSON) and the URL may contain secrets.
     """
 
     checkpoint: str = field(repr=False)
@@ -38,16 +46,16 @@ class LagSettings:
     interval: float | None = None
     as_json: bool = False
     is_once: bool = False
-    most_counted: int = MAX_COUNTED
+    max_counted: int = MAX_COUNTED
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     storage_options: str = field(default="{}", repr=False)
 
 
 def add_lag(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``lag``."""
     lag = commands.add_parser(
         "lag",
-        help="show how far a streaming query is behind",
+        help="show the lag of a streaming query",
         description=_LAG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -75,8 +83,8 @@ def add_lag(commands: Commands) -> None:
         metavar="FILE",
         type=client_settings,
         default=(),
-        help="a file of client settings, a name=value each line, without the prefix 'kafka.': "
-        "for what is to stand in no list of processes",
+        help="a file of client settings, one name=value a line, without the prefix 'kafka.': "
+        "keeps passwords out of ps",
     )
     lag.add_argument(
         "--storage-option",
@@ -85,12 +93,12 @@ def add_lag(commands: Commands) -> None:
         type=name_and_value,
         action="append",
         default=[],
-        help="a setting of the checkpoint's storage, as fsspec takes it, JSON or text; "
+        help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text; "
         "may be repeated",
     )
     lag.add_argument(
         "--client",
-        choices=CLIENTS,
+        choices=client_choices(),
         default=CLIENT.default,
         help="the Kafka client (default: %(default)s)",
     )
@@ -99,21 +107,21 @@ def add_lag(commands: Commands) -> None:
         metavar="N",
         type=_number,
         default=MAX_COUNTED,
-        help="count records where at most N offsets are left in a partition "
-        "(default: %(default)s; 0: nowhere)",
+        help="count records in partitions with at most N offsets left "
+        "(default: %(default)s; 0: never)",
     )
     lag.add_argument(
         "--interval",
         metavar="SECONDS",
         type=seconds,
-        help=f"how often to look (default: {DEFAULT_INTERVAL:g})",
+        help=f"the time between measurements (default: {DEFAULT_INTERVAL:g})",
     )
     lag.add_argument(
         "--once",
         action="store_true",
-        help="look once; the default where the output is no terminal, unless --interval is given",
+        help="measure once; the default if the output is not a terminal and --interval is not set",
     )
-    lag.add_argument("--json", action="store_true", help="a line of JSON for each look")
+    lag.add_argument("--json", action="store_true", help="print a line of JSON per measurement")
     lag.set_defaults(settings=_settings, error=lag.error)
 
 
@@ -134,7 +142,7 @@ def _settings(given: argparse.Namespace) -> LagSettings:
 
 
 def _value(text: str) -> Any:
-    """Read JSON; what is none is a text, as most settings are."""
+    """Parse JSON; return any other text as it is."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The lag of a query for machines."""
+"""The lag of a query as JSON."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
     from ..domain.lag import PartitionLag
 
 
-def lag_json(look: LagSnapshot, checkpoint: str, now_ms: int) -> str:
-    """Give a look as one line of JSON; times are ISO 8601 in UTC."""
-    numbers = look.numbers
+def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:
+    """Return a snapshot as one line of JSON; times are ISO 8601 in UTC."""
+    numbers = snapshot.numbers
     answer = {
         "time": _time(now_ms),
         "checkpoint": checkpoint,
-        "committedBatch": _batch(look.state.committed),
-        "inFlightBatch": _batch(look.state.in_flight),
+        "committedBatch": _batch(snapshot.state.committed),
+        "inFlightBatch": _batch(snapshot.state.in_flight),
         "lag": {
-            "total": look.behind,
+            "total": snapshot.behind,
             "min": min(numbers, default=0),
             "max": max(numbers, default=0),
-            "avg": look.behind / len(numbers) if numbers else 0.0,
-            "exact": look.is_exact,
+            "avg": snapshot.behind / len(numbers) if numbers else 0.0,
+            "exact": snapshot.is_exact,
         }
-        if look.state.committed
+        if snapshot.state.committed
         else None,
         "trend": {
-            "direction": look.trend.direction.value,
-            "offsetsReadPerSecond": look.trend.read,
-            "offsetsArrivedPerSecond": look.trend.arrived,
+            "direction": snapshot.trend.direction.value,
+            "offsetsReadPerSecond": snapshot.trend.read,
+            "offsetsArrivedPerSecond": snapshot.trend.arrived,
         },
         "partitions": [
             {"source": source, **_partition(each)}
-            for source, lag in look.sources.items()
+            for source, lag in snapshot.sources.items()
             for each in lag.partitions
         ],
-        "gone": [{"topic": gone.topic, "partition": gone.partition} for gone in look.gone],
+        "gone": [{"topic": gone.topic, "partition": gone.partition} for gone in snapshot.gone],
     }
     return json.dumps(answer, ensure_ascii=False)
 

@@ -1,45 +1,42 @@
-"""What puts orders into Kafka while Spark reads them."""
+"""The producer of the demo's orders: this library's own writer, embedded without Spark."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
-from kafka import KafkaProducer
+import pyarrow as pa
 
-from ..adapters.kafka_python.failures import Cluster
-from ..adapters.kafka_python.settings import client_config
-from ..domain.options import QueryKind, parse_source_options
+from ..bootstrap.container import closing_clients, sink_container_for
+from ..domain.options import QueryKind, parse_sink_options
+from ..ports.deadline import Deadline
+from ..ports.record_schema import TYPES
 from .events import orders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from ..ports.record_writer import RecordWriter
     from .events import OrderEvent
 
 PER_SECOND: Final = 4_000
-_CHUNKS_PER_SECOND: Final = 10
+
+_BATCHES_PER_SECOND: Final = 10
+_SCHEMA: Final = pa.schema([(name, TYPES[name]) for name in ("key", "value", "headers")])
 
 
 @final
 class OrderFeed:
-    """Produces orders from a thread of its own inside of its ``with`` block.
+    """Writes orders to a topic from a background thread, inside of its ``with`` block.
 
     ``sent`` and ``cents`` count what brokers have acknowledged.
     """
 
-    def __init__(self, options: Mapping[str, str], topic: str, count: int) -> None:
-        settings = parse_source_options(options, QueryKind.STREAM)
-        self._cluster = Cluster(settings.bootstrap_servers, settings.poll_timeout_ms)
-        self._config = {
-            name: value
-            for name, value in client_config(dict(settings.kafka)).items()
-            if name in KafkaProducer.DEFAULT_CONFIG
-        }
-        self._topic = topic
+    def __init__(self, connection: Mapping[str, str], topic: str, count: int) -> None:
+        self._options = parse_sink_options({**connection, "topic": topic}, QueryKind.BATCH)
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="orders", daemon=True)
@@ -63,7 +60,7 @@ class OrderFeed:
     def is_done(self) -> bool:
         """Whether every order is in Kafka.
 
-        :raises PysparkKafkaError: if Kafka did not take one.
+        :raises PysparkKafkaError: if Kafka did not acknowledge one.
         """
         if self._failure is not None:
             raise self._failure
@@ -71,34 +68,31 @@ class OrderFeed:
 
     def _run(self) -> None:
         try:
-            with self._cluster.mapped_errors("a request to produce"):
-                self._produce()
+            with closing_clients(sink_container_for(self._options)) as container:
+                self._write(container.record_writer())
         except Exception as error:  # noqa: BLE001 - is_done raises it in the other thread
             self._failure = error
 
-    def _produce(self) -> None:
-        producer = KafkaProducer(**self._config)
-        try:
-            made = orders(self.count)
-            began = time.monotonic()
-            for number in itertools.count(1):
-                chunk = list(itertools.islice(made, PER_SECOND // _CHUNKS_PER_SECOND))
-                if not chunk:
-                    return
-                self._send(producer, chunk)
-                due = began + number / _CHUNKS_PER_SECOND
-                if self._stopping.wait(max(0.0, due - time.monotonic())):
-                    return
-        finally:
-            producer.close(timeout=self._cluster.timeout_ms / 1_000)
+    def _write(self, writer: RecordWriter) -> None:
+        remaining = orders(self.count)
+        began = time.monotonic()
+        for number in itertools.count(1):
+            batch = list(itertools.islice(remaining, PER_SECOND // _BATCHES_PER_SECOND))
+            if not batch:
+                return
+            writer.write(_records(batch), self._options.topic)
+            self.sent += writer.flush().records
+            self.cents += sum(order.cents for order in batch)
+            if self._stopping.wait(Deadline(began + number / _BATCHES_PER_SECOND).remaining):
+                return
 
-    def _send(self, producer: KafkaProducer, chunk: Iterable[OrderEvent]) -> None:
-        sending = [
-            (order, producer.send(self._topic, order.value, order.key, order.headers))
-            for order in chunk
-        ]
-        producer.flush()
-        for order, future in sending:
-            future.get()
-            self.sent += 1
-            self.cents += order.cents
+
+def _records(batch: Sequence[OrderEvent]) -> pa.RecordBatch:
+    columns: dict[str, list[Any]] = {
+        "key": [order.key for order in batch],
+        "value": [order.value for order in batch],
+        "headers": [
+            [{"key": name, "value": value} for name, value in order.headers] for order in batch
+        ],
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=_SCHEMA)

@@ -1,4 +1,4 @@
-"""The stream of orders: from Kafka through Spark to Kafka while they come in, and back."""
+"""The stream of orders: from Kafka through Spark to Kafka, and the check of the result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from .console import bar
+from .console import progress_bar
 from .order_feed import PER_SECOND, OrderFeed
 from .progress import HEADINGS, new_batches
 from .spark_errors import SparkQueryError
@@ -26,19 +26,16 @@ _ORDER: Final = "order_id STRING, country STRING, category STRING, amount DECIMA
 def stream_orders(
     spark: SparkSession, source: TopicSource, count: int, checkpoint: Path, console: Console
 ) -> None:
-    """Produce orders, stream them at once, and check that all of them came out.
-
-    They go on by country to the topic of results, which is read for the table.
-    """
-    console.line(f"Streaming {count:,} orders while they come in, {PER_SECOND:,} a second,")
-    console.line(f"and on to topic '{source.results}', by country:")
+    """Produce orders, stream them to the topic of results, and check that none is missing."""
+    console.line(f"Streaming {count:,} orders as they are produced, {PER_SECOND:,} a second,")
+    console.line(f"to topic '{source.results}', by country:")
     console.line()
     console.line(HEADINGS)
-    console.live("the query starts ...")
+    console.live("Starting the query ...")
     query = _start(records_by_country(orders_of(spark, source)), source, checkpoint)
     began = time.monotonic()
     try:
-        with OrderFeed(source.options, source.topic, count) as feed:
+        with OrderFeed(source.connection, source.topic, count) as feed:
             _follow(query, feed, console)
     finally:
         query.stop()
@@ -53,7 +50,7 @@ def stream_orders(
 
 
 def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
-    """Read the topic as a stream of orders."""
+    """Return the topic as a streaming data frame of orders."""
     from pyspark.sql import functions as sql
 
     records = (
@@ -67,7 +64,7 @@ def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
 
 
 def records_by_country(orders: DataFrame) -> DataFrame:
-    """Make records of orders: the country is their key, and the channel stays in a header."""
+    """Return orders as records: the key is the country, and a header holds the channel."""
     from pyspark.sql import functions as sql
 
     return orders.select(
@@ -78,7 +75,7 @@ def records_by_country(orders: DataFrame) -> DataFrame:
 
 
 def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
-    """Read what was written, as a batch of orders."""
+    """Return the topic of results as a batch data frame of orders."""
     from pyspark.sql import functions as sql
 
     records = (
@@ -96,7 +93,7 @@ def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
 
 
 def revenue_by_country(orders: DataFrame) -> DataFrame:
-    """Sum the orders up, the country with the largest revenue first."""
+    """Return orders and revenue by country, the largest revenue first."""
     from pyspark.sql import functions as sql
 
     return (
@@ -126,9 +123,9 @@ def _follow(query: StreamingQuery, feed: OrderFeed, console: Console) -> None:
     for batches in new_batches(query):
         for batch in batches:
             read = batch.end
-            # Records can be read before the feed learns that they are acknowledged.
-            console.line(batch.line(behind=max(0, feed.sent - read)))
-        console.live(f"{bar(read, feed.count)} {feed.sent:,} orders sent, {read:,} read")
+            # Records can be read before the feed receives their acknowledgement.
+            console.line(batch.line(lag=max(0, feed.sent - read)))
+        console.live(f"{progress_bar(read, feed.count)} {feed.sent:,} orders sent, {read:,} read")
         if feed.is_done() and read == feed.sent:
             break
     console.clear()
@@ -137,7 +134,7 @@ def _follow(query: StreamingQuery, feed: OrderFeed, console: Console) -> None:
 def _show(rows: list[Row], console: Console) -> None:
     console.line()
     console.table(
-        ("country", "orders", "revenue (EUR)", "mean order", "by app"),
+        ("country", "orders", "revenue (EUR)", "avg order", "by app"),
         [_cells(row.asDict()) for row in rows],
     )
     console.line()

@@ -1,4 +1,4 @@
-"""What can be said on the command line."""
+"""The parser of the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Settings = BrokerSettings | DemoSettings | LagSettings
 
 
 def parse_arguments(argv: Sequence[str] | None) -> Settings:
-    """Read the command line; the process ends here when it cannot be read or asks for help."""
+    """Parse the command line; exit with a message if it is wrong or asks for help."""
     parser = argparse.ArgumentParser(
         prog="pyspark-kafka", description="Kafka for Spark in pure Python."
     )

@@ -1,4 +1,4 @@
-"""What a running query tells of its batches."""
+"""The progress of a running query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.query import StreamingQuery
 
-HEADINGS: Final = f"{'batch':>5}  {'rows':>12}  {'rows/s':>10}  {'behind':>12}"
+HEADINGS: Final = f"{'batch':>5}  {'rows':>12}  {'rows/s':>10}  {'lag':>12}"
 
 _POLL_SECONDS: Final = 0.2
 
@@ -20,7 +20,7 @@ _POLL_SECONDS: Final = 0.2
 @final
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch that is done. ``end`` and ``latest`` are offsets, summed over all partitions."""
+    """A completed batch. ``end`` and ``latest`` are sums of offsets over all partitions."""
 
     number: int
     rows: int
@@ -30,7 +30,7 @@ class Batch:
 
     @classmethod
     def from_progress(cls, progress: Mapping[str, Any]) -> Self:
-        """Read Spark's report of a batch."""
+        """Parse Spark's progress report of a batch."""
         source = progress["sources"][0]
         end = _summed(source["endOffset"])
         return cls(
@@ -41,20 +41,20 @@ class Batch:
             latest=_summed(source["latestOffset"]) if source["latestOffset"] else end,
         )
 
-    def line(self, behind: int) -> str:
-        """Give a line of numbers under ``HEADINGS``."""
-        return f"{self.number:>5}  {self.rows:>12,}  {self.rows_per_second:>10,.0f}  {behind:>12,}"
+    def line(self, lag: int) -> str:
+        """Return a row of the table under ``HEADINGS``."""
+        return f"{self.number:>5}  {self.rows:>12,}  {self.rows_per_second:>10,.0f}  {lag:>12,}"
 
 
 def new_batches(query: StreamingQuery) -> Iterator[list[Batch]]:
-    """Give the batches that ended since the last time, five times a second, while a query runs.
+    """Yield the batches that have completed since the last call, while a query runs.
 
-    It raises what the query ends with.
+    Waits 0.2 s between calls, and raises the error of a query that fails.
     """
     last = -1
     is_active = True
     while is_active:
-        # Asked before the reports are, so that the last report is not missed.
+        # Read before the progress reports, so that the last report is not missed.
         is_active = query.isActive
         batches = [
             Batch.from_progress(progress)

@@ -1,18 +1,19 @@
-"""What went wrong, out of all that Spark says when something does."""
+"""Errors of Spark without the stack traces and repetitions around them."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
+from ..domain import errors
 from ..domain.errors import Fault, PysparkKafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OURS: Final = re.compile(
-    r"^\S*pyspark_kafka\.\S+: \[[A-Z_.]+\] (?P<message>.+?)"
+    r"^\S*pyspark_kafka\.\S*?(?P<kind>\w+): (?P<text>\[[A-Z_.]+\] .+?)"
     r"(?=\n\s*\n|\n\s*SQLSTATE|\s+SQLSTATE:|\n\s+at |\n=== |\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -25,23 +26,26 @@ class SparkQueryError(PysparkKafkaError):
     condition = "SPARK_QUERY_FAILED"
     fault = Fault.ENVIRONMENT
 
-
-def plain_message(text: str) -> str:
-    """Give this library's own message in a text of Spark's, or else the text's first line."""
-    ours = _OURS.search(text)
-    if ours is not None:
-        return ours["message"].strip()
-    first = text.strip().partition("\n")[0]
-    return f"Spark failed: {first} (--spark-log FILE keeps all that it says)"
+    @classmethod
+    def from_spark(cls, text: str) -> Self:
+        """Return the error of this library that Spark's text quotes, or else its first line."""
+        ours = _OURS.search(text)
+        if ours is None:
+            first = text.strip().partition("\n")[0]
+            return cls(f"Spark failed: {first} (--spark-log FILE keeps all that Spark logs)")
+        error = cls(ours["text"].strip())
+        error.args = (error.message,)
+        error.fault = getattr(errors, ours["kind"], cls).fault  # type: ignore[misc]
+        return error
 
 
 @contextmanager
-def plain_spark_errors() -> Iterator[None]:
-    """Turn what Spark raises into a ``SparkQueryError`` of few words."""
+def readable_spark_errors() -> Iterator[None]:
+    """Raise what Spark raises as a short ``SparkQueryError``."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SparkQueryError(plain_message(str(error))) from error
+        raise SparkQueryError.from_spark(str(error)) from error

@@ -1,4 +1,4 @@
-"""A Spark session of which nothing is seen but its answers."""
+"""A Spark session whose output goes to a log file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from ..domain.errors import MissingDependencyError
+from ..domain.errors import requires_extra
 from .spark_errors import SparkQueryError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _STOP_SECONDS: Final = 20.0
 
 _SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The JVM lives for seconds: its second compiler would only take time from the first."""
+"""The JVM runs for seconds only: the C2 compiler would only compete with C1."""
 
 _CONFIG: Final = {
     "spark.app.name": "pyspark-kafka demo",
@@ -38,48 +38,47 @@ _CONFIG: Final = {
 
 
 def require_pyspark() -> str:
-    """Give Spark's version; ``MissingDependencyError`` when it is not installed."""
-    try:
+    """Return the version of PySpark.
+
+    :raises MissingDependencyError: if it is not installed.
+    """
+    with requires_extra("spark", "pyspark", "pyspark"):
         import pyspark
-    except ModuleNotFoundError as error:
-        if error.name != "pyspark":
-            raise
-        raise MissingDependencyError("pyspark", "spark") from error
     return pyspark.__version__
 
 
 @contextmanager
 def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
-    """Run Spark with its files in a directory, and all that it prints in a log.
+    """Run Spark with its files in a directory, and its output in a log.
 
-    The JVM writes what its Python workers print to its own stderr, so that the log has it too.
+    The JVM copies the output of its Python workers to its own stderr, and so to the log.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     _prepare_workers()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll([*_CONFIG.items(), *_settings_of(directory)])
+    conf.setAll([*_CONFIG.items(), *_directory_settings(directory)])
     with ExitStack() as stack:
         output = stack.enter_context(log.open("ab"))
-        with _interrupts_held_back():
+        with _interrupts_deferred():
             gateway = _launch(conf, output)
-            stack.callback(_end, gateway)
+            stack.callback(_stop, gateway)
         spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         stack.callback(spark.stop)
         yield spark
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` at the end: a launch cut short leaves a JVM without an owner."""
-    held: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: held.append(number))
+def _interrupts_deferred() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` at the end: an interrupted launch would leave a JVM behind."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if held:
+    if received:
         raise KeyboardInterrupt
 
 
@@ -91,11 +90,11 @@ def _launch(conf: SparkConf, output: IO[bytes]) -> Any:
             conf, {"stdout": output, "stderr": output}
         )
     except OSError as error:
-        # SPARK_HOME, if it is set, may hold no Spark.
+        # SPARK_HOME may be set to a directory without Spark.
         raise SparkQueryError(f"Spark could not be started: {error}") from error
 
 
-def _settings_of(directory: Path) -> list[tuple[str, str]]:
+def _directory_settings(directory: Path) -> list[tuple[str, str]]:
     return [
         ("spark.local.dir", str(directory)),
         ("spark.sql.warehouse.dir", str(directory / "warehouse")),
@@ -104,16 +103,16 @@ def _settings_of(directory: Path) -> list[tuple[str, str]]:
 
 
 def _prepare_workers() -> None:
-    """Let Spark's Python workers be this Python, and find this package, from where they look."""
+    """Set the environment so that Spark's Python workers run this Python and this package."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    home = str(Path(__file__).parents[2])
-    if home != sysconfig.get_path("purelib"):
+    root = str(Path(__file__).parents[2])
+    if root != sysconfig.get_path("purelib"):
         path = os.environ.get("PYTHONPATH")
-        os.environ["PYTHONPATH"] = os.pathsep.join([home, path] if path else [home])
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, path] if path else [root])
 
 
-def _end(gateway: Any) -> None:
-    """End the JVM, which outlives its last session; it exits when its standard input closes."""
+def _stop(gateway: Any) -> None:
+    """Stop the JVM, which outlives its sessions; it exits when its standard input closes."""
     gateway.shutdown()
     gateway.proc.stdin.close()
     try:

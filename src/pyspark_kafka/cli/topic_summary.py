@@ -1,4 +1,4 @@
-"""The stream of any topic: what its partitions hold."""
+"""A summary of any topic: the number and sizes of its records by partition."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHOWN_PARTITIONS: Final = 20
 def summarize_topic(
     spark: SparkSession, source: TopicSource, checkpoint: Path, console: Console
 ) -> None:
-    """Stream what the topic holds now, and show how many records of what size there are."""
-    console.line(f"Streaming what topic '{source.topic}' holds now; nothing is written to it:")
+    """Stream the topic up to its current end, and show the number and sizes of its records."""
+    console.line(f"Streaming topic '{source.topic}' up to its current end:")
     console.line()
     console.line(HEADINGS)
-    console.live("the query starts ...")
+    console.live("Starting the query ...")
     query = _start(records_by_partition(spark, source), checkpoint)
     began = time.monotonic()
     try:
@@ -46,7 +46,7 @@ def summarize_topic(
 
 
 def records_by_partition(spark: SparkSession, source: TopicSource) -> DataFrame:
-    """Count and measure the records of a stream, whatever is in them."""
+    """Return the number and sizes of records by partition, as a streaming data frame."""
     from pyspark.sql import functions as sql
 
     records = spark.readStream.format("pyspark_kafka").options(**source.options).load()
@@ -74,14 +74,14 @@ def _follow(query: StreamingQuery, console: Console) -> None:
     began = time.monotonic()
     for batches in new_batches(query):
         for batch in batches:
-            console.line(batch.line(behind=batch.latest - batch.end))
+            console.line(batch.line(lag=batch.latest - batch.end))
         console.live(f"reading for {time.monotonic() - began:.0f} s")
     console.clear()
 
 
 def _show(rows: list[Row], console: Console) -> None:
     console.table(
-        ("partition", "records", "mean key", "mean value", "max value", "newest (UTC)"),
+        ("partition", "records", "avg key", "avg value", "max value", "newest (UTC)"),
         [_cells(row.asDict()) for row in rows[:_SHOWN_PARTITIONS]],
     )
     if len(rows) > _SHOWN_PARTITIONS:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from pyspark_kafka.cli.console import Console, bar, table_lines
+from pyspark_kafka.cli.console import Console, progress_bar, table_lines
 
 
 class Terminal(io.StringIO):
@@ -11,7 +11,7 @@ class Terminal(io.StringIO):
 
 
 def test_lines_in_a_file() -> None:
-    """Where there is no terminal, lines that do not stay are left out, without a trace."""
+    """If the output is not a terminal, live lines are not printed."""
     out = io.StringIO()
     console = Console(out)
     console.live("one moment")
@@ -21,7 +21,7 @@ def test_lines_in_a_file() -> None:
 
 
 def test_lines_on_a_terminal() -> None:
-    """On a terminal a line that does not stay is erased before the next one."""
+    """On a terminal the live line is erased before the next line."""
     out = Terminal()
     console = Console(out)
     console.live("one moment")
@@ -30,14 +30,14 @@ def test_lines_on_a_terminal() -> None:
 
 
 def test_a_live_line_does_not_wrap() -> None:
-    """A line that does not stay is cut to the terminal's width."""
+    """The live line is cut to the terminal's width."""
     out = Terminal()
     Console(out).live("x" * 10_000)
     assert len(out.getvalue()) < 1_000
 
 
 def test_a_table() -> None:
-    """Names stand to the left, numbers to the right, and columns are as wide as they need to be."""
+    """Names are left-aligned, numbers right-aligned, and columns as wide as their longest cell."""
     assert table_lines(("name", "n"), [("a", "1,000"), ("bcdef", "7")]) == [
         "name       n",
         "-----  -----",
@@ -52,5 +52,5 @@ def test_a_table_without_rows() -> None:
 
 
 def test_a_bar() -> None:
-    """A bar is filled as far as the part is of the whole."""
-    assert [bar(part, 4, width=4) for part in (0, 1, 4)] == ["[....]", "[#...]", "[####]"]
+    """A bar is filled in proportion to what is done."""
+    assert [progress_bar(part, 4, width=4) for part in (0, 1, 4)] == ["[....]", "[#...]", "[####]"]

@@ -20,5 +20,7 @@ def test_a_missing_rich_names_the_extra(
     given = ("lag", "--checkpoint", str(tmp_path), "--bootstrap-servers", "127.0.0.1:1")
     assert main(given) == 1
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: rich, which draws the table, is not installed.")
+    assert line.startswith(
+        "error: [KAFKA_MISSING_DEPENDENCY] rich, which draws the table, is not installed."
+    )
     assert "pip install 'pyspark-kafka[cli]'" in line

@@ -34,7 +34,7 @@ def look(*partitions: PartitionLag, trend: Trend | None = None) -> LagSnapshot:
 def drawn(
     shown: LagSnapshot, height: int = 30, encoding: str = "utf-8", **more: object
 ) -> list[str]:
-    """Give the lines on a screen."""
+    """Return the lines on a screen."""
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=out, width=100, height=height)
     console.print(LagView(shown, "s3a://b/c", "h:9092", NOW, **more))  # type: ignore[arg-type]
@@ -50,17 +50,17 @@ SOME = look(
 
 
 def test_a_screen() -> None:
-    """Most comes first, numbers have separators, and bounds are told from counts."""
+    """The largest lag comes first, numbers have separators, and bounds differ from counts."""
     lines = drawn(SOME)
     assert lines[0] == "checkpoint  s3a://b/c"
     assert lines[1] == "kafka       h:9092"
-    assert lines[2].startswith("committed   batch 41, begun 2023-11-")
+    assert lines[2].startswith("committed   batch 41, started 2023-11-")
     assert lines[2].endswith(", 90 s ago")
     assert lines[3].endswith(", 90 s ago, 1,000 offsets")
     assert lines[4] == (
         "lag         ≤ 41,235 records  (by partition: min 1, avg 13,745.0, max 40,000)"
     )
-    assert lines[5] == "trend       two commits have to be seen to tell"
+    assert lines[5] == "trend       known after two commits"
     rows = [line.split() for line in lines[8:]]
     assert rows[1:4] == [
         ["t", "2", "9,000,000", "9,040,000", "≤", "40,000", "████████████"],
@@ -68,20 +68,20 @@ def test_a_screen() -> None:
         ["t", "1", "7", "8", "1", "█", "3", "deleted", "unread"],
     ]
     assert ["total", "≤", "41,235"] in rows
-    assert lines[-1] == "≤ offsets, of which markers are not taken out"
+    assert lines[-1] == "≤ an upper bound in offsets, which includes transaction markers"
 
 
 def test_a_screen_without_unicode() -> None:
-    """A terminal of another encoding gets signs that it has."""
+    """A terminal without Unicode gets ASCII symbols."""
     text = "\n".join(drawn(SOME, encoding="ascii"))
     assert "<= 41,235 records" in text
     assert "############" in text
 
 
-def test_what_does_not_fit_the_screen_is_told() -> None:
-    """The partitions with most left stay, and the total is that of all."""
+def test_hidden_partitions_are_counted() -> None:
+    """The partitions with the largest lag are shown, and the total includes all."""
     shown = look(*(PartitionLag(each, 0, each.partition, each.partition) for each in T))
-    lines = drawn(shown, height=24, is_cut_to_screen=True)
+    lines = drawn(shown, height=24, fits_screen=True)
     assert len(lines) < 24
     assert [line.split()[1] for line in lines if line.startswith(" t ")] == [
         str(number) for number in range(39, 30, -1)
@@ -91,15 +91,15 @@ def test_what_does_not_fit_the_screen_is_told() -> None:
     assert len([line for line in drawn(shown) if line.startswith(" t ")]) == 40
 
 
-def test_what_is_not_there_any_more() -> None:
-    """Deleted partitions are named, and logs that began anew."""
+def test_missing_partitions() -> None:
+    """Deleted partitions and truncated logs are named."""
     lines = drawn(look(PartitionLag.in_offsets(T[0], 5, 2)))
-    assert any("ends before what was consumed" in line for line in lines)
-    assert lines[-1] == "not in Kafka any more: t-1"
+    assert any("ends before the consumed offset" in line for line in lines)
+    assert lines[-1] == "no longer in Kafka: t-1"
 
 
-def test_a_failing_look_keeps_the_last_one() -> None:
-    """Why there is no newer one stands below."""
+def test_a_failure_keeps_the_last_snapshot() -> None:
+    """The error is printed below the last snapshot."""
     lines = drawn(SOME, problem="No broker answered.")
     assert lines[-1] == "No broker answered."
     assert any("41,235" in line for line in lines)
@@ -118,13 +118,13 @@ def test_a_failing_look_keeps_the_last_one() -> None:
     ],
 )
 def test_trends(trend: Trend, text: str) -> None:
-    """What is said of a trend is what is known of it."""
+    """The text of a trend contains what is known about it."""
     shown = drawn(look(PartitionLag(T[0], 0, 5, behind=5), trend=trend))
     assert f"trend       {text}" in shown
 
 
 def test_before_the_first_commit() -> None:
-    """There is no table, and what is on its way is shown."""
+    """There is no table, and the batch in flight is shown."""
     lines = drawn(LagSnapshot(CheckpointState(None, batch(0, t0=1))))
     assert "committed   no batch yet" in lines
     assert any(line.startswith("in flight   batch 0, ") for line in lines)
@@ -136,12 +136,12 @@ def test_before_the_first_commit() -> None:
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (3 * 86_400, "3 days")],
 )
 def test_durations(seconds: float, text: str) -> None:
-    """A duration has the unit in which it reads best."""
+    """A duration has the largest unit that makes at least 2."""
     assert duration(seconds) == text
 
 
 def test_json() -> None:
-    """A machine gets all that a person sees, and times in UTC."""
+    """The JSON has everything that the table shows, with times in UTC."""
     text = lag_json(SOME, "s3a://b/c", NOW)
     assert "\n" not in text
     answer = json.loads(text)

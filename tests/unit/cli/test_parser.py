@@ -59,7 +59,7 @@ def test_lag_with_options() -> None:
         client="confluent",
         interval=0.5,
         as_json=True,
-        most_counted=0,
+        max_counted=0,
         options=(("kafka.security.protocol", "SASL_SSL"), ("kafka.sasl.x", "a=b")),
         storage_options='{"anon": true, "key": "AK", "client_kwargs": {"region_name": "x"}, '
         '"n": "1"}',
@@ -89,7 +89,7 @@ def test_broker_with_options() -> None:
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_clients_are_those_of_the_library(client: str) -> None:
+def test_clients_are_those_of_the_option_client(client: str) -> None:
     """Every client that can be chosen is one that the library has."""
     assert parse_arguments(["demo", "--client", client]) == DemoSettings(client=client)
     assert client in client_names()
@@ -114,11 +114,11 @@ def test_clients_are_those_of_the_library(client: str) -> None:
         ([*LAG, "--interval", "nan"], "'nan' is not a number of seconds above 0"),
         ([*LAG, "--interval", "soon"], "'soon' is not a number of seconds above 0"),
         ([*LAG, "--count-up-to", "-1"], "'-1' is not a positive number"),
-        ([*LAG, "--option", "kafka.x"], "an option is given as name=value"),
-        ([*LAG, "--option", "=x"], "an option is given as name=value"),
+        ([*LAG, "--option", "kafka.x"], "an option has the form name=value"),
+        ([*LAG, "--option", "=x"], "an option has the form name=value"),
         (["broker", "--port", "9092"], "--port needs --kafka"),
         (["broker", "--kafka", "--port", "70000"], "'70000' is not a port"),
-        (["broker", "--topic", ":3"], "':3' names no topic"),
+        (["broker", "--topic", ":3"], "':3' does not name a topic"),
         (["broker", "--topic", "a:0"], "'0' is not a positive number"),
     ],
 )
@@ -172,3 +172,14 @@ def test_a_file_that_holds_no_settings_is_refused(
     with pytest.raises(SystemExit):
         parse_arguments([*given, "--command-config", str(file)])
     assert "--command-config" in capsys.readouterr().err
+
+
+def test_clients_of_other_distributions_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plug-in's client can be named on the command line; the one in memory cannot."""
+    names = ["confluent", "kafka-python", "memory", "mine"]
+    monkeypatch.setattr("pyspark_kafka.cli.argument_values.client_names", lambda: names)
+    assert parse_arguments([*LAG, "--client", "mine"]) == LagSettings(
+        "s3a://b/c", "h:9092", client="mine"
+    )
+    with pytest.raises(SystemExit):
+        parse_arguments([*LAG, "--client", "memory"])

@@ -30,6 +30,6 @@ def test_a_report_without_latest_offsets() -> None:
 
 def test_a_line_fits_its_headings() -> None:
     """Numbers stand under their headings."""
-    line = Batch.from_progress(PROGRESS).line(behind=200)
+    line = Batch.from_progress(PROGRESS).line(lag=200)
     assert len(line) == len(HEADINGS)
     assert line.split() == ["3", "1,500", "750", "200"]

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.cli.spark_errors import plain_message
-from pyspark_kafka.domain.errors import OffsetsMismatchError, OptionsError, UnknownTopicError
+from pyspark_kafka.cli.spark_errors import SparkQueryError
+from pyspark_kafka.domain.errors import (
+    Fault,
+    OffsetsMismatchError,
+    OptionsError,
+    UnknownTopicError,
+)
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 UNKNOWN_TOPIC = UnknownTopicError(["nope"], "subscribe", "h:9092")
@@ -22,7 +27,7 @@ pyspark_kafka.domain.errors.{name}: {error}
 === Streaming QueryKind ===
 Identifier: [id = e3d8, runId = d749]
 """
-"""What a streaming query ends with when its driver's side fails."""
+"""The error of a streaming query whose driver-side reader fails."""
 
 DRIVER_TWICE = """\
 [STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_DATA_SOURCE_ERROR] \
@@ -34,7 +39,7 @@ During handling of the above exception, another exception occurred:
 UnboundLocalError: cannot access local variable 'reader' where it is not associated with a value
  SQLSTATE: 38000 SQLSTATE: XXKST
 """
-"""The same where Spark's own handling of the error fails."""
+"""The same if Spark's own handling of the error fails."""
 
 TASK = """\
 Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times: \
@@ -43,26 +48,30 @@ org.apache.spark.api.python.PythonException: Traceback (most recent call last):
 pyspark_kafka.domain.errors.{name}: {error}
 \tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:1)
 """
-"""What a task fails with."""
+"""The error of a task."""
 
 
 @pytest.mark.parametrize("text", [DRIVER, DRIVER_TWICE, TASK])
 @pytest.mark.parametrize("error", [UNKNOWN_TOPIC, TWO_OPTIONS, STARTING_OFFSETS])
-def test_our_message_alone_is_left(
+def test_only_our_error_is_kept(
     text: str, error: UnknownTopicError | OptionsError | OffsetsMismatchError
 ) -> None:
-    """Of all that Spark says around an error of this library its message is left, whole."""
-    assert plain_message(text.format(name=type(error).__name__, error=error)) == error.message
+    """The text of this library's error is kept with its condition, without Spark's text around."""
+    kept = SparkQueryError.from_spark(text.format(name=type(error).__name__, error=error))
+    assert (str(kept), kept.fault) == (str(error), error.fault)
 
 
 def test_an_error_at_the_end_of_a_text() -> None:
-    """A message that nothing follows is found too."""
+    """A message at the very end is found too."""
     text = f"pyspark_kafka.domain.errors.UnknownTopicError: {UNKNOWN_TOPIC}"
-    assert plain_message(text) == UNKNOWN_TOPIC.message
+    assert str(SparkQueryError.from_spark(text)) == str(UNKNOWN_TOPIC)
 
 
 def test_an_error_that_is_not_ours() -> None:
-    """Of any other error the first line is left, and where to find the rest."""
-    assert plain_message("\n[X] It broke.\n\tat org.apache.Spark\n") == (
-        "Spark failed: [X] It broke. (--spark-log FILE keeps all that it says)"
+    """Of any other error the first line is kept, with a hint where to find the rest."""
+    kept = SparkQueryError.from_spark("\n[X] It broke.\n\tat org.apache.Spark\n")
+    assert str(kept) == (
+        "[SPARK_QUERY_FAILED] Spark failed: [X] It broke. "
+        "(--spark-log FILE keeps all that Spark logs)"
     )
+    assert kept.fault is Fault.ENVIRONMENT

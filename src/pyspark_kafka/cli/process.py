@@ -1,0 +1,42 @@
+"""Signals, log lines and warnings of the process that runs a command."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Run a block until Ctrl-C or SIGTERM, both of which end it without an error."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def logs_redirected_to(handler: logging.Handler) -> Iterator[None]:
+    """Send the log lines and warnings of all libraries to a handler, and close it at the end."""
+    root = logging.getLogger()
+    root.addHandler(handler)
+    logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        handler.close()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
