@@ -79,7 +79,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A JAVA_HOME that holds no java is told, whatever the PATH has."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaError, match="which holds no bin/java"):
+    with pytest.raises(JavaError, match="which has no bin/java"):
         require_java()
 
 
@@ -87,5 +87,5 @@ def test_java_without_a_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A java that prints no version, as the placeholder of macOS, is told."""
     fake_java(tmp_path, "Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaError, match="does not tell its version"):
+    with pytest.raises(JavaError, match="does not print its version"):
         require_java()
