@@ -18,7 +18,7 @@ demo: $(READY) ## stream events from an embedded broker through Spark to another
 	@$(CLI) demo
 
 test: $(READY) ## run every test, on a real Apache Kafka and a real Spark
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(READY) ## kill brokers, workers and drivers, and look for every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)

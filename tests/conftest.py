@@ -5,62 +5,119 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.brokers import KafkaCluster, connector_jars
+from pyspark_kafka.brokers import connector_jars
 
+from .servers.kafka import SharedKafka
+from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
 from .spark.topics import Topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+    from xdist.workermanage import WorkerController
 
-    from .servers.hdfs import HdfsCluster
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .servers.hdfs import Hdfs
     from .servers.s3 import S3Server
 
-BROKER_CONFIG = {
-    # Compaction is looked at every 15 s by default, which a test would have to wait for.
-    "log.cleaner.backoff.ms": "100",
-    "log.retention.check.interval.ms": "200",
-    # Tests write records with old timestamps; a topic that is to lose them says so itself.
-    "log.retention.ms": "-1",
-}
+SERVERS: Final = pytest.StashKey[Servers]()
+DESK: Final = pytest.StashKey[ServerDesk]()
+
+PROCESSES: Final = 3
+"""Of a run of many tests, on two cores: most wait for a server or for Spark."""
+
+SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let this process find the run's servers: its own, or those of the process that started it."""
+    given: dict[str, str] | None = getattr(config, "workerinput", None)
+    config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what runs, if it is more than this process."""
+    processes = config.getoption("numprocesses", None)
+    if not processes or hasattr(config, "workerinput"):
+        return None
+    return (
+        f"{processes} processes, each with a Spark of its own, share one Kafka, HDFS and S3; "
+        "ARGS='-n 0' runs all in one process"
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes run the tests: further ones for more than single tests."""
+    return 0 if all("::" in path for path in config.args) else PROCESSES
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left alone with it at the end."""
+    if hasattr(config, "workerinput"):
+        folders = [Path(__file__).parent / folder for folder in SLOWEST_FIRST]
+        ranks = {folder: rank for rank, folder in enumerate(folders)}
+        items.sort(key=lambda item: min(ranks.get(each, len(ranks)) for each in item.path.parents))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Tell a further process of the run where to ask for servers."""
+    stash = node.config.stash
+    if DESK not in stash:
+        stash[DESK] = ServerDesk(stash[SERVERS])
+    node.workerinput["servers"] = stash[DESK].address
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers."""
+    if DESK in config.stash:
+        config.stash[DESK].close()
+    config.stash[SERVERS].close()
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[KafkaCluster]:
-    """Run a real Apache Kafka broker for as long as the tests run."""
-    with KafkaCluster(config=BROKER_CONFIG) as cluster:
-        yield cluster
+def servers(pytestconfig: pytest.Config) -> Servers:
+    """Find the servers of the run, each of which is started at its first use."""
+    return pytestconfig.stash[SERVERS]
 
 
 @pytest.fixture(scope="session")
-def hdfs() -> Iterator[HdfsCluster]:
-    """Run a real HDFS for as long as the tests run."""
-    from .servers.hdfs import HdfsCluster
-
-    with HdfsCluster() as cluster:
-        yield cluster
+def kafka(servers: Servers) -> KafkaCluster:
+    """Return the real Apache Kafka broker that runs as long as the tests do."""
+    return SharedKafka(servers.find("kafka"))
 
 
 @pytest.fixture(scope="session")
-def s3() -> Iterator[S3Server]:
-    """Run moto's server of S3 for as long as the tests run."""
-    from .servers.s3 import run_s3
+def hdfs(servers: Servers) -> Hdfs:
+    """Return the real HDFS that runs as long as the tests do."""
+    found: Hdfs = servers.find("hdfs")
+    return found
 
-    with run_s3() as server:
-        yield server
+
+@pytest.fixture(scope="session")
+def s3(servers: Servers) -> S3Server:
+    """Return moto's server of S3, which runs as long as the tests do."""
+    from .servers.s3 import S3Server
+
+    return S3Server(servers.find("s3"))
 
 
 @pytest.fixture(scope="session")
 def fresh_name() -> Callable[[], str]:
-    """Give a name that no other test uses."""
+    """Return what makes names that no other test of the run uses."""
+    prefix = os.environ.get("PYTEST_XDIST_WORKER", "")
     numbers = itertools.count(1)
-    return lambda: f"t{next(numbers)}"
+    return lambda: f"{prefix}t{next(numbers)}"
 
 
 @pytest.fixture(params=["confluent", "kafka-python"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.ports.metadata_log import MetadataLog
 
-    from ..servers.hdfs import HdfsCluster
+    from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server
 
 
@@ -61,7 +61,7 @@ class TestLocal(FsspecContract):
 
 class TestHdfs(FsspecContract):
     @pytest.fixture
-    def path(self, hdfs: HdfsCluster, fresh_name: Callable[[], str]) -> StoragePath:
+    def path(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> StoragePath:
         """Give a directory of HDFS."""
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 

@@ -21,7 +21,7 @@ from ..servers.s3 import Interference, run_s3
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..servers.hdfs import HdfsCluster
+    from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -38,7 +38,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
 
 def _remote(request: pytest.FixtureRequest) -> StoragePath:
     if request.param == "hdfs":
-        hdfs: HdfsCluster = request.getfixturevalue("hdfs")
+        hdfs: Hdfs = request.getfixturevalue("hdfs")
         fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
         return StoragePath(f"{hdfs.url}/{fresh_name()}")
     s3: S3Server = request.getfixturevalue("s3")
@@ -113,7 +113,7 @@ def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
 
 
 def test_killed_writers_leave_whole_batches_in_hdfs(
-    hdfs: HdfsCluster, fresh_name: Callable[[], str]
+    hdfs: Hdfs, fresh_name: Callable[[], str]
 ) -> None:
     """Writers of HDFS that are killed leave whole batches, and files that are no batches."""
     name = fresh_name()
@@ -143,7 +143,7 @@ def test_a_log_goes_on_in_a_forked_process(path: StoragePath) -> None:
 
 
 @pytest.mark.parametrize("path", ["hdfs"], indirect=True)
-def test_old_leftovers_in_hdfs_are_swept(path: StoragePath, hdfs: HdfsCluster) -> None:
+def test_old_leftovers_in_hdfs_are_swept(path: StoragePath, hdfs: Hdfs) -> None:
     """A purge deletes what a writer left a day ago, and not what another may still rename."""
     names = [".0.aa.pyspark-kafka.tmp", ".1.bb.pyspark-kafka.tmp", ".0.cc.tmp"]
     for name in names:
@@ -158,7 +158,7 @@ def _hdfs_path(path: StoragePath) -> str:
     return "/" + path.url.partition("://")[2].partition("/")[2]
 
 
-def test_a_user_without_rights_is_told_so(hdfs: HdfsCluster) -> None:
+def test_a_user_without_rights_is_told_so(hdfs: Hdfs) -> None:
     """A directory that belongs to somebody else is refused in one line."""
     log = FsspecMetadataLog(StoragePath(f"{hdfs.url}/private", '{"user":"bob"}'))
     with pytest.raises(MetadataLogError, match=r"refuses access.*user=bob") as refusal:
@@ -167,7 +167,7 @@ def test_a_user_without_rights_is_told_so(hdfs: HdfsCluster) -> None:
     assert str(refusal.value).endswith(f"({hdfs.url}/private/0)")
 
 
-def test_a_token_is_in_no_message(hdfs: HdfsCluster) -> None:
+def test_a_token_is_in_no_message(hdfs: Hdfs) -> None:
     """What requests says of a URL has the token in it, and what the user is told has not."""
     closed = f"webhdfs://127.0.0.1:1/log-of-{hdfs.http_port}"
     log = FsspecMetadataLog(StoragePath(closed, '{"token":"hush-hush"}'))
@@ -178,7 +178,7 @@ def test_a_token_is_in_no_message(hdfs: HdfsCluster) -> None:
 
 
 def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
-    hdfs: HdfsCluster, fresh_name: Callable[[], str]
+    hdfs: Hdfs, fresh_name: Callable[[], str]
 ) -> None:
     """A directory that the JVM names is the same one, given the port of the NameNode's server."""
     name = fresh_name()

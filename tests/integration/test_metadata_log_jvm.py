@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from ..servers.hdfs import HdfsCluster
+    from ..servers.hdfs import Hdfs
 
 OFFSETS = PartitionOffsets.from_json('{"orders":{"0":23,"1":0}}')
 
@@ -64,7 +64,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]
     """Give a directory, in the words of Hadoop and in ours."""
     if request.param == "local":
         return f"file:{tmp_path}/log", f"file:{tmp_path}/log"
-    hdfs: HdfsCluster = request.getfixturevalue("hdfs")
+    hdfs: Hdfs = request.getfixturevalue("hdfs")
     fresh_name: Callable[[], str] = request.getfixturevalue("fresh_name")
     name = fresh_name()
     return f"{hdfs.native_url}/{name}", f"{hdfs.url}/{name}"

@@ -7,9 +7,10 @@ import json
 import shutil
 import tempfile
 import time
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -34,31 +35,12 @@ _JAVA_OPTIONS: Final = (
 )
 
 
-class HdfsCluster:
-    """A context manager that runs HDFS, in the version of the Hadoop that PySpark carries.
+@dataclass(frozen=True, slots=True)
+class Hdfs:
+    """A running HDFS: where it listens, and what tests do to it without a client."""
 
-    Whoever started it is its superuser, everybody else is held to permissions, and nobody has to
-    prove who he is. The processes end with this one, even when it is killed.
-    """
-
-    def __enter__(self) -> Self:
-        self._root = Path(tempfile.mkdtemp(prefix="pyspark-kafka-hdfs-"))
-        self._processes: list[JavaProcess] = []
-        self._name_port, self.http_port, *self._data_ports = free_ports(5)
-        try:
-            self._start()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._end()
+    name_port: int
+    http_port: int
 
     @property
     def url(self) -> str:
@@ -68,21 +50,54 @@ class HdfsCluster:
     @property
     def native_url(self) -> str:
         """The root over Hadoop's own protocol, which the JVM speaks."""
-        return f"hdfs://127.0.0.1:{self._name_port}"
+        return f"hdfs://127.0.0.1:{self.name_port}"
 
     def write(self, path: str, content: bytes) -> None:
-        """Make a file, or replace it."""
-        answer = self._request("PUT", path, "op=CREATE&overwrite=true&noredirect=true")
+        """Write a file, or replace it."""
+        answer = self.request("PUT", path, "op=CREATE&overwrite=true&noredirect=true")
         _send("PUT", answer["Location"], content)
 
     def touch(self, path: str, modified: int) -> None:
         """Set when a file was written, in milliseconds since the epoch."""
-        self._request("PUT", path, f"op=SETTIMES&modificationtime={modified}")
+        self.request("PUT", path, f"op=SETTIMES&modificationtime={modified}")
 
     def names(self, path: str) -> list[str]:
-        """Give the names of what is in a directory."""
-        statuses = self._request("GET", path, "op=LISTSTATUS")["FileStatuses"]["FileStatus"]
+        """Return the sorted names in a directory."""
+        statuses = self.request("GET", path, "op=LISTSTATUS")["FileStatuses"]["FileStatus"]
         return sorted(status["pathSuffix"] for status in statuses)
+
+    def request(self, method: str, path: str, query: str) -> Any:
+        """Send a request of WebHDFS, and return its JSON."""
+        url = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?{query}&user.name={getpass.getuser()}"
+        return json.loads(_send(method, url, None) or b"null")
+
+
+class HdfsCluster:
+    """A context manager that runs HDFS, in the version of the Hadoop that PySpark carries.
+
+    The user who started it is its superuser, everybody else is held to permissions, and nobody is
+    authenticated. The processes end with this one, even when it is killed.
+    """
+
+    def __enter__(self) -> Hdfs:
+        self._root = Path(tempfile.mkdtemp(prefix="pyspark-kafka-hdfs-"))
+        self._processes: list[JavaProcess] = []
+        name_port, http_port, *self._data_ports = free_ports(5)
+        self._hdfs = Hdfs(name_port, http_port)
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self._hdfs
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()
 
     def _start(self) -> None:
         jars = Path(str(files("pyspark"))) / "jars"
@@ -110,12 +125,12 @@ class HdfsCluster:
 
     def _write_configuration(self) -> None:
         data, data_http, data_ipc = self._data_ports
-        core = {"fs.defaultFS": self.native_url, "hadoop.tmp.dir": str(self._root / "tmp")}
+        core = {"fs.defaultFS": self._hdfs.native_url, "hadoop.tmp.dir": str(self._root / "tmp")}
         hdfs = {
             "dfs.namenode.name.dir": str(self._root / "name"),
             "dfs.datanode.data.dir": str(self._root / "data"),
             "dfs.replication": "1",
-            "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
+            "dfs.namenode.http-address": f"127.0.0.1:{self._hdfs.http_port}",
             "dfs.datanode.address": f"127.0.0.1:{data}",
             "dfs.datanode.http.address": f"127.0.0.1:{data_http}",
             "dfs.datanode.ipc.address": f"127.0.0.1:{data_ipc}",
@@ -140,15 +155,11 @@ class HdfsCluster:
 
     def _takes_a_file(self) -> bool:
         try:
-            self.write("/ready", b"ready")
-            self._request("DELETE", "/ready", "op=DELETE")
+            self._hdfs.write("/ready", b"ready")
+            self._hdfs.request("DELETE", "/ready", "op=DELETE")
         except (URLError, OSError, ValueError, KeyError):
             return False
         return True
-
-    def _request(self, method: str, path: str, query: str) -> Any:
-        url = f"http://127.0.0.1:{self.http_port}/webhdfs/v1{path}?{query}&user.name={getpass.getuser()}"
-        return json.loads(_send(method, url, None) or b"null")
 
 
 def _servers(jars: Path) -> JarSet:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import json
 import logging
+import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.request import Request, urlopen
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 KEY: Final = "AKIAKEYOFATEST"
 SECRET: Final = "a/secret+of=a test"  # noqa: S105 - of a server in this process
-# Moto has one store a process, whatever the number of its servers.
-_NUMBERS: Final = itertools.count(1)
 
 
 class Interference(enum.Enum):
@@ -36,10 +35,9 @@ class Interference(enum.Enum):
 
 @dataclass(frozen=True)
 class S3Server:
-    """Where the server listens, and what opens it."""
+    """A running server, by its address."""
 
     endpoint_url: str
-    _door: _Door = field(repr=False)
 
     @property
     def storage_options(self) -> str:
@@ -54,10 +52,18 @@ class S3Server:
         )
 
     def new_bucket(self) -> str:
-        """Make a bucket, and give its name."""
-        name = f"bucket-{next(_NUMBERS)}"
-        _store().create_bucket(name, "us-east-1")
-        return name
+        """Create a bucket, and return its name."""
+        name = f"bucket-{uuid.uuid4()}"
+        request = Request(f"{self.endpoint_url}/{name}", method="PUT")  # noqa: S310 - of ours
+        with urlopen(request, timeout=30):  # noqa: S310 - as above
+            return name
+
+
+@dataclass(frozen=True)
+class LocalS3Server(S3Server):
+    """A server in this process, which can be looked into."""
+
+    _door: _Door = field(repr=False)
 
     def put(self, path: str, content: bytes) -> None:
         """Write an object of ``bucket/key``, without any condition."""
@@ -65,7 +71,7 @@ class S3Server:
         _store().put_object(bucket, key, content)
 
     def keys(self, bucket: str) -> list[str]:
-        """Give the names of all objects of a bucket."""
+        """Return the sorted names of all objects of a bucket."""
         return sorted(_store().buckets[bucket].keys)
 
     @contextmanager
@@ -122,7 +128,7 @@ def _refuse(start_response: Callable[..., Any], status: str, code: str) -> Itera
 
 
 @contextmanager
-def run_s3(interference: Interference = Interference.NONE) -> Iterator[S3Server]:
+def run_s3(interference: Interference = Interference.NONE) -> Iterator[LocalS3Server]:
     """Serve S3 on a loopback port until the block ends."""
     from moto.server import ThreadedMotoServer
 
@@ -135,6 +141,6 @@ def run_s3(interference: Interference = Interference.NONE) -> Iterator[S3Server]
         assert listener is not None
         door = _Door(listener.app, interference)
         listener.app = door
-        yield S3Server(f"http://{host}:{port}", door)
+        yield LocalS3Server(f"http://{host}:{port}", door)
     finally:
         server.stop()

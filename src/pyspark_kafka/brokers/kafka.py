@@ -222,6 +222,9 @@ class KafkaCluster:
     def _live_nodes(self) -> tuple[Node, ...]:
         return tuple(node for node in self._nodes if node.id in self._processes)
 
+    def _live_ids(self) -> set[int]:
+        return {node.id for node in self._live_nodes()}
+
     def _await_ready(self) -> None:
         def is_ready() -> bool:
             self._check_processes()
@@ -239,7 +242,7 @@ class KafkaCluster:
 
     def _is_settled(self) -> bool:
         """Whether each running broker knows exactly the running brokers."""
-        return self._everywhere(lambda port: known_brokers(port) == self._processes.keys())
+        return self._everywhere(lambda port: known_brokers(port) == self._live_ids())
 
     def _everywhere(self, condition: Callable[[int], bool]) -> bool:
         try:
@@ -260,7 +263,7 @@ class KafkaCluster:
             return (
                 leaders is not None
                 and len(leaders) == partitions
-                and self._processes.keys() >= set(leaders.values())
+                and self._live_ids() >= set(leaders.values())
             )
 
         self._await_everywhere(request, has_leaders)

@@ -1,0 +1,139 @@
+"""Servers that a run starts once, at their first use, and shares among its processes."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Client, Listener
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pyspark_kafka.brokers import KafkaCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from pyspark_kafka.brokers.settings import Node
+
+_BROKER_CONFIG: Final = {
+    # Compaction is looked at every 15 s by default, which a test would have to wait for.
+    "log.cleaner.backoff.ms": "100",
+    "log.retention.check.interval.ms": "200",
+    # Tests write records with old timestamps; a topic that is to lose them says so itself.
+    "log.retention.ms": "-1",
+}
+
+
+class Servers(Protocol):
+    """Finds the servers of the run."""
+
+    def find(self, name: str) -> Any:
+        """Return where a server listens; it is started if nobody has asked for it yet."""
+
+    def close(self) -> None:
+        """End what this process has started."""
+
+
+class LocalServers:
+    """Servers of this process; the answers can be pickled."""
+
+    def __init__(self) -> None:
+        self._running = ExitStack()
+        self._found: dict[str, Any] = {}
+
+    def find(self, name: str) -> Any:
+        """Return where a server listens."""
+        if name not in self._found:
+            self._found[name] = self._running.enter_context(_STARTS[name]())
+        return self._found[name]
+
+    def close(self) -> None:
+        """End the servers."""
+        self._running.close()
+
+
+class RemoteServers:
+    """Servers of another process, which has a ``ServerDesk``."""
+
+    def __init__(self, address: str) -> None:
+        """Take the desk's address."""
+        self._address = address
+
+    def find(self, name: str) -> Any:
+        """Return where a server listens."""
+        with Client(self._address) as desk:
+            desk.send(name)
+            answer = desk.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Leave the servers to their owner."""
+
+
+class ServerDesk:
+    """Answers other processes of this user that look for servers of this one, one by one."""
+
+    def __init__(self, servers: Servers) -> None:
+        """Take the servers, and answer from now on."""
+        self._servers = servers
+        self._listener = Listener(family="AF_UNIX")
+        self._thread = threading.Thread(target=self._answer_all, name="servers")
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where it answers."""
+        address = self._listener.address
+        assert isinstance(address, str)
+        return address
+
+    def close(self) -> None:
+        """Answer no more."""
+        with Client(self.address) as last:
+            last.send(None)
+        self._thread.join()
+        self._listener.close()
+
+    def _answer_all(self) -> None:
+        while True:
+            # Whoever asks may have been killed.
+            with suppress(EOFError, OSError), self._listener.accept() as caller:
+                name = caller.recv()
+                if name is None:
+                    return
+                caller.send(self._answer(name))
+
+    def _answer(self, name: str) -> Any:
+        try:
+            return self._servers.find(name)
+        except Exception as error:  # noqa: BLE001  # it is raised by the process that asked
+            return error
+
+
+@contextmanager
+def _kafka() -> Iterator[tuple[Node, ...]]:
+    with KafkaCluster(config=_BROKER_CONFIG) as cluster:
+        yield cluster._nodes
+
+
+def _hdfs() -> AbstractContextManager[object]:
+    from .hdfs import HdfsCluster
+
+    return HdfsCluster()
+
+
+@contextmanager
+def _s3() -> Iterator[str]:
+    from .s3 import run_s3
+
+    with run_s3() as server:
+        yield server.endpoint_url
+
+
+_STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
+    "kafka": _kafka,
+    "hdfs": _hdfs,
+    "s3": _s3,
+}
