@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.brokers import connector_jars
+from pyspark_kafka.brokers import connector_jars, settings
 
 from .servers.kafka import SharedKafka
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
@@ -41,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let this process find the run's servers: its own, or those of the process that started it."""
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
+    # A port is free until its broker is up: processes that start brokers at once choose from
+    # different ones.
+    number = 0 if given is None else 1 + int(given["workerid"].removeprefix("gw"))
+    settings._PORTS = settings._PORTS[number::64]
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -134,22 +139,41 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a home of the installed Spark in which pyspark is not zipped.
+
+    A Python that Spark starts, as it does for each stream, compiles pyspark anew if it comes out of
+    a zip. That takes longer than the rest of its start.
+    """
+    installed, home = Path(str(files("pyspark"))), tmp_path_factory.mktemp("spark")
+    for name in ("bin", "jars"):
+        (home / name).symlink_to(installed / name)
+    unzipped = home / "python" / "lib" / "pyspark.zip"
+    unzipped.mkdir(parents=True)
+    for package in ("pyspark", "py4j"):
+        (unzipped / package).symlink_to(str(files(package)))
+    return home
+
+
+@pytest.fixture(scope="session")
+def spark(spark_home: Path) -> Iterator[SparkSession]:
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = pyspark_kafka.session(
-        SparkSession.builder.master("local[2]")
-        .appName("pyspark-kafka tests")
-        .config("spark.jars", ",".join(map(str, connector_jars())))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_HOME", str(spark_home))
+        session = pyspark_kafka.session(
+            SparkSession.builder.master("local[2]")
+            .appName("pyspark-kafka tests")
+            .config("spark.jars", ",".join(map(str, connector_jars())))
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.session.timeZone", "UTC")
+        )
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
