@@ -124,9 +124,9 @@ class LagMeter:
         deadline: int,
         counts: dict[TopicPartition, tuple[_Span, int]],
     ) -> PartitionLag:
-        if lag.is_exact or lag.behind > self._most_counted:
+        if lag.is_exact or lag.lag > self._most_counted:
             return lag
-        span = lag.latest - lag.behind, lag.latest
+        span = lag.latest - lag.lag, lag.latest
         known = self._counts.get(lag.partition)
         count = known[1] if known and known[0] == span else self._count(lag, span, deadline)
         if count is None:

@@ -28,7 +28,7 @@ class LagSnapshot:
     trend: Trend = field(default_factory=lambda: Trend(Direction.UNKNOWN))
 
     @property
-    def behind(self) -> int:
+    def total(self) -> int:
         """What is left in all sources."""
         return sum(source.lag.total for source in self.sources.values())
 
@@ -40,7 +40,7 @@ class LagSnapshot:
     @property
     def numbers(self) -> tuple[int, ...]:
         """What is left by partition of each source."""
-        return tuple(each.behind for one in self.sources.values() for each in one.partitions)
+        return tuple(each.lag for one in self.sources.values() for each in one.partitions)
 
     @property
     def gone(self) -> tuple[TopicPartition, ...]:

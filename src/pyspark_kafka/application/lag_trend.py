@@ -60,7 +60,7 @@ class LagSample:
     sources: Mapping[str, SourceLag]
 
     @property
-    def behind(self) -> int:
+    def total(self) -> int:
         """What is left in all sources."""
         return sum(source.lag.total for source in self.sources.values())
 
@@ -112,7 +112,7 @@ class LagTrend:
 
     def _trend(self, now: LagSample, window: int) -> Trend:
         arrived = _rate(self._seen[0], now, self._seen[0].latest(), now.latest())
-        if now.behind == 0:
+        if now.total == 0:
             return Trend(Direction.CAUGHT_UP, arrived=arrived)
         waited = now.at_ms - (self._commits or self._seen)[-1 if self._commits else 0].at_ms
         if len(self._commits) < 2 or waited > window:
@@ -126,13 +126,13 @@ class LagTrend:
     def _between_commits(self, now: LagSample, arrived: float | None) -> Trend:
         first, last = self._commits[0], self._commits[-1]
         read = _rate(first, last, first.consumed(), last.consumed())
-        gained = first.behind - last.behind
-        if abs(gained) <= _SAME * max(first.behind, last.behind):
+        gained = first.total - last.total
+        if abs(gained) <= _SAME * max(first.total, last.total):
             return Trend(Direction.KEEPING_PACE, read, arrived)
         if gained < 0:
             return Trend(Direction.FALLING_BEHIND, read, arrived)
         pace = gained * 1_000 / (last.at_ms - first.at_ms)
-        return Trend(Direction.CATCHING_UP, read, arrived, seconds_left=now.behind / pace)
+        return Trend(Direction.CATCHING_UP, read, arrived, seconds_left=now.total / pace)
 
 
 def _rate(

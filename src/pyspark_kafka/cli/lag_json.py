@@ -21,10 +21,10 @@ def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:
         "committedBatch": _batch(snapshot.state.committed),
         "inFlightBatch": _batch(snapshot.state.in_flight),
         "lag": {
-            "total": snapshot.behind,
+            "total": snapshot.total,
             "min": min(numbers, default=0),
             "max": max(numbers, default=0),
-            "avg": snapshot.behind / len(numbers) if numbers else 0.0,
+            "avg": snapshot.total / len(numbers) if numbers else 0.0,
             "exact": snapshot.is_exact,
         }
         if snapshot.state.committed
@@ -57,7 +57,7 @@ def _partition(lag: PartitionLag) -> dict[str, Any]:
         "partition": lag.partition.partition,
         "consumed": lag.consumed,
         "latest": lag.latest,
-        "lag": lag.behind,
+        "lag": lag.lag,
         "exact": lag.is_exact,
         "expired": lag.expired,
     }

@@ -110,7 +110,7 @@ _ASCII: Final = _Symbols("<=", "#")
 def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int | None) -> Table:
     rows = sorted(
         ((source, each) for source, lag in snapshot.sources.items() for each in lag.partitions),
-        key=lambda row: (-row[1].behind, row[0], row[1].partition),
+        key=lambda row: (-row[1].lag, row[0], row[1].partition),
     )
     shown = rows if room is None or len(rows) <= room else rows[: room - 1]
     has_notes = any(_note(each) for _, each in rows)
@@ -120,12 +120,12 @@ def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int | None) -> Table:
     table.add_column("topic", _total_label(len(rows) - len(shown)))
     for heading in ("partition", "consumed", "latest"):
         table.add_column(heading, justify="right", no_wrap=True)
-    total = _number(snapshot.behind, symbols, is_exact=snapshot.is_exact)
+    total = _number(snapshot.total, symbols, is_exact=snapshot.is_exact)
     table.add_column("lag", total, justify="right", no_wrap=True, style="bold")
     table.add_column("", min_width=_BAR_WIDTH)
     if has_notes:
         table.add_column("")
-    largest = max((each.behind for _, each in rows), default=0)
+    largest = max((each.lag for _, each in rows), default=0)
     for source, each in shown:
         cells = [*([source] if len(snapshot.sources) > 1 else []), *_cells(each, symbols, largest)]
         table.add_row(*cells, *([Text(_note(each), "red")] if has_notes else []))
@@ -137,19 +137,19 @@ def _total_label(hidden: int) -> str:
 
 
 def _cells(lag: PartitionLag, symbols: _Symbols, largest: int) -> tuple[str | Text, ...]:
-    filled = -(-_BAR_WIDTH * lag.behind // largest) if largest else 0
+    filled = -(-_BAR_WIDTH * lag.lag // largest) if largest else 0
     return (
         Text(lag.partition.topic),
         str(lag.partition.partition),
         f"{lag.consumed:,}",
         f"{lag.latest:,}",
-        _number(lag.behind, symbols, is_exact=lag.is_exact),
+        _number(lag.lag, symbols, is_exact=lag.is_exact),
         Text(symbols.bar * filled, "cyan"),
     )
 
 
 def _note(lag: PartitionLag) -> str:
-    if lag.is_cut_short:
+    if lag.is_truncated:
         return "ends before the consumed offset"
     return f"{lag.expired:,} deleted unread" if lag.expired else ""
 
@@ -164,10 +164,10 @@ def _quantity(number: int, unit: str) -> str:
 
 def _total(snapshot: LagSnapshot, symbols: _Symbols) -> Text:
     numbers = snapshot.numbers
-    left = _quantity(snapshot.behind, "record")
+    left = _quantity(snapshot.total, "record")
     text = Text(left if snapshot.is_exact else f"{symbols.at_most} {left}", "bold")
     if numbers:
-        average = snapshot.behind / len(numbers)
+        average = snapshot.total / len(numbers)
         bounds = f"min {min(numbers):,}, avg {average:,.1f}, max {max(numbers):,}"
         text.append(f"  (by partition: {bounds})", "dim")
     return text

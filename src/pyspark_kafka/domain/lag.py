@@ -1,7 +1,8 @@
-"""How far a stream is behind Kafka, as a query's progress shows it."""
+"""The lag of a query: what is in Kafka and not consumed yet."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
@@ -16,20 +17,21 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How many offsets, or records, of each partition were not consumed yet."""
+    """Offsets, or records, of each partition that are not consumed yet, in order."""
 
-    behind: Mapping[TopicPartition, int]
+    by_partition: Mapping[TopicPartition, int]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "behind", MappingProxyType(dict(sorted(self.behind.items()))))
+        in_order = MappingProxyType(dict(sorted(self.by_partition.items())))
+        object.__setattr__(self, "by_partition", in_order)
 
     @classmethod
     def between(
         cls, latest: Mapping[TopicPartition, int], consumed: Mapping[TopicPartition, int]
     ) -> Self:
-        """Count the offsets between two; of a partition that is not in ``consumed`` all from 0.
+        """Return ``latest - consumed`` by partition; a missing ``consumed`` counts as 0.
 
-        ``metrics`` of Spark's ``KafkaMicroBatchStream``.
+        As ``metrics`` of Spark's ``KafkaMicroBatchStream``.
         """
         return cls(
             {partition: offset - consumed.get(partition, 0) for partition, offset in latest.items()}
@@ -38,53 +40,52 @@ class Lag:
     @property
     def total(self) -> int:
         """The sum over all partitions."""
-        return sum(self.behind.values())
+        return sum(self.by_partition.values())
 
     @property
-    def least(self) -> int:
-        """That of the partition which is nearest to its end; 0 without partitions."""
-        return min(self.behind.values(), default=0)
+    def min(self) -> int:
+        """The smallest lag of a partition; 0 without partitions."""
+        return min(self.by_partition.values(), default=0)
 
     @property
-    def most(self) -> int:
-        """That of the partition which is farthest from its end; 0 without partitions."""
-        return max(self.behind.values(), default=0)
+    def max(self) -> int:
+        """The largest lag of a partition; 0 without partitions."""
+        return max(self.by_partition.values(), default=0)
 
     @property
-    def mean(self) -> float:
-        """The mean over all partitions; 0 without any."""
-        return float(self.total) / len(self.behind) if self.behind else 0.0
+    def avg(self) -> float:
+        """The average over all partitions; 0 without partitions."""
+        return float(self.total) / len(self.by_partition) if self.by_partition else 0.0
 
     def metrics(self) -> dict[str, str]:
-        """Give min-, max- and avgOffsetsBehindLatest as text; nothing without partitions.
+        """Return min-, max- and avgOffsetsBehindLatest as text; nothing without partitions.
 
-        The mean is written as Java writes a double.
+        The average is formatted as Java formats a double.
         """
-        if not self.behind:
+        if not self.by_partition:
             return {}
         return {
-            "minOffsetsBehindLatest": str(self.least),
-            "maxOffsetsBehindLatest": str(self.most),
-            "avgOffsetsBehindLatest": _java_double(self.mean),
+            "minOffsetsBehindLatest": str(self.min),
+            "maxOffsetsBehindLatest": str(self.max),
+            "avgOffsetsBehindLatest": _java_double(self.avg),
         }
 
 
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class PartitionLag:
-    """How far a query is behind in one partition.
+    """The lag of a query in one partition.
 
-    ``consumed`` is the next offset that it reads; in a partition that it does not know yet, the
-    first one that Kafka holds. ``behind`` counts the records of ``[consumed, latest)`` if
-    ``is_exact``. Otherwise it counts offsets, transaction markers and aborted records among them,
-    and no more records than that are left. ``expired`` counts the offsets from ``consumed`` on
-    that Kafka does not hold any more.
+    ``consumed`` is the next offset to read; in a partition that the query has not read yet, the
+    earliest offset. ``lag`` is the number of records in ``[consumed, latest)`` if ``is_exact``.
+    Otherwise it is the number of offsets, an upper bound: it includes transaction markers and
+    aborted records. ``expired`` counts the offsets from ``consumed`` on that retention deleted.
     """
 
     partition: TopicPartition
     consumed: int
     latest: int
-    behind: int
+    lag: int
     is_exact: bool = False
     expired: int = 0
 
@@ -92,38 +93,38 @@ class PartitionLag:
     def in_offsets(
         cls, partition: TopicPartition, consumed: int, latest: int, earliest: int = 0
     ) -> Self:
-        """Count offsets; where nothing lies between the two ends, that is exact."""
-        behind = max(0, latest - max(consumed, earliest))
+        """Return the lag in offsets, which is exact where no offset is left."""
+        lag = max(0, latest - max(consumed, earliest))
         expired = max(0, min(earliest, latest) - consumed)
-        return cls(partition, consumed, latest, behind, is_exact=behind == 0, expired=expired)
+        return cls(partition, consumed, latest, lag, is_exact=lag == 0, expired=expired)
 
     @property
-    def is_cut_short(self) -> bool:
-        """Whether the log ends before what was consumed: it is another log than it was."""
+    def is_truncated(self) -> bool:
+        """Whether the log ends before ``consumed``: the topic was deleted and created again."""
         return self.latest < self.consumed
 
     def counted(self, records: int) -> PartitionLag:
-        """Give the same with the number of records that are left."""
-        return replace(self, behind=records, is_exact=True)
+        """Return a copy whose lag is an exact number of records."""
+        return replace(self, lag=records, is_exact=True)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SourceLag:
-    """How far one source of a query is behind, by partition, in order."""
+    """The lag of one source of a query, by partition, in order."""
 
     partitions: tuple[PartitionLag, ...]
 
     @classmethod
     def of(cls, partitions: Iterable[PartitionLag]) -> Self:
-        """Put partitions in order."""
+        """Return the lag of a source, its partitions in order."""
         return cls(tuple(sorted(partitions)))
 
     @classmethod
     def in_offsets(
         cls, consumed: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]
     ) -> Self:
-        """Count offsets between two; of a partition that is not in ``consumed`` all from 0."""
+        """Return the lag in offsets; a partition that is not in ``consumed`` counts from 0."""
         return cls.of(
             PartitionLag.in_offsets(partition, consumed.get(partition, 0), offset)
             for partition, offset in latest.items()
@@ -131,22 +132,22 @@ class SourceLag:
 
     @property
     def lag(self) -> Lag:
-        """The numbers by partition, with their sum, least, most and mean."""
-        return Lag({each.partition: each.behind for each in self.partitions})
+        """The lag by partition, with total, min, max and avg."""
+        return Lag({each.partition: each.lag for each in self.partitions})
 
     @property
     def is_exact(self) -> bool:
-        """Whether records are counted in every partition, and no offsets."""
+        """Whether the lag counts records, not offsets, in every partition."""
         return all(each.is_exact for each in self.partitions)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class QueryLag:
-    """How far a query is behind after a batch.
+    """The lag of a query after a batch.
 
-    ``sources`` holds its Kafka sources by their position among all its sources;
-    ``timestamp_ms`` is when the batch began, in milliseconds since the epoch.
+    ``sources`` are its Kafka sources, by position among all sources of the query;
+    ``timestamp_ms`` is the batch's start in milliseconds since the epoch.
     """
 
     query_id: str
@@ -158,21 +159,20 @@ class QueryLag:
 
     @property
     def lag(self) -> Lag:
-        """The numbers by partition, those of several sources of one partition added up."""
-        behind: dict[TopicPartition, int] = {}
+        """The lag by partition, summed over the sources that read the same partition."""
+        totals: Counter[TopicPartition] = Counter()
         for source in self.sources.values():
-            for each in source.partitions:
-                behind[each.partition] = behind.get(each.partition, 0) + each.behind
-        return Lag(behind)
+            totals.update(source.lag.by_partition)
+        return Lag(totals)
 
     @property
     def is_exact(self) -> bool:
-        """Whether records are counted in every partition, and no offsets."""
+        """Whether the lag counts records, not offsets, in every partition."""
         return all(source.is_exact for source in self.sources.values())
 
 
 def _java_double(value: float) -> str:
-    """Write a number as Java's ``Double.toString``: from 10^7 on and below 10^-3 as ``1.0E7``."""
+    """Format as Java's ``Double.toString`` does: ``1.0E7`` from 10^7 on and below 10^-3."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()

@@ -11,21 +11,21 @@ from .offset_range import OffsetRange
 @final
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The numbers ``[least, end)``; ``None`` where there is no bound."""
+    """The numbers ``[start, end)``; ``None`` where there is no bound."""
 
-    least: int | None = None
+    start: int | None = None
     end: int | None = None
 
     def __contains__(self, number: int) -> bool:
-        return (self.least is None or self.least <= number) and (
+        return (self.start is None or self.start <= number) and (
             self.end is None or number < self.end
         )
 
     def intersect(self, other: Span) -> Span:
         """Give the numbers that are in both."""
-        leasts = [one for one in (self.least, other.least) if one is not None]
+        starts = [one for one in (self.start, other.start) if one is not None]
         ends = [one for one in (self.end, other.end) if one is not None]
-        return Span(max(leasts, default=None), min(ends, default=None))
+        return Span(max(starts, default=None), min(ends, default=None))
 
 
 UNBOUNDED = Span()
@@ -60,7 +60,7 @@ class RecordFilter:
         """Give the part of a bound range that may hold wanted records; it may be empty."""
         given = Span(offset_range.from_offset, offset_range.until_offset)
         span = self.offsets.intersect(given)
-        start = min(span.least or 0, offset_range.until_offset)
+        start = min(span.start or 0, offset_range.until_offset)
         return OffsetRange(offset_range.partition, start, max(start, span.end or 0))
 
     def intersect(self, other: RecordFilter) -> RecordFilter:
@@ -70,7 +70,7 @@ class RecordFilter:
             self.partitions.intersect(other.partitions),
             _common(self.partition_numbers, other.partition_numbers),
             self.offsets.intersect(other.offsets),
-            times.least,
+            times.start,
         )
 
 

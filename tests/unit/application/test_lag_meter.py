@@ -74,7 +74,7 @@ def test_markers_do_not_count(kit: Kit) -> None:
     transaction(kit, 3)
     transaction(kit, 2, commit=False)
     lag = meter(kit).measure(consumed(3))
-    assert lag.partitions[0] == PartitionLag(tp(0), 3, 7, behind=0, is_exact=True)
+    assert lag.partitions[0] == PartitionLag(tp(0), 3, 7, lag=0, is_exact=True)
     assert lag.is_exact
 
 
@@ -83,7 +83,7 @@ def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
     transaction(kit, 9)
     kit.produce(11, partition=1)
     lag = meter(kit, most_counted=10).measure(consumed())
-    assert [(each.behind, each.is_exact) for each in lag.partitions] == [(9, True), (11, False)]
+    assert [(each.lag, each.is_exact) for each in lag.partitions] == [(9, True), (11, False)]
     assert not lag.is_exact
 
 
@@ -92,7 +92,7 @@ def test_counting_can_be_left_out(kit: Kit) -> None:
     kit.produce(2)
     measuring, reader = metered(kit, most_counted=0)
     lag = measuring.measure(consumed())
-    assert [(each.behind, each.is_exact) for each in lag.partitions] == [(2, False), (0, True)]
+    assert [(each.lag, each.is_exact) for each in lag.partitions] == [(2, False), (0, True)]
     assert reader.ranges == []
 
 
@@ -101,7 +101,7 @@ def test_new_partitions_count_from_their_first_offset(kit: Kit) -> None:
     kit.produce(5, partition=1)
     kit.cluster.delete_records({tp(1): 2})
     lag = meter(kit).measure(PartitionOffsets({tp(0): 0}))
-    assert lag.partitions[1] == PartitionLag(tp(1), 2, 5, behind=3, is_exact=True)
+    assert lag.partitions[1] == PartitionLag(tp(1), 2, 5, lag=3, is_exact=True)
 
 
 def test_partitions_that_are_not_assigned_do_not_count(kit: Kit) -> None:
@@ -122,7 +122,7 @@ def test_deleted_records_are_not_waited_for(kit: Kit) -> None:
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 4})
     lag = meter(kit).measure(consumed(1))
-    assert lag.partitions[0] == PartitionLag(tp(0), 1, 5, behind=1, is_exact=True, expired=3)
+    assert lag.partitions[0] == PartitionLag(tp(0), 1, 5, lag=1, is_exact=True, expired=3)
 
 
 def test_topics_that_are_gone_are_left_out(kit: Kit) -> None:
@@ -159,9 +159,9 @@ def test_what_cannot_be_counted_is_given_in_offsets(kit: Kit) -> None:
     transaction(kit, 3)
     measuring, reader = metered(kit)
     reader.error = FetchTimeoutError(tp(0), 1, 5_000)
-    assert measuring.measure(consumed()).partitions[0] == PartitionLag(tp(0), 0, 4, behind=4)
+    assert measuring.measure(consumed()).partitions[0] == PartitionLag(tp(0), 0, 4, lag=4)
     reader.error = None
-    assert measuring.measure(consumed()).partitions[0].behind == 3
+    assert measuring.measure(consumed()).partitions[0].lag == 3
 
 
 @pytest.mark.parametrize("milliseconds", [50, 99])

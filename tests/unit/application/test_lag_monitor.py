@@ -38,7 +38,7 @@ def test_before_the_first_commit(query: FakeQuery) -> None:
     look = query.watch.look()
     assert look.state.committed is None
     assert look.state.in_flight is not None
-    assert (look.sources, look.behind, look.gone) == ({}, 0, ())
+    assert (look.sources, look.total, look.gone) == ({}, 0, ())
 
 
 def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
@@ -49,7 +49,7 @@ def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
     query.begin(1, "18", '{"t":{"0":10,"1":0}}', '{"t":{"0":10}}')
     look = query.watch.look()
     assert {name: lag.lag.total for name, lag in look.sources.items()} == {"1": 6, "2": 1}
-    assert (look.behind, look.is_exact, look.numbers) == (7, True, (6, 0, 1, 0))
+    assert (look.total, look.is_exact, look.numbers) == (7, True, (6, 0, 1, 0))
     assert look.state.offsets_in_flight == 7
 
 

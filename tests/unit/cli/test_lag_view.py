@@ -43,9 +43,9 @@ def drawn(
 
 
 SOME = look(
-    PartitionLag(T[0], 5, 1_239, behind=1_234),
-    PartitionLag(T[1], 7, 8, behind=1, is_exact=True, expired=3),
-    PartitionLag(T[2], 9_000_000, 9_040_000, behind=40_000),
+    PartitionLag(T[0], 5, 1_239, lag=1_234),
+    PartitionLag(T[1], 7, 8, lag=1, is_exact=True, expired=3),
+    PartitionLag(T[2], 9_000_000, 9_040_000, lag=40_000),
 )
 
 
@@ -119,7 +119,7 @@ def test_a_failure_keeps_the_last_snapshot() -> None:
 )
 def test_trends(trend: Trend, text: str) -> None:
     """The text of a trend contains what is known about it."""
-    shown = drawn(look(PartitionLag(T[0], 0, 5, behind=5), trend=trend))
+    shown = drawn(look(PartitionLag(T[0], 0, 5, lag=5), trend=trend))
     assert f"trend       {text}" in shown
 
 

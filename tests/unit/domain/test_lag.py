@@ -74,21 +74,21 @@ def test_no_partition_has_no_lag() -> None:
     """Without partitions there are no metrics, and nothing is behind."""
     lag = Lag.between({}, {T[0]: 1})
     assert lag.metrics() == {}
-    assert (lag.total, lag.least, lag.most, lag.mean) == (0, 0, 0, 0.0)
+    assert (lag.total, lag.min, lag.max, lag.avg) == (0, 0, 0, 0.0)
 
 
 def test_partitions_in_order() -> None:
     """The lag of each partition is kept, in the order of partitions."""
     lag = Lag.between({T[10]: 5, T[2]: 7}, {T[2]: 1})
-    assert list(lag.behind.items()) == [(T[2], 6), (T[10], 5)]
+    assert list(lag.by_partition.items()) == [(T[2], 6), (T[10], 5)]
     assert lag.total == 11
 
 
 def test_a_partition_is_behind_by_the_offsets_between() -> None:
     """Offsets are a bound of the records that are left, and exact where none are."""
     lag = PartitionLag.in_offsets(T[0], 3, 10)
-    assert (lag.behind, lag.is_exact, lag.expired, lag.is_cut_short) == (7, False, 0, False)
-    assert lag.counted(5) == PartitionLag(T[0], 3, 10, behind=5, is_exact=True)
+    assert (lag.lag, lag.is_exact, lag.expired, lag.is_truncated) == (7, False, 0, False)
+    assert lag.counted(5) == PartitionLag(T[0], 3, 10, lag=5, is_exact=True)
     assert PartitionLag.in_offsets(T[0], 10, 10).is_exact
 
 
@@ -101,13 +101,13 @@ def test_what_kafka_has_deleted_is_not_left_to_read(
 ) -> None:
     """Offsets before the earliest one are told apart, for they are lost."""
     lag = PartitionLag.in_offsets(T[0], consumed, latest, earliest)
-    assert (lag.behind, lag.expired) == (behind, expired)
+    assert (lag.lag, lag.expired) == (behind, expired)
 
 
 def test_a_log_that_ends_before_what_was_consumed() -> None:
     """A topic that was created anew leaves nothing to read, and is told apart."""
     lag = PartitionLag.in_offsets(T[0], 10, 4)
-    assert (lag.behind, lag.is_cut_short, lag.expired) == (0, True, 0)
+    assert (lag.lag, lag.is_truncated, lag.expired) == (0, True, 0)
 
 
 def test_a_source_has_its_partitions_in_order() -> None:

@@ -22,16 +22,16 @@ _QUERY: Final = ("query_id", "query")
 _PARTITION: Final = (*_QUERY, "source", "topic", "partition")
 
 
-def _least(lag: QueryLag) -> float:
-    return lag.lag.least
+def _min(lag: QueryLag) -> float:
+    return lag.lag.min
 
 
-def _most(lag: QueryLag) -> float:
-    return lag.lag.most
+def _max(lag: QueryLag) -> float:
+    return lag.lag.max
 
 
-def _mean(lag: QueryLag) -> float:
-    return lag.lag.mean
+def _avg(lag: QueryLag) -> float:
+    return lag.lag.avg
 
 
 def _time(lag: QueryLag) -> float:
@@ -39,9 +39,9 @@ def _time(lag: QueryLag) -> float:
 
 
 _NUMBERS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
-    ("_min", "Lag of the partition that is least behind", _least),
-    ("_max", "Lag of the partition that is most behind", _most),
-    ("_avg", "Mean lag of the partitions", _mean),
+    ("_min", "Lag of the partition that is least behind", _min),
+    ("_max", "Lag of the partition that is most behind", _max),
+    ("_avg", "Mean lag of the partitions", _avg),
     ("_timestamp_seconds", "When the batch began after which that was so", _time),
 )
 
@@ -103,7 +103,7 @@ def _by_partition(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
             for each in measured.partitions:
                 place = (source, each.partition.topic, str(each.partition.partition))
                 labels = [lag.query_id, lag.name or "", *place]
-                behind.add_metric(labels, each.behind)
+                behind.add_metric(labels, each.lag)
                 exact.add_metric(labels, each.is_exact)
     yield behind
     yield exact

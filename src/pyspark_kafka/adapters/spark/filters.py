@@ -66,8 +66,8 @@ def _bounds(attribute: tuple[str, ...], span: Span) -> RecordFilter | None:
             return RecordFilter(partitions=span)
         case ("offset",):
             return RecordFilter(offsets=span)
-        case ("timestamp",) if span.least is not None:
-            return RecordFilter(min_timestamp=span.least)
+        case ("timestamp",) if span.start is not None:
+            return RecordFilter(min_timestamp=span.start)
         case _:
             return None
 

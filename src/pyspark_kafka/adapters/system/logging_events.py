@@ -41,7 +41,7 @@ class LoggingSourceEvents(SourceEvents):
         return log.isEnabledFor(logging.DEBUG)
 
     def lag_measured(self, lag: Lag) -> None:
-        log.debug("Offsets behind latest: %s in all, %s at most", lag.total, lag.most)
+        log.debug("Offsets behind latest: %s in all, %s at most", lag.total, lag.max)
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)

@@ -32,12 +32,12 @@ class LoggingLagExporter(LagExporter):
             numbers.total,
             "records" if lag.is_exact else "offsets",
             lag.batch_id,
-            numbers.least,
-            numbers.most,
-            numbers.mean,
+            numbers.min,
+            numbers.max,
+            numbers.avg,
         )
-        for partition, behind in numbers.behind.items():
-            log.debug("%s: %d behind", partition, behind)
+        for partition, offsets in numbers.by_partition.items():
+            log.debug("%s: %d behind", partition, offsets)
 
     def query_ended(self, query_id: str, run_id: str) -> None:
         """Do nothing: what was written stays."""
