@@ -6,7 +6,9 @@ import pickle
 
 import pytest
 
-from pyspark_kafka.domain import data_loss, errors
+from pyspark_kafka.application import errors
+from pyspark_kafka.domain import data_loss
+from pyspark_kafka.domain.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -34,7 +36,7 @@ def test_every_loss_of_data_has_the_sql_state_of_its_condition(condition: str) -
 
 def test_sql_states_are_those_of_the_jvm_connectors_conditions() -> None:
     """A timestamp out of range has the state 22008, and no other condition has one."""
-    assert errors.MalformedTimestampError(T0, 0, 2**62).sql_state == "22008"
+    assert MalformedTimestampError(T0, 0, 2**62).sql_state == "22008"
     mismatches = [
         errors.OffsetsMismatchError([T0], []),
         errors.StreamOffsetsMismatchError([T0], []),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.errors import OptionsError, TopicOffsetsMismatchError
+from pyspark_kafka.application.errors import TopicOffsetsMismatchError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 

@@ -9,12 +9,8 @@ import pytest
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
-from pyspark_kafka.domain.errors import (
-    KafkaRequestError,
-    OffsetsMismatchError,
-    OptionsError,
-    TimestampsMismatchError,
-)
+from pyspark_kafka.application.errors import OffsetsMismatchError, TimestampsMismatchError
+from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.domain.errors import NoOffsetForTimestampError, OptionsError
+from pyspark_kafka.application.errors import NoOffsetForTimestampError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition

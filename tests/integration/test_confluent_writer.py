@@ -23,6 +23,7 @@ from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
+    InvalidRecordError,
     KafkaRequestError,
     OptionsError,
     RecordDeliveryError,
@@ -278,7 +279,7 @@ def test_a_header_needs_a_key(writer_of: Callable[..., Any], topic_of: Callable[
     """A header of which the key is null is refused."""
     headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
-    with pytest.raises(KafkaRequestError, match="a header has no key"):
+    with pytest.raises(InvalidRecordError, match="a header has no key"):
         writer_of().write(batch, topic_of())
 
 

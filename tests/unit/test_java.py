@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pyspark_kafka.brokers.errors import JavaError
 from pyspark_kafka.brokers.java import major_version, require_java
-from pyspark_kafka.domain.errors import JavaError
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(JavaError) as raised:
         require_java()
     assert str(raised.value) == (
-        f"[JAVA_NOT_USABLE] Java 17 or newer is needed, and {java} is Java 8. "
-        "Install a JDK 17, or point JAVA_HOME at one."
+        f"[JAVA_NOT_USABLE] Java 17 or newer is required, but {java} is Java 8. "
+        "Install a JDK 17, or set JAVA_HOME to one."
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from ..domain.errors import ResolvedOffsetsError
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.range_calculator import needs_split, split_unbound
 from ..domain.record_filter import RecordFilter
+from .errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

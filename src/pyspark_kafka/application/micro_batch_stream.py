@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ..domain.available_now import check_available_now
-from ..domain.errors import StreamOffsetsMismatchError
 from ..domain.lag import Lag
+from .errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, final
 
-from ..domain.errors import (
-    KafkaRequestError,
-    NoCommittedOffsetError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
-    UnknownTopicError,
-)
+from ..domain.errors import KafkaRequestError, UnknownTopicError
 from ..domain.offset_limits import (
     ByTimestamp,
     CommittedOffsets,
@@ -24,6 +16,13 @@ from ..domain.offset_limits import (
     Specific,
 )
 from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from .errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
 from .partition_cache import PartitionCache
 
 if TYPE_CHECKING:

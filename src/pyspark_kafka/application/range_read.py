@@ -92,5 +92,6 @@ class RangeRead:
     ) -> int:
         offsets = fetch([partition])
         if partition not in offsets:
-            raise UnknownTopicError([partition.topic], "subscribe", self._options.bootstrap_servers)
+            option = self._options.subscription.option
+            raise UnknownTopicError([partition.topic], option, self._options.bootstrap_servers)
         return offsets[partition]

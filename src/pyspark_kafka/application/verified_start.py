@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ..domain import data_loss
-from ..domain.errors import StreamOffsetsMismatchError
 from ..domain.offset_limits import Specific
 from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
+from .errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from ..domain.errors import OptionsError, PluginError
+from ..domain.errors import OptionsError
 from ..ports.client import Client
-from .plugins import load, plugins
+from .plugins import PluginError, load, plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

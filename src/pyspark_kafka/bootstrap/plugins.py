@@ -12,10 +12,23 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..domain.errors import PluginError
+from ..domain.errors import Fault, PysparkKafkaError
 
 if TYPE_CHECKING:
     from dependency_injector.containers import Container
+
+
+class PluginError(PysparkKafkaError, ImportError):
+    """An entry point of another package cannot be used."""
+
+    condition = "KAFKA_PLUGIN"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, entry_point: str, reason: str) -> None:
+        super().__init__(
+            f"The plugin '{entry_point}' cannot be used: {reason}. Fix or uninstall the "
+            "package that provides it."
+        )
 
 
 def plugins(group: str) -> EntryPoints:

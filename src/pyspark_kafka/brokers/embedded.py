@@ -97,7 +97,9 @@ class _MockCluster:
         cluster = library.rd_kafka_mock_cluster_new(client, brokers)
         if not cluster:
             library.rd_kafka_destroy(client)
-            raise KafkaRequestError("the start of a mock cluster", "librdkafka returned none")
+            raise KafkaRequestError(
+                "the start of a mock cluster", "librdkafka made none", outcome="did not complete"
+            )
         # Its broker ids begin with 1, but the default controller id is 0, for which an admin
         # client would wait forever.
         library.rd_kafka_mock_set_controller_id(cluster, 1)
@@ -127,7 +129,9 @@ def _new_client(library: ctypes.CDLL) -> int:
     client: int | None = library.rd_kafka_new(_PRODUCER, configuration, reason, len(reason))
     if client is None:
         library.rd_kafka_conf_destroy(configuration)
-        raise KafkaRequestError("the start of a mock cluster", reason.value.decode())
+        raise KafkaRequestError(
+            "the start of a mock cluster", reason.value.decode(), outcome="did not complete"
+        )
     return client
 
 

@@ -9,6 +9,19 @@ from ..domain.errors import Fault, PysparkKafkaError
 _SHOWN_LINES = 20
 
 
+class JavaError(PysparkKafkaError, OSError):
+    """There is no Java that is new enough."""
+
+    condition = "JAVA_NOT_USABLE"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, found: str, required: int) -> None:
+        super().__init__(
+            f"Java {required} or newer is required, but {found}. "
+            f"Install a JDK {required}, or set JAVA_HOME to one."
+        )
+
+
 class JarsError(PysparkKafkaError):
     """The jars of a broker or a test could not be resolved."""
 

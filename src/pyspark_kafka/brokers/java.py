@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ..domain.errors import JavaError
+from .errors import JavaError
 
 _ANSWER_SECONDS = 30.0
 

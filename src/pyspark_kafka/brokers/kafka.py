@@ -255,7 +255,7 @@ class KafkaCluster:
             lambda: self._everywhere(condition), _POLL_SECONDS
         ):
             reason = f"it did not reach every broker within {_ADMIN_SECONDS:g} s"
-            raise KafkaRequestError(request, reason)
+            raise KafkaRequestError(request, reason, outcome="did not complete")
 
     def _await_leaders(self, request: str, topic: str, partitions: int) -> None:
         def has_leaders(port: int) -> bool:
@@ -273,7 +273,8 @@ class KafkaCluster:
         self._require_running()
         # While brokers still believe a killed one to be alive, they may send a client to it.
         if not Deadline.after(_ADMIN_SECONDS).poll(self._is_settled, _POLL_SECONDS):
-            raise KafkaRequestError(request, "the running brokers do not know each other")
+            reason = f"the running brokers did not find each other within {_ADMIN_SECONDS:g} s"
+            raise KafkaRequestError(request, reason, outcome="was not ready for")
         servers = ",".join(node.address for node in self._live_nodes())
         with admin_client(servers, request, _ADMIN_SECONDS) as admin:
             yield admin

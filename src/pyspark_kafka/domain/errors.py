@@ -1,38 +1,30 @@
-"""Every error this library raises.
+"""The errors that the domain raises and that ports promise.
 
     PysparkKafkaError
-    ├── OptionsError               the user's options cannot be used
-    ├── OffsetsMismatchError       offsets are given for other partitions than there are
-    │   └── StreamOffsetsMismatchError   the same, of a stream
-    ├── TimestampsMismatchError    times are given for other partitions than there are
-    ├── TopicOffsetsMismatchError  an offset is given for a topic that is not read
-    ├── NoOffsetForTimestampError  a partition has no record of a starting time or later
-    ├── NoCommittedOffsetError     a consumer group has committed nothing for a partition
-    ├── ResolvedOffsetsError       a batch query's start lies behind its end
-    ├── MissingDependencyError     an extra is not installed
-    ├── PluginError                what another distribution brings cannot be used
-    ├── JavaError                  no Java that can run Spark or a broker
+    ├── OptionsError               options are invalid
+    ├── MissingDependencyError     an optional package is not installed
     ├── BrokerUnreachableError     no broker answered in time
-    ├── UnknownTopicError          a topic that was asked for does not exist
-    ├── KafkaRequestError          a broker answered with an error
-    ├── OffsetOutOfRangeError      a read begins outside of what the broker holds
-    ├── MissingOffsetsError        records of a range are gone from the broker
-    ├── FetchTimeoutError          a broker has records and does not hand them out
-    ├── CorruptBatchError          bytes of the log are not what Kafka writes
-    ├── MalformedTimestampError    a record's timestamp does not fit Spark's type
-    ├── DataLossError              what the query was to read is not there any more
+    ├── UnknownTopicError          a topic does not exist
+    ├── KafkaRequestError          a broker refused a request
+    ├── OffsetOutOfRangeError      a read starts outside of the broker's log
+    ├── MissingOffsetsError        records of a range were deleted
+    ├── FetchTimeoutError          a broker has records and does not return them
+    ├── CorruptBatchError          a record batch is corrupt
+    ├── MalformedTimestampError    a record's timestamp overflows Spark's type
+    ├── DataLossError              records that the query has not read are gone
     ├── MetadataLogError           a metadata log cannot be read or written
-    ├── SinkSchemaError            rows cannot become records
-    ├── SaveModeError              Kafka can only be appended to
-    ├── NullTopicError             a row names no topic
+    ├── SinkSchemaError            columns are missing or of a wrong type
+    ├── NullTopicError             a row has no topic
+    ├── InvalidRecordError         a row cannot become a record
     ├── RecordDeliveryError        a record was not acknowledged
-    │   └── RecordTooLargeError    a record is larger than it may be
-    ├── ProducerFencedError        another writer has taken a transaction's id
-    ├── TransactionLostError       a batch's transaction was aborted before it was committed
-    └── UnsupportedFeatureError    an adapter cannot do what was asked of it
+    │   └── RecordTooLargeError    a record exceeds a size limit
+    ├── ProducerFencedError        another producer took over a transactional id
+    ├── TransactionLostError       a transaction was aborted before its commit
+    └── UnsupportedFeatureError    a client or a storage lacks a feature
 
-A message holds the condition in brackets, the facts, and what to do next, because Spark wraps
-what a Python source raises and only the text reaches the user.
+Errors that only one outer layer raises are defined there: ``application.errors``,
+``brokers.errors``, ``bootstrap.plugins``. A message holds the condition in brackets, the facts, and
+what to do next, because Spark wraps what a Python source raises and only the text reaches the user.
 """
 
 from __future__ import annotations
@@ -48,16 +40,16 @@ if TYPE_CHECKING:
 
 
 _MAX_NAMED: Final = 5
-"""How many of what may be thousands an error's text lists."""
+"""How many names a message lists; there may be thousands."""
 
 
 class Fault(enum.Enum):
-    """Who can mend it."""
+    """Who can fix it."""
 
     USER = "the query's author"
-    CLUSTER = "whoever runs the Kafka cluster"
-    DATA = "whoever produces the records, or the topic's retention"
-    ENVIRONMENT = "whoever sets up the machine"
+    CLUSTER = "the Kafka cluster's operator"
+    DATA = "the records' producer, or the topic's retention"
+    ENVIRONMENT = "the machine's administrator"
 
 
 class PysparkKafkaError(Exception):
@@ -87,7 +79,7 @@ def _rebuild(kind: type[PysparkKafkaError], args: tuple[object, ...]) -> Pyspark
 
 
 class OptionsError(PysparkKafkaError, ValueError):
-    """One or more options cannot be used; ``problems`` holds all of them."""
+    """One or more options are invalid; ``problems`` holds a message for each."""
 
     condition = "KAFKA_INVALID_OPTIONS"
     fault = Fault.USER
@@ -103,130 +95,8 @@ class OptionsError(PysparkKafkaError, ValueError):
             super().__init__(f"{len(self.problems)} options cannot be used:{lines}")
 
 
-class OffsetsMismatchError(PysparkKafkaError, ValueError):
-    """The options name offsets of other partitions than Kafka has."""
-
-    condition = "KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED"
-    fault = Fault.USER
-
-    def __init__(
-        self, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
-    ) -> None:
-        # The words of KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED in Spark's
-        # kafka-error-conditions.json.
-        super().__init__(
-            "Partitions specified for Kafka start offsets don't match what are assigned. "
-            "Maybe topic partitions are created \n"
-            "or deleted while the query is running. Use -1 for latest, -2 for earliest.\n"
-            f"{_specified_and_assigned(specified, assigned)}"
-        )
-
-
-class StreamOffsetsMismatchError(OffsetsMismatchError):
-    """The same, of a stream, in the words of another Spark class."""
-
-    def __init__(
-        self, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
-    ) -> None:
-        # KafkaOffsetReaderAdmin.fetchSpecificOffsets, which asserts this for streams.
-        PysparkKafkaError.__init__(
-            self,
-            "If startingOffsets contains specific offsets, you must specify all TopicPartitions.\n"
-            "Use -1 for latest, -2 for earliest, if you don't care.\n"
-            f"{_specified_and_assigned(specified, assigned)}",
-        )
-
-
-class TimestampsMismatchError(PysparkKafkaError, ValueError):
-    """The options name times for other partitions than Kafka has; ``position``: start or end."""
-
-    condition = "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED"
-    fault = Fault.USER
-
-    def __init__(
-        self,
-        position: str,
-        specified: Iterable[TopicPartition],
-        assigned: Iterable[TopicPartition],
-    ) -> None:
-        # The words of the condition in Spark's kafka-error-conditions.json.
-        super().__init__(
-            f"Partitions specified for Kafka timestamp based {position} offsets don't match what "
-            "are assigned. Maybe topic partitions are created \n"
-            "or deleted while the query is running, or you didn't specify all the partitions.\n"
-            f"{_specified_and_assigned(specified, assigned)}"
-        )
-
-
-class TopicOffsetsMismatchError(PysparkKafkaError, ValueError):
-    """The options name an offset for a whole topic of which no partition is read."""
-
-    condition = "KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED"
-    fault = Fault.USER
-
-    def __init__(self, topics: Iterable[str], assigned: Iterable[TopicPartition]) -> None:
-        names = ", ".join(sorted(topics))
-        super().__init__(
-            f"Topics specified for Kafka topic-level offsets have no assigned partitions: {names}. "
-            f"Assigned: {partition_set(assigned)}"
-        )
-
-
-class NoOffsetForTimestampError(PysparkKafkaError, LookupError):
-    """A partition has no record of a starting time or later."""
-
-    condition = "KAFKA_NO_OFFSET_FOR_TIMESTAMP"
-    fault = Fault.USER
-
-    def __init__(self, partition: TopicPartition, timestamp: int) -> None:
-        # The first sentence is that of KafkaOffsetReaderAdmin.
-        super().__init__(
-            f"No offset matched from request of topic-partition {partition} and timestamp "
-            f"{timestamp}. Set 'startingOffsetsByTimestampStrategy' to 'latest' to begin such a "
-            "partition at its end."
-        )
-
-
-class NoCommittedOffsetError(PysparkKafkaError, LookupError):
-    """A query is to begin with the offsets of a consumer group that has not committed all."""
-
-    condition = "KAFKA_NO_COMMITTED_OFFSET"
-    fault = Fault.USER
-
-    def __init__(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        super().__init__(
-            f"The consumer group '{group_id}' has committed no offset for "
-            f"{partition_set(partitions)}. Correct the group's name, or set "
-            "'startingOffsetsGroupFallback' to 'earliest' or 'latest' to begin such a partition "
-            "there."
-        )
-
-
-class ResolvedOffsetsError(PysparkKafkaError, ValueError):
-    """A batch query's start lies behind its end, once both are offsets of the log."""
-
-    condition = "RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"
-    fault = Fault.USER
-
-    def __init__(self, partition: TopicPartition, start: int, end: int) -> None:
-        # The words of the condition in Spark's kafka-error-conditions.json.
-        super().__init__(
-            f"The resolved start offset {start} is greater than the resolved end offset {end} "
-            f"for topic {partition.topic} partition {partition.partition}.\n"
-            "Please investigate in this order:\n"
-            "1. Check whether start offset is set beyond the end offset or the latest available "
-            "offset after resolution. Possible inputs are:\n"
-            "  (a) Start offset is set to a timestamp, and the end offset is set to an index of "
-            "offset.\n"
-            "  (b) Start offset is set to an index of offset, and the end offset is set to a "
-            "timestamp.\n"
-            "  (c) Start offset is set, and the end offset is set to latest.\n"
-            "2. Check whether the Kafka topic-partition is deleted and re-created."
-        )
-
-
 class MissingDependencyError(PysparkKafkaError, ImportError):
-    """A piece that is an extra of this distribution is not installed."""
+    """An optional package is not installed; ``extra`` is the extra that brings it."""
 
     condition = "KAFKA_MISSING_DEPENDENCY"
     fault = Fault.ENVIRONMENT
@@ -239,7 +109,7 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
 
 @contextmanager
 def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
-    """Raise ``MissingDependencyError`` if the imports within fail for want of ``module``."""
+    """Raise ``MissingDependencyError`` if an import within does not find ``module``."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -248,34 +118,8 @@ def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
         raise MissingDependencyError(what, extra) from error
 
 
-class PluginError(PysparkKafkaError, ImportError):
-    """An entry point of another distribution cannot be used."""
-
-    condition = "KAFKA_PLUGIN"
-    fault = Fault.ENVIRONMENT
-
-    def __init__(self, entry_point: str, reason: str) -> None:
-        super().__init__(
-            f"The plugin '{entry_point}' cannot be used: {reason}. Mend or uninstall the "
-            "distribution that brings it."
-        )
-
-
-class JavaError(PysparkKafkaError, OSError):
-    """No Java that is new enough can be found."""
-
-    condition = "JAVA_NOT_USABLE"
-    fault = Fault.ENVIRONMENT
-
-    def __init__(self, found: str, required: int) -> None:
-        super().__init__(
-            f"Java {required} or newer is needed, and {found}. "
-            f"Install a JDK {required}, or point JAVA_HOME at one."
-        )
-
-
 class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
-    """No broker answered within the time that the options allow."""
+    """No broker answered in time; ``cause`` is the client's: a failed TLS handshake, say."""
 
     condition = "KAFKA_BROKER_UNREACHABLE"
     fault = Fault.CLUSTER
@@ -284,42 +128,48 @@ class BrokerUnreachableError(PysparkKafkaError, ConnectionError):
         reason = f" ({cause})" if cause else ""
         super().__init__(
             f"No Kafka broker answered at {bootstrap_servers} within {seconds:g} s{reason}. "
-            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
-            "advertised listeners can be reached from here."
+            "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
+            "this machine can reach their advertised listeners."
         )
 
 
 class UnknownTopicError(PysparkKafkaError, LookupError):
-    """Topics that the query asks for by name do not exist."""
+    """Topics do not exist; ``option`` is the one that named them."""
 
     condition = "KAFKA_UNKNOWN_TOPIC"
     fault = Fault.USER
 
     def __init__(self, topics: Sequence[str], option: str, bootstrap_servers: str) -> None:
         names = ", ".join(f"'{topic}'" for topic in topics)
-        plural = "s" if len(topics) > 1 else ""
-        verb = "do" if len(topics) > 1 else "does"
+        plural, verb = ("s", "do") if len(topics) > 1 else ("", "does")
+        # A sink's topic may be named by each row instead.
+        place = "option or column" if option == "topic" else "option"
         super().__init__(
             f"Topic{plural} {names} {verb} not exist at {bootstrap_servers}. "
-            f"Create what is missing, or correct the option '{option}'."
+            f"Create the topic{plural}, or correct the {place} '{option}'."
         )
 
 
 class KafkaRequestError(PysparkKafkaError):
-    """A broker answered a request with an error that no retry mended."""
+    """A broker refused a request, and retries did not help.
+
+    ``request`` is a noun with its article, such as ``a request for offsets``; ``reason`` is the
+    broker's. ``outcome`` is the verb, where nothing was refused.
+    """
 
     condition = "KAFKA_REQUEST_FAILED"
     fault = Fault.CLUSTER
 
-    def __init__(self, request: str, reason: str) -> None:
-        super().__init__(f"Kafka did not answer {request}: {reason}")
+    def __init__(self, request: str, reason: str, *, outcome: str = "refused") -> None:
+        super().__init__(
+            f"Kafka {outcome} {request}: {reason.rstrip('.')}. "
+            "If permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise "
+            "see the brokers' logs."
+        )
 
 
 class OffsetOutOfRangeError(PysparkKafkaError):
-    """A read begins at an offset that the broker does not hold.
-
-    ``earliest`` and ``latest`` are the offsets that it does hold: ``[earliest, latest)``.
-    """
+    """A read starts at an offset that the broker does not hold: it holds ``[earliest, latest)``."""
 
     condition = "KAFKA_OFFSET_OUT_OF_RANGE"
     fault = Fault.DATA
@@ -333,12 +183,12 @@ class OffsetOutOfRangeError(PysparkKafkaError):
         self.latest = latest
         super().__init__(
             f"Offset {offset} of {partition} is out of range: "
-            f"the broker holds [{earliest}, {latest})."
+            f"the broker holds [{earliest}, {latest}). Start at an offset that it holds."
         )
 
 
 class MissingOffsetsError(PysparkKafkaError):
-    """The offsets ``[start, end)`` fell behind the start of the log while they were to be read."""
+    """The offsets ``[start, end)`` were deleted before they could be read."""
 
     condition = "KAFKA_MISSING_OFFSETS"
     fault = Fault.DATA
@@ -348,12 +198,13 @@ class MissingOffsetsError(PysparkKafkaError):
         self.start = start
         self.end = end
         super().__init__(
-            f"Offsets [{start}, {end}) of {partition} were deleted before they could be read."
+            f"Offsets [{start}, {end}) of {partition} were deleted before they could be read. "
+            "Raise the topic's retention ('retention.ms', 'retention.bytes'), or read sooner."
         )
 
 
 class FetchTimeoutError(PysparkKafkaError, TimeoutError):
-    """A broker holds an offset, and no fetch moved past it in time."""
+    """A broker holds an offset, and no fetch returned it in time."""
 
     condition = "KAFKA_FETCH_TIMEOUT"
     fault = Fault.CLUSTER
@@ -362,16 +213,13 @@ class FetchTimeoutError(PysparkKafkaError, TimeoutError):
         super().__init__(
             # The first sentence is that of Spark's InternalKafkaConsumer.
             f"Cannot fetch record for offset {offset} in {milliseconds} milliseconds. "
-            f"The partition is {partition}; a slow or overloaded broker may need a higher "
+            f"The partition is {partition}. If its broker is slow or overloaded, raise "
             "'kafkaConsumer.pollTimeoutMs'."
         )
 
 
 class CorruptBatchError(PysparkKafkaError):
-    """Bytes of the log are not what Kafka writes: rows cannot be made of them.
-
-    ``offset`` is the first one of the batch that they belong to.
-    """
+    """A record batch of the log is corrupt; ``offset`` is its first one."""
 
     condition = "KAFKA_CORRUPT_BATCH"
     fault = Fault.CLUSTER
@@ -381,13 +229,13 @@ class CorruptBatchError(PysparkKafkaError):
         self.offset = offset
         super().__init__(
             f"The record batch at offset {offset} of {partition} is corrupt: {reason}. "
-            "Let the cluster's operator check that replica's log (kafka-dump-log); to read on "
-            "behind it, start at a later offset."
+            "Ask the cluster's operator to check the replica's log with kafka-dump-log.sh. To skip "
+            "the batch, start at a later offset."
         )
 
 
 class MalformedTimestampError(PysparkKafkaError, OverflowError):
-    """A record's timestamp does not fit Spark's microseconds."""
+    """A record's timestamp overflows Spark's microseconds."""
 
     condition = "KAFKA_MALFORMED_RECORD_TIMESTAMP"
     fault = Fault.DATA
@@ -407,7 +255,7 @@ class MalformedTimestampError(PysparkKafkaError, OverflowError):
 
 
 class DataLossError(PysparkKafkaError):
-    """Records that the query was to read are gone, and ``failOnDataLoss`` is true."""
+    """Records that the query has not read are gone, and ``failOnDataLoss`` is true."""
 
     condition = "KAFKA_DATA_LOSS"
     fault = Fault.DATA
@@ -429,9 +277,9 @@ class DataLossError(PysparkKafkaError):
 
 
 class MetadataLogError(PysparkKafkaError):
-    """What stands in a metadata log cannot be used, or its storage fails.
+    """A metadata log cannot be read or written.
 
-    ``path`` is the file, without credentials.
+    ``problem`` says what happened and what to do next; ``path`` is the file, without credentials.
     """
 
     condition = "KAFKA_METADATA_LOG"
@@ -442,7 +290,7 @@ class MetadataLogError(PysparkKafkaError):
 
 
 class SinkSchemaError(PysparkKafkaError, ValueError):
-    """Columns are missing or of a wrong type; ``problems`` holds all of what is wrong."""
+    """Columns are missing or of a wrong type; ``problems`` holds a message for each."""
 
     condition = "KAFKA_SINK_SCHEMA"
     fault = Fault.USER
@@ -452,22 +300,8 @@ class SinkSchemaError(PysparkKafkaError, ValueError):
         super().__init__("\n".join(self.problems))
 
 
-class SaveModeError(PysparkKafkaError, ValueError):
-    """Rows are to replace what a topic holds."""
-
-    condition = "KAFKA_SAVE_MODE"
-    fault = Fault.USER
-
-    def __init__(self, mode: str) -> None:
-        # The words of Spark's KafkaSourceProvider.createRelation.
-        super().__init__(
-            f"Save mode {mode} not allowed for Kafka. "
-            "Allowed save modes are Append and ErrorIfExists (default)."
-        )
-
-
 class NullTopicError(PysparkKafkaError, ValueError):
-    """A row names no topic, and no option does."""
+    """A row has no topic, and the option ``topic`` is not set."""
 
     condition = "KAFKA_NULL_TOPIC_IN_DATA"
     fault = Fault.DATA
@@ -480,16 +314,27 @@ class NullTopicError(PysparkKafkaError, ValueError):
         )
 
 
-class RecordDeliveryError(PysparkKafkaError):
-    """A record was not acknowledged; ``size`` is that of its key, value and headers, in bytes.
+class InvalidRecordError(PysparkKafkaError, ValueError):
+    """A row cannot become a record."""
 
-    ``partition`` is ``None`` where none was chosen yet. Nothing tells what the record holds.
+    condition = "KAFKA_INVALID_RECORD"
+    fault = Fault.DATA
+
+    def __init__(self, reason: str, next_step: str) -> None:
+        super().__init__(f"A record cannot be written: {reason}. {next_step}")
+
+
+class RecordDeliveryError(PysparkKafkaError):
+    """A record was not acknowledged; ``size`` is its key, value and headers in bytes.
+
+    ``partition`` is ``None`` if none was chosen yet. The message has none of the record's content.
     """
 
     condition = "KAFKA_DELIVERY_FAILED"
     fault = Fault.CLUSTER
     next_step: ClassVar[str] = (
-        "Records before it may be in Kafka, and a task that is tried again writes them anew."
+        "If its broker is slow, raise 'kafka.delivery.timeout.ms'. Earlier records may be in Kafka "
+        "already: a retried task writes them again."
     )
 
     def __init__(self, topic: str, partition: int | None, size: int, reason: str) -> None:
@@ -504,47 +349,47 @@ class RecordDeliveryError(PysparkKafkaError):
 
 
 class RecordTooLargeError(RecordDeliveryError):
-    """A record is larger than a setting, or its topic, lets it be."""
+    """A record exceeds the limit of a producer setting or of its topic."""
 
     condition = "KAFKA_RECORD_TOO_LARGE"
     fault = Fault.DATA
     next_step = (
-        "Make it smaller, or raise what it is larger than: 'kafka.max.request.size', or the "
+        "Make it smaller, or raise the limit that it exceeds: 'kafka.max.request.size' or the "
         "topic's 'max.message.bytes'."
     )
 
 
 class ProducerFencedError(PysparkKafkaError):
-    """Another writer has begun a transaction under the same id."""
+    """Another producer began a transaction under the same transactional id."""
 
     condition = "KAFKA_PRODUCER_FENCED"
     fault = Fault.USER
 
     def __init__(self, transactional_id: str) -> None:
         super().__init__(
-            f"Another writer has taken over the transactional id '{transactional_id}', or its "
-            "transaction lasted longer than 'kafka.transaction.timeout.ms'. If neither another "
-            "attempt of this task runs nor a batch takes that long, two queries share a "
+            f"Another producer took over the transactional id '{transactional_id}', or its "
+            "transaction lasted longer than 'kafka.transaction.timeout.ms'. If no other attempt of "
+            "this task is running and batches are shorter than that, two queries share a "
             "checkpoint: stop one of them."
         )
 
 
 class TransactionLostError(PysparkKafkaError):
-    """A transaction was aborted before it could be committed, and its records with it."""
+    """A transaction was aborted before its commit, so that its records are never visible."""
 
     condition = "KAFKA_TRANSACTION_LOST"
     fault = Fault.ENVIRONMENT
 
-    def __init__(self, transactional_ids: Iterable[str], why: str, next_step: str) -> None:
+    def __init__(self, transactional_ids: Iterable[str], reason: str, next_step: str) -> None:
         self.transactional_ids = tuple(transactional_ids)
         names = ", ".join(f"'{name}'" for name in self.transactional_ids[:_MAX_NAMED])
         if len(self.transactional_ids) > _MAX_NAMED:
             names += f" and {len(self.transactional_ids) - _MAX_NAMED} more"
-        super().__init__(f"The transactions of {names} cannot be committed: {why}. {next_step}")
+        super().__init__(f"The transactions {names} cannot be committed: {reason}. {next_step}")
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
-    """An adapter was asked for something that its client cannot do."""
+    """A client or a storage lacks a feature: the message says "``adapter`` cannot ``feature``"."""
 
     condition = "KAFKA_UNSUPPORTED_FEATURE"
     fault = Fault.USER
@@ -553,12 +398,6 @@ class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
         super().__init__(f"{adapter} cannot {feature}.")
 
 
-def _specified_and_assigned(
-    specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
-) -> str:
-    return f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
-
-
 def partition_set(partitions: Iterable[TopicPartition]) -> str:
-    """Partitions as Spark prints a set of them: ``Set(t-0, t-1)``, here always in order."""
+    """Return partitions as Spark prints a set of them, here in order: ``Set(t-0, t-1)``."""
     return f"Set({', '.join(str(partition) for partition in sorted(partitions))})"

@@ -1,10 +1,10 @@
-"""What a query asks for: partitions by name, topics by name, or topics by pattern."""
+"""What a query reads: partitions, topics, or topics whose name matches a pattern."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from .json_text import is_integer, read_json_object
 from .topic_partition import TopicPartition
@@ -17,6 +17,7 @@ ASSIGN_EXAMPLE: Final = '{"topicA":[0,1],"topicB":[0,1]}'
 class Assign:
     """Exactly these partitions (option ``assign``)."""
 
+    option: ClassVar[str] = "assign"
     partitions: frozenset[TopicPartition]
 
     def __post_init__(self) -> None:
@@ -55,6 +56,7 @@ class Assign:
 class Subscribe:
     """All partitions of these topics (option ``subscribe``)."""
 
+    option: ClassVar[str] = "subscribe"
     topics: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class Subscribe:
 
     @classmethod
     def from_text(cls, text: str) -> Subscribe:
-        """Read topics between commas; space around them and empty ones do not count.
+        """Read topics separated by commas; blanks around them and empty names are ignored.
 
         :raises ValueError: if no topic is left.
         """
@@ -77,8 +79,9 @@ class Subscribe:
 @final
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """All partitions of the topics that a regular expression finds (``subscribePattern``)."""
+    """All partitions of the topics that match a pattern (option ``subscribePattern``)."""
 
+    option: ClassVar[str] = "subscribePattern"
     pattern: str
 
     def __post_init__(self) -> None:
@@ -90,7 +93,7 @@ class SubscribePattern:
             raise ValueError(f"not a regular expression: {self.pattern!r}: {error}") from error
 
     def matches(self, topic: str) -> bool:
-        """Tell whether the pattern is found anywhere in the topic's name.
+        """Return whether the pattern matches anywhere in the topic's name.
 
         Unanchored, as in Spark's ``ConsumerStrategy.SubscribePatternStrategy``.
         """
@@ -105,5 +108,5 @@ Subscription = Assign | Subscribe | SubscribePattern
 
 def _number(value: object) -> int:
     if not is_integer(value):
-        raise ValueError(f"not a partition's number: {value!r}")
+        raise ValueError(f"not a partition number: {value!r}")
     return value  # type: ignore[return-value]

@@ -15,7 +15,8 @@ from pyspark_kafka.adapters.kafka_python.connecting import connect
 
 try:
     connect({client}, {{"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 200}})
-except KafkaTimeoutError:
+except KafkaTimeoutError as error:
+    assert "ECONNREFUSED" in str(error), error
     others = set(threading.enumerate()) - {{threading.main_thread()}}
     for thread in others:
         thread.join(timeout=10)
@@ -25,8 +26,8 @@ sys.exit("it connected")
 
 
 @pytest.mark.parametrize("client", ["KafkaAdminClient", "KafkaConsumer"])
-def test_a_client_that_cannot_connect_leaves_no_thread(client: str) -> None:
-    """A failed connection ends the network thread that was started for it.
+def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client: str) -> None:
+    """A failed connection is the reason of the error, and its network thread ends.
 
     In a process of its own: kafka-python leaves the socket of a refused connection to the garbage
     collector, which would warn within another test.

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.application.batch import ALL_RECORDS
-from pyspark_kafka.domain.errors import (
+from pyspark_kafka.application.errors import (
     NoOffsetForTimestampError,
     OffsetsMismatchError,
     ResolvedOffsetsError,

@@ -9,18 +9,14 @@ import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.application.errors import StreamOffsetsMismatchError
 from pyspark_kafka.domain.available_now import (
     EndBeyondLatestError,
     EndBeyondPrefetchedError,
     LostPartitionsError,
     PartitionsNotPrefetchedError,
 )
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    DataLossError,
-    MetadataLogError,
-    StreamOffsetsMismatchError,
-)
+from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError, MetadataLogError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.read_limits import (

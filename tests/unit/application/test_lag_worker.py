@@ -11,7 +11,8 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.application.lag_feed import MAX_BUFFERED
 from pyspark_kafka.application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.errors import BrokerUnreachableError, PluginError, PysparkKafkaError
+from pyspark_kafka.bootstrap.plugins import PluginError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.application.errors import (
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
 from pyspark_kafka.domain.available_now import (
     AvailableNowError,
     EndBeyondLatestError,
@@ -13,14 +20,7 @@ from pyspark_kafka.domain.available_now import (
     LostPartitionsError,
     PartitionsNotPrefetchedError,
 )
-from pyspark_kafka.domain.errors import (
-    DataLossError,
-    NoOffsetForTimestampError,
-    OffsetsMismatchError,
-    StreamOffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
-)
+from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.read_limits import (

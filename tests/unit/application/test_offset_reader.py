@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    KafkaRequestError,
+from pyspark_kafka.application.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
     StreamOffsetsMismatchError,
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
-    UnknownTopicError,
 )
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
 from pyspark_kafka.domain.offset_limits import (
     ByTimestamp,
     CommittedOffsets,

@@ -14,7 +14,8 @@ from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.bootstrap.container import sink_container_for
-from pyspark_kafka.domain.errors import OptionsError, PluginError
+from pyspark_kafka.bootstrap.plugins import PluginError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import SinkOptions, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from pyspark_kafka.application.errors import OffsetsMismatchError
 from pyspark_kafka.cli.spark_errors import SparkQueryError
 from pyspark_kafka.domain.errors import (
     Fault,
-    OffsetsMismatchError,
     OptionsError,
     UnknownTopicError,
 )

@@ -78,7 +78,7 @@ class ConfluentRecordReader(RecordReader):
     def __init__(self, options: SourceOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
         """Check the options; nothing is connected yet."""
         self._connection = Connection(options)
-        self._ends = LogEnds(partial(ConfluentOffsetFetcher, options), options.bootstrap_servers)
+        self._ends = LogEnds(partial(ConfluentOffsetFetcher, options), options)
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._made: _Client | None = None

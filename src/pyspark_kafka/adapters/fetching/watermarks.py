@@ -10,6 +10,7 @@ from ...domain.errors import UnknownTopicError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...domain.options import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from ...ports.offset_fetcher import OffsetFetcher
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 class LogEnds:
     """Asks through a fetcher that lives for the question: it is asked where something is wrong."""
 
-    def __init__(self, make: Callable[[], OffsetFetcher], bootstrap_servers: str) -> None:
+    def __init__(self, make: Callable[[], OffsetFetcher], options: SourceOptions) -> None:
         self._make = make
-        self._bootstrap_servers = bootstrap_servers
+        self._options = options
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
         """Give the first offset that the broker holds, and the one after the last.
@@ -32,5 +33,6 @@ class LogEnds:
             earliest = fetcher.earliest([partition])
             latest = fetcher.latest([partition])
         if not (earliest and latest):
-            raise UnknownTopicError([partition.topic], "subscribe", self._bootstrap_servers)
+            option = self._options.subscription.option
+            raise UnknownTopicError([partition.topic], option, self._options.bootstrap_servers)
         return earliest[partition], latest[partition]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import KafkaRequestError
+from ...domain.errors import InvalidRecordError
 from .column_buffers import MAX_BYTES
 from .encode_kernel import NO_ROW, measure_records, sum_payloads
 from .record_blocks import read_only
@@ -45,7 +45,7 @@ class ProducerColumns:
 
         Rows without a timestamp get ``now_ms``, in milliseconds.
 
-        :raises KafkaRequestError: if a header has no key.
+        :raises InvalidRecordError: if a header has no key.
         :raises TypeError: if a column is of a type that is not written.
         """
         rows = batch.num_rows
@@ -57,7 +57,7 @@ class ProducerColumns:
         )
         sizes: Longs = np.empty(rows, np.int64)
         if measure_records(arrays, sizes) != NO_ROW:
-            raise KafkaRequestError("a record", "a header has no key")
+            raise InvalidRecordError("a header has no key", "Remove such headers.")
         return cls(rows, arrays, read_only(sizes))
 
     def payload_bytes(self, rows: Longs) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import crc32c
 import numpy as np
 
-from ...domain.errors import KafkaRequestError
+from ...domain.errors import InvalidRecordError
 from .batch_headers import HEADER, MAGIC_2
 from .compression import Codec, Compressor
 from .encode_kernel import NO_ROOM, cut_rows, encode_records, sum_sizes
@@ -78,7 +78,7 @@ class RecordEncoder:
         """Give one batch of rows, in their order; its offsets count from 0.
 
         :raises IndexError: if there is no such row, or more rows than there are.
-        :raises KafkaRequestError: if the batch has more bytes than its length can say.
+        :raises InvalidRecordError: if the batch has more bytes than its length can say.
         :raises ValueError: if there are no rows.
         """
         if not len(rows):
@@ -120,8 +120,8 @@ class RecordEncoder:
         if end == NO_ROOM:
             size = HEADER + checked(sum_sizes(columns.sizes, rows))
             if size > _MAX_BYTES:
-                raise KafkaRequestError(
-                    "a batch", f"its {size} bytes are more than a batch can have"
+                raise InvalidRecordError(
+                    f"its {size} bytes are more than a batch can have", "Make it smaller."
                 )
             room = np.empty(size, np.uint8)
             end, first, greatest = encode_records(columns.arrays, columns.sizes, rows, room, HEADER)

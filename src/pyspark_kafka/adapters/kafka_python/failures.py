@@ -60,7 +60,10 @@ class Cluster:
         try:
             yield
         except UNREACHABLE as error:
-            raise BrokerUnreachableError(self.bootstrap_servers, self.timeout_ms / 1_000) from error
+            cause = "; ".join(map(str, error.args)) or type(error).__name__
+            raise BrokerUnreachableError(
+                self.bootstrap_servers, self.timeout_ms / 1_000, cause
+            ) from error
         except kafka_errors.KafkaError as error:
             raise KafkaRequestError(request, str(error)) from error
 

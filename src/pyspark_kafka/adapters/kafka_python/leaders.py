@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
-from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+
+from .connecting import ConnectionManager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Leaders:
         """
         self._cluster = cluster
         self._network = NetworkSelector(**config)
-        self._manager = KafkaConnectionManager(self._network, **config)
+        self._manager = ConnectionManager(self._network, **config)
         # A topic that was deleted is not to come into being again because it was read from.
         self._manager.cluster.config["allow_auto_create_topics"] = for_writing
         self._for_writing = for_writing

@@ -56,7 +56,7 @@ class KafkaPythonRecordReader(RecordReader):
         self._options = options
         self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
         self._client = FetchClient(config, self._cluster, _fetch_settings(config, options))
-        self._ends = LogEnds(partial(KafkaPythonOffsetFetcher, options), options.bootstrap_servers)
+        self._ends = LogEnds(partial(KafkaPythonOffsetFetcher, options), options)
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
         self._retry_s: float = config["retry_backoff_ms"] / 1_000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import KafkaRequestError, OptionsError
+from ...domain.errors import OptionsError
 from ...domain.kafka_settings import PREFIX
 from ...domain.producer_settings import ROUND_ROBIN
 
@@ -49,19 +49,19 @@ def chosen_partitions(
     as ``module:function``. The function is called with the batch and the number of partitions.
     What it raises is raised.
 
-    :raises OptionsError: if the function cannot be loaded.
-    :raises KafkaRequestError: if what it gives is no array of int32 with a value for each row.
+    :raises OptionsError: if the function cannot be loaded, or does not return an array of int32
+        with a value for each row.
     """
     if partitioner == ROUND_ROBIN:
         turns = _turns.take(batch.num_rows) + np.arange(batch.num_rows)
         return pa.array(turns % partitions, pa.int32())
     found = _function(partitioner)(batch, partitions)
     if not isinstance(found, pa.Int32Array) or len(found) != batch.num_rows:
-        raise KafkaRequestError(
-            "a partitioner",
-            f"'{partitioner}' is to give an Arrow array of int32 with a value for each of "
-            f"{batch.num_rows} rows, and gave {_described(found)}",
+        problem = (
+            f"Option '{_OPTION}': '{partitioner}' must return an Arrow array of int32 with "
+            f"{batch.num_rows} values, one for each row, but returned {_described(found)}"
         )
+        raise OptionsError([problem])
     return found
 
 

@@ -53,8 +53,7 @@ def partitions_of(
     It is that of the column, or else the partitioner's, and where neither says one
     ``NO_PARTITION``.
 
-    :raises OptionsError: if the partitioner cannot be loaded.
-    :raises KafkaRequestError: if it gives what is none.
+    :raises OptionsError: if the partitioner cannot be loaded, or does not return partitions.
     """
     found: Integers = np.full(len(rows), NO_PARTITION, np.int32)
     is_open = np.ones(len(rows), np.bool_)

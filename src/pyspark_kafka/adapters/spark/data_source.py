@@ -13,7 +13,7 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 
-from ...domain.errors import SaveModeError
+from ...domain.errors import Fault, PysparkKafkaError
 from ...domain.options import (
     QueryKind,
     SinkOptions,
@@ -39,6 +39,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 FORMAT = "pyspark_kafka"
+
+
+class SaveModeError(PysparkKafkaError, ValueError):
+    """A batch query is to overwrite a topic: Kafka can only be appended to."""
+
+    condition = "KAFKA_SAVE_MODE"
+    fault = Fault.USER
+
+    def __init__(self, mode: str) -> None:
+        # The words of Spark's KafkaSourceProvider.createRelation.
+        super().__init__(
+            f"Save mode {mode} not allowed for Kafka. "
+            "Allowed save modes are Append and ErrorIfExists (default)."
+        )
 
 
 class KafkaDataSource(DataSource):

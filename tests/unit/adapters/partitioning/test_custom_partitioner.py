@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.partitioning.custom_partitioner import chosen_partitions
-from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.producer_settings import ROUND_ROBIN
 
 if TYPE_CHECKING:
@@ -91,14 +91,14 @@ def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (longs, "gave Int64Array of int64 with 3"),
-        (too_few, "gave Int32Array of int32 with 2"),
-        (numbers, "gave list"),
+        (longs, "returned Int64Array of int64 with 3"),
+        (too_few, "returned Int32Array of int32 with 2"),
+        (numbers, "returned list"),
     ],
 )
 def test_what_a_function_gives_is_checked(function: Callable[..., object], said: str) -> None:
     """It is said what came instead of an array of int32 with a value for each row."""
-    with pytest.raises(KafkaRequestError, match=said):
+    with pytest.raises(OptionsError, match=said):
         chosen_partitions(named(function), BATCH, 1)
 
 

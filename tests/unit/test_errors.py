@@ -4,45 +4,57 @@ import copy
 import pickle
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from pyspark_kafka.domain import errors
+from pyspark_kafka.adapters.spark.data_source import SaveModeError
+from pyspark_kafka.application import errors as application_errors
+from pyspark_kafka.application.errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    ResolvedOffsetsError,
+    StreamOffsetsMismatchError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+from pyspark_kafka.bootstrap.plugins import PluginError
+from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
+from pyspark_kafka.domain import errors as domain_errors
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     CorruptBatchError,
     DataLossError,
     Fault,
     FetchTimeoutError,
-    JavaError,
+    InvalidRecordError,
     KafkaRequestError,
     MalformedTimestampError,
     MetadataLogError,
     MissingDependencyError,
     MissingOffsetsError,
-    NoCommittedOffsetError,
-    NoOffsetForTimestampError,
     NullTopicError,
     OffsetOutOfRangeError,
-    OffsetsMismatchError,
     OptionsError,
-    PluginError,
     ProducerFencedError,
     PysparkKafkaError,
     RecordDeliveryError,
     RecordTooLargeError,
-    ResolvedOffsetsError,
-    SaveModeError,
     SinkSchemaError,
-    StreamOffsetsMismatchError,
-    TimestampsMismatchError,
-    TopicOffsetsMismatchError,
     TransactionLostError,
     UnknownTopicError,
     UnsupportedFeatureError,
     partition_set,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
+
+MODULES = {
+    *(domain_errors.__name__, application_errors.__name__),
+    *(kind.__module__ for kind in (SaveModeError, PluginError, JavaError)),
+}
+"""Where errors are defined whose texts are pinned here."""
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
@@ -112,7 +124,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_NO_OFFSET_FOR_TIMESTAMP] "
             "No offset matched from request of topic-partition t-0 and timestamp 1700000000000. "
-            "Set 'startingOffsetsByTimestampStrategy' to 'latest' to begin such a partition at "
+            "Set 'startingOffsetsByTimestampStrategy' to 'latest' to start such a partition at "
             "its end."
         ),
     ),
@@ -123,7 +135,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_NO_COMMITTED_OFFSET] The consumer group 'g' has committed no offset for "
             "Set(t-0, t-1). Correct the group's name, or set 'startingOffsetsGroupFallback' to "
-            "'earliest' or 'latest' to begin such a partition there."
+            "'earliest' or 'latest' to start such a partition there."
         ),
     ),
     (
@@ -131,8 +143,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ImportError,
         Fault.ENVIRONMENT,
         (
-            "[KAFKA_PLUGIN] The plugin 'pkg:client' cannot be used: why. Mend or uninstall the "
-            "distribution that brings it."
+            "[KAFKA_PLUGIN] The plugin 'pkg:client' cannot be used: why. Fix or uninstall the "
+            "package that provides it."
         ),
     ),
     (
@@ -174,8 +186,26 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         OSError,
         Fault.ENVIRONMENT,
         (
-            "[JAVA_NOT_USABLE] Java 17 or newer is needed, and only 11 was found. "
-            "Install a JDK 17, or point JAVA_HOME at one."
+            "[JAVA_NOT_USABLE] Java 17 or newer is required, but only 11 was found. "
+            "Install a JDK 17, or set JAVA_HOME to one."
+        ),
+    ),
+    (
+        JarsError("Kafka", "no network"),
+        Exception,
+        Fault.ENVIRONMENT,
+        (
+            "[JARS_NOT_RESOLVED] The jars of Kafka could not be resolved: no network\n"
+            "Check that Maven artifacts can be downloaded from this machine, and try again."
+        ),
+    ),
+    (
+        BrokerStartError("Kafka ended", Path("/no/such.log")),
+        Exception,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_BROKER_NOT_STARTED] Kafka ended. The end of its log, /no/such.log:\n"
+            "([Errno 2] No such file or directory: '/no/such.log')"
         ),
     ),
     (
@@ -184,8 +214,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.CLUSTER,
         (
             "[KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at b:9092 within 30 s. "
-            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
-            "advertised listeners can be reached from here."
+            "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
+            "this machine can reach their advertised listeners."
         ),
     ),
     (
@@ -195,8 +225,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_BROKER_UNREACHABLE] No Kafka broker answered at b:9092 within 1.5 s "
             "(connection refused). "
-            "Check the option 'kafka.bootstrap.servers', that the brokers run, and that their "
-            "advertised listeners can be reached from here."
+            "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
+            "this machine can reach their advertised listeners."
         ),
     ),
     (
@@ -205,7 +235,16 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.USER,
         (
             "[KAFKA_UNKNOWN_TOPIC] Topic 'a' does not exist at b:9092. "
-            "Create what is missing, or correct the option 'subscribe'."
+            "Create the topic, or correct the option 'subscribe'."
+        ),
+    ),
+    (
+        UnknownTopicError(["a"], "topic", "b:9092"),
+        LookupError,
+        Fault.USER,
+        (
+            "[KAFKA_UNKNOWN_TOPIC] Topic 'a' does not exist at b:9092. "
+            "Create the topic, or correct the option or column 'topic'."
         ),
     ),
     (
@@ -214,26 +253,46 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.USER,
         (
             "[KAFKA_UNKNOWN_TOPIC] Topics 'a', 'b' do not exist at b:9092. "
-            "Create what is missing, or correct the option 'assign'."
+            "Create the topics, or correct the option 'assign'."
         ),
     ),
     (
         KafkaRequestError("ListOffsets", "not authorized"),
         Exception,
         Fault.CLUSTER,
-        "[KAFKA_REQUEST_FAILED] Kafka did not answer ListOffsets: not authorized",
+        (
+            "[KAFKA_REQUEST_FAILED] Kafka refused ListOffsets: not authorized. If permissions "
+            "(ACLs) are missing, grant them to the query's Kafka user; otherwise see the brokers' "
+            "logs."
+        ),
+    ),
+    (
+        KafkaRequestError("a request", "30 s have passed.", outcome="did not complete"),
+        Exception,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_REQUEST_FAILED] Kafka did not complete a request: 30 s have passed. If "
+            "permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise see "
+            "the brokers' logs."
+        ),
     ),
     (
         OffsetOutOfRangeError(T0, 5, earliest=10, latest=20),
         Exception,
         Fault.DATA,
-        "[KAFKA_OFFSET_OUT_OF_RANGE] Offset 5 of t-0 is out of range: the broker holds [10, 20).",
+        (
+            "[KAFKA_OFFSET_OUT_OF_RANGE] Offset 5 of t-0 is out of range: the broker holds "
+            "[10, 20). Start at an offset that it holds."
+        ),
     ),
     (
         MissingOffsetsError(T0, 5, 10),
         Exception,
         Fault.DATA,
-        "[KAFKA_MISSING_OFFSETS] Offsets [5, 10) of t-0 were deleted before they could be read.",
+        (
+            "[KAFKA_MISSING_OFFSETS] Offsets [5, 10) of t-0 were deleted before they could be "
+            "read. Raise the topic's retention ('retention.ms', 'retention.bytes'), or read sooner."
+        ),
     ),
     (
         FetchTimeoutError(T0, 5, 512),
@@ -241,7 +300,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.CLUSTER,
         (
             "[KAFKA_FETCH_TIMEOUT] Cannot fetch record for offset 5 in 512 milliseconds. "
-            "The partition is t-0; a slow or overloaded broker may need a higher "
+            "The partition is t-0. If its broker is slow or overloaded, raise "
             "'kafkaConsumer.pollTimeoutMs'."
         ),
     ),
@@ -251,8 +310,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.CLUSTER,
         (
             "[KAFKA_CORRUPT_BATCH] The record batch at offset 5 of t-0 is corrupt: its checksum "
-            "does not match. Let the cluster's operator check that replica's log "
-            "(kafka-dump-log); to read on behind it, start at a later offset."
+            "does not match. Ask the cluster's operator to check the replica's log with "
+            "kafka-dump-log.sh. To skip the batch, start at a later offset."
         ),
     ),
     (
@@ -300,12 +359,19 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ),
     ),
     (
+        InvalidRecordError("a header has no key", "Do this."),
+        ValueError,
+        Fault.DATA,
+        "[KAFKA_INVALID_RECORD] A record cannot be written: a header has no key. Do this.",
+    ),
+    (
         RecordDeliveryError("t", 1, 20, "no leader."),
         Exception,
         Fault.CLUSTER,
         (
             "[KAFKA_DELIVERY_FAILED] A record of 20 bytes for t-1 was not delivered: no leader. "
-            "Records before it may be in Kafka, and a task that is tried again writes them anew."
+            "If its broker is slow, raise 'kafka.delivery.timeout.ms'. Earlier records may be in "
+            "Kafka already: a retried task writes them again."
         ),
     ),
     (
@@ -314,8 +380,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.DATA,
         (
             "[KAFKA_RECORD_TOO_LARGE] A record of 20 bytes for t was not delivered: a request "
-            "holds 10 bytes. Make it smaller, or raise what it is larger than: "
-            "'kafka.max.request.size', or the topic's 'max.message.bytes'."
+            "holds 10 bytes. Make it smaller, or raise the limit that it exceeds: "
+            "'kafka.max.request.size' or the topic's 'max.message.bytes'."
         ),
     ),
     (
@@ -323,10 +389,10 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Exception,
         Fault.USER,
         (
-            "[KAFKA_PRODUCER_FENCED] Another writer has taken over the transactional id "
-            "'p-q-0-0', or its transaction lasted longer than 'kafka.transaction.timeout.ms'. If "
-            "neither another attempt of this task runs nor a batch takes that long, two queries "
-            "share a checkpoint: stop one of them."
+            "[KAFKA_PRODUCER_FENCED] Another producer took over the transactional id 'p-q-0-0', "
+            "or its transaction lasted longer than 'kafka.transaction.timeout.ms'. If no other "
+            "attempt of this task is running and batches are shorter than that, two queries share "
+            "a checkpoint: stop one of them."
         ),
     ),
     (
@@ -334,7 +400,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Exception,
         Fault.ENVIRONMENT,
         (
-            "[KAFKA_TRANSACTION_LOST] The transactions of 'p-q-0-0', 'p-q-1-0' cannot be "
+            "[KAFKA_TRANSACTION_LOST] The transactions 'p-q-0-0', 'p-q-1-0' cannot be "
             "committed: they timed out. Do this."
         ),
     ),
@@ -351,9 +417,9 @@ LONG_ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
 
 
 def kinds(kind: type[PysparkKafkaError] = PysparkKafkaError) -> Iterator[type[PysparkKafkaError]]:
-    """Every kind of error of the module that can be raised."""
+    """Every kind of error of these modules that can be raised."""
     for child in kind.__subclasses__():
-        if child.__module__ == errors.__name__:
+        if child.__module__ in MODULES:
             yield child
         yield from kinds(child)
 
@@ -363,14 +429,17 @@ def name(value: object) -> str | None:
 
 
 def test_every_error_is_tried() -> None:
-    """No kind of error is left out of the tables of this module."""
+    """No kind of error is missing from the tables of this module."""
     assert {type(row[0]) for row in ERRORS + LONG_ERRORS} == set(kinds())
 
 
-def test_tree() -> None:
-    """The tree at the head of the module draws every error and nothing else."""
-    drawn = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
-    assert sorted(drawn) == sorted(kind.__name__ for kind in kinds())
+@pytest.mark.parametrize("module", [domain_errors, application_errors])
+def test_tree(module: ModuleType) -> None:
+    """The tree at the head of a module draws each of its errors and nothing else."""
+    drawn = re.findall(r"[├└]── (\w+)", module.__doc__ or "")
+    assert sorted(drawn) == sorted(
+        kind.__name__ for kind in kinds() if kind.__module__ == module.__name__
+    )
 
 
 def test_conditions_are_told_apart() -> None:
