@@ -6,7 +6,6 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
-from ..domain import errors
 from ..domain.errors import Fault, PysparkKafkaError
 
 if TYPE_CHECKING:
@@ -35,8 +34,15 @@ class SparkQueryError(PysparkKafkaError):
             return cls(f"Spark failed: {first} (--spark-log FILE keeps all that Spark logs)")
         error = cls(ours["text"].strip())
         error.args = (error.message,)
-        error.fault = getattr(errors, ours["kind"], cls).fault  # type: ignore[misc]
+        error.fault = _fault_of(ours["kind"])  # type: ignore[misc]
         return error
+
+
+def _fault_of(name: str) -> Fault:
+    kinds = [PysparkKafkaError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    return next((kind.fault for kind in kinds if kind.__name__ == name), SparkQueryError.fault)
 
 
 @contextmanager
