@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.brokers import connector_jars
+from tests.documents import README, sources
 
 if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
@@ -30,14 +31,16 @@ def run(*command: str | Path) -> str:
 def test_a_zip_serves_executors_that_do_not_have_the_package(
     bare_python: Path, wheel: Path, kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """In executors of their own, shipped by addPyFile, both clients read the peer's very rows."""
+    """Shipped as the README says, both clients read the JVM connector's rows in executors."""
     topic = topics.create(3)
     topics.fill(topic, {0: 120, 2: 30})
-    # Spark ignores a .whl here and takes the same file as a .zip.
-    package = shutil.copy(wheel, tmp_path / "pyspark_kafka.zip")
+    shutil.copy(wheel, tmp_path / "pyspark_kafka.zip")
+    shipping = tmp_path / "shipping.py"
+    [example] = [source for source in sources(README) if "addPyFile" in source]
+    shipping.write_text(example)
     jars = ",".join(map(str, connector_jars()))
     program = PROGRAMS / "compare_in_local_cluster.py"
-    output = run(bare_python, program, kafka.bootstrap_servers, topic, package, jars)
+    output = run(bare_python, program, kafka.bootstrap_servers, topic, shipping, jars)
     assert json.loads(output.splitlines()[-1]) == {
         "rows": 150,
         "batch confluent": 0,

@@ -1,17 +1,18 @@
-"""The examples of the docs, run, and the pages that are made from the code."""
+"""The documents: their examples, links and generated pages, and the picture of the layers."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sybil import Sybil
-from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
-ROOT = Path(__file__).parents[2]
+from tests.documents import DOCUMENTS, README, ROOT, sources
+
 PAGES = {
     page.name: page
     for page in sorted((ROOT / "docs").glob("*.md"))
@@ -22,7 +23,8 @@ WITH_TESTS = [
     for name, page in PAGES.items()
     if re.search(r"^(class Test|def test_)", page.read_text(), re.MULTILINE)
 ]
-DOCUMENTS = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()])
+LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
+DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -36,7 +38,7 @@ def test_examples_run(page: str) -> None:
 def test_tests_of_examples_pass(page: str, tmp_path: Path) -> None:
     """Where the examples of a page are tests of pytest's, they pass."""
     module = tmp_path / f"test_{Path(page).stem.replace('-', '_')}.py"
-    module.write_text("\n".join(_sources(PAGES[page])))
+    module.write_text("\n".join(sources(PAGES[page])))
     settings = (f"--config-file={ROOT / 'pyproject.toml'}", f"--rootdir={tmp_path}")
     command = (sys.executable, "-m", "pytest", "-q", *settings, str(module))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -50,6 +52,30 @@ def test_generated_pages_are_current() -> None:
     assert done.returncode == 0
 
 
-def _sources(page: Path) -> list[str]:
-    parsed = [example.parsed for example in DOCUMENTS.parse(page).examples()]
-    return [source for source in parsed if isinstance(source, str)]
+def test_links_lead_to_files() -> None:
+    """Every link to another document finds it."""
+    dead = [
+        f"{document.relative_to(ROOT)}: {target}"
+        for document in DOCUMENTS_WITH_LINKS
+        for target in LINK.findall(document.read_text())
+        if "://" not in target and not (document.parent / target).exists()
+    ]
+    assert dead == []
+
+
+def test_the_readme_has_no_relative_links() -> None:
+    """A package index shows the README alone: a link to another file would lead nowhere."""
+    assert [target for target in LINK.findall(README.read_text()) if "://" not in target] == []
+
+
+def test_the_picture_shows_the_layers() -> None:
+    """The picture orders the layers from top to bottom as import-linter's contracts do."""
+    heights: dict[str, int] = {}
+    picture = (ROOT / "docs" / "architecture.svg").read_text()
+    for height, name in re.findall(r' y="(\d+)">(\w+)</text>', picture):
+        heights.setdefault(name, int(height))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        layers = contract["layers"] if contract["type"] == "layers" else []
+        rows = [{heights[name] for name in re.findall(r"\w+", layer)} for layer in layers]
+        assert all(max(upper) < min(lower) for upper, lower in pairwise(rows))

@@ -1,16 +1,16 @@
 """Read a topic with both clients and with the JVM connector, in executors of their own.
 
-Run by a Python that does not have the package: Spark ships it as a zip. Prints, as JSON, how many
-rows each comparison found on one side only.
+Run by a Python that does not have the package: the script ``shipping`` adds it to the job. Prints,
+as JSON, how many rows each comparison found on one side only.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
 import sys
 import tempfile
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CLIENTS = ("confluent", "kafka-python")
 
 
-def main(bootstrap_servers: str, topic: str, package: str, jars: str) -> None:
+def main(bootstrap_servers: str, topic: str, shipping: str, jars: str) -> None:
     """Compare, and print what was found."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
@@ -35,9 +35,7 @@ def main(bootstrap_servers: str, topic: str, package: str, jars: str) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    spark.sparkContext.addPyFile(package)
-    # Spark looks for formats on the path that it started with: one that is shipped is registered.
-    import_module("pyspark_kafka").register(spark)
+    runpy.run_path(shipping, {"spark": spark})
     options = {
         "kafka.bootstrap.servers": bootstrap_servers,
         "subscribe": topic,
