@@ -1,4 +1,4 @@
-# Each target makes what it needs: a virtual environment here, and jars in the user's cache.
+# Each target installs what it needs: a virtual environment here, and jars in the user's cache.
 
 PYTHON ?= python3
 PYSPARK ?= pyspark
@@ -11,22 +11,22 @@ CLI := $(BIN)/python -m pyspark_kafka
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak fuzz check bench docs clean
 
-help: ## say what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## stream events from an embedded broker through Spark to another topic of it
+demo: $(READY) ## stream events from an embedded broker through Spark to another topic
 	@$(CLI) demo
 
-test: $(READY) ## run every test, on a real Apache Kafka and a real Spark
+test: $(READY) ## run every test, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: $(READY) ## kill brokers, workers and drivers, and look for every record: make soak ARGS='--rounds 100'
+soak: $(READY) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-fuzz: $(READY) ## decode what nobody would write, for a while: make fuzz ARGS='--minutes 60'
+fuzz: $(READY) ## fuzz the decoder: make fuzz ARGS='--minutes 60'
 	@$(BIN)/python -m tests.fuzz.fuzz_record_decoder $(ARGS)
 
-check: $(READY) ## lint, types, layers, generated pages, and the domain's coverage
+check: $(READY) ## check style, types, layers, generated pages, and the domain's coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,17 +34,17 @@ check: $(READY) ## lint, types, layers, generated pages, and the domain's covera
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -q tests/unit/domain --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
-bench: $(BENCH_READY) ## measure both clients beside their peers, and write docs/benchmarks.md
+bench: $(BENCH_READY) ## run the benchmarks and write docs/benchmarks.md
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-docs: $(READY) ## write the generated pages anew
+docs: $(READY) ## regenerate the generated pages
 	$(BIN)/python docs/generate.py
 
-clean: ## remove what the other targets made here
+clean: ## remove what the other targets created here
 	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(READY): pyproject.toml
-	@echo "Setting up $(VENV); the first time takes some minutes ..."
+	@echo "Setting up $(VENV); this takes some minutes the first time ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
