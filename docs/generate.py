@@ -1,4 +1,4 @@
-"""Writes the pages that are made from the code; ``--check`` only says whether they are current."""
+"""Write the pages that are made from the code; ``--check`` only says whether they are current."""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_kafka.domain import producer_settings
-from pyspark_kafka.domain.java_settings import REFUSED, WITHOUT_EFFECT
-from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS
+from pyspark_kafka.domain.kafka_settings import (
+    API_TIMEOUT_MS,
+    DEFAULT_API_TIMEOUT_MS,
+    MAX_IN_FLIGHT,
+    SETTINGS,
+    Ignored,
+    Number,
+    ProducerField,
+    ProducerSettings,
+    Refused,
+    Setting,
+    Text,
+)
 from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 DOCS: Final = Path(__file__).parent
 
 HEAD: Final = """\
 # Options
 
-Made from the table in `pyspark_kafka.domain.options` by `make docs`; do not edit.
+`make docs` makes this page from the tables in `pyspark_kafka.domain`; do not edit it.
 
-Names do not distinguish upper from lower case. An option that is not listed is refused. One of
-reading that is given to a write is ignored with a warning, and so is one of writing that is given
-to a read: both can have the same options.
+Option names are not case-sensitive. Unknown options are refused. You can use the same options for
+a read and a write: a write ignores options of reads with a warning, and vice versa.
+
+An option that neither a batch nor a stream accepts fails in `load()`. Spark tells a Python source
+later which of the two a query is, and calls it in `load()` only if you set no schema of your own.
+Then the error follows with the first action of a batch, or when a stream starts.
 
 ## Reading
 """
@@ -37,117 +50,143 @@ WRITING: Final = """
 ## Writing
 """
 
-SETTINGS: Final = f"""
-## The client's own settings
+KAFKA: Final = f"""
+## Settings of the Kafka client
 
-`kafka.*` goes to the client without its prefix, in Kafka's spelling; `kafka.bootstrap.servers` is
-needed. A setting that the client does not know is refused by name, and so are those that would
-change what a read promises: `auto.offset.reset`, `enable.auto.commit`, `interceptor.classes`,
-`key.deserializer` and `value.deserializer`. `kafka.{API_TIMEOUT_MS}` (milliseconds, default
-{DEFAULT_API_TIMEOUT_MS}) bounds every call to a cluster.
+`kafka.*` options are passed to the client without their prefix; `kafka.bootstrap.servers` is
+required. `kafka.{API_TIMEOUT_MS}` (milliseconds, default {DEFAULT_API_TIMEOUT_MS}) is the time-out
+of every call to a cluster. A setting that the client does not know is refused, and reads refuse
+{{refused}} as Spark's JVM connector does.
 
-The names are those of Kafka's Java client; where a client spells one otherwise it is translated,
-TLS stores and JAAS lines included. librdkafka's and kafka-python's own names work as well.
+Use the names of Kafka's Java client. They are translated for the client, including key stores,
+trust stores and JAAS lines; a number out of the client's bounds becomes the nearest one. The names
+of librdkafka and kafka-python work as well.
+
+| setting | values | `kafka-python` | `confluent` (librdkafka) |
+|---|---|---|---|
 """
 
-WITHOUT_EFFECT_HEAD: Final = """
-### Accepted without effect
+IGNORED_HEAD: Final = """
+### Accepted without effect{where}
 
-| setting | because |
+| setting | reason |
 |---|---|
 """
 
-PRODUCER: Final = """
-## The producer's settings
+REFUSED_HEAD: Final = """
+### Refused{where}
 
-In a write, `kafka.*` holds the producer's settings as well. They mean what they mean to Kafka's
-Java client, and contradict each other as there: with `acks` other than `all`, no `retries`, or
-more than {most} requests in flight, a producer is not idempotent, and `enable.idempotence` that is
-set to `true` is refused. `partitioner.class` is Java's `RoundRobinPartitioner`, or a function of
-Python's as `module:function`.
+| setting | reason, and what to do instead |
+|---|---|
+"""
 
-Settings of consumers are no mistake in a write and change nothing there. What the section above
-says of `auto.offset.reset`, `enable.auto.commit` and deserializers is for reads.
+PRODUCER: Final = f"""
+## Settings of the producer
+
+In a write, `kafka.*` options include the producer's settings. They have the meaning and the
+conflicts that they have in Kafka's Java client: with `acks` other than `all`, no `retries`, or more
+than {MAX_IN_FLIGHT} requests in flight, a producer is not idempotent, and setting
+`enable.idempotence` to `true` is refused. `partitioner.class` is Java's `RoundRobinPartitioner`, or
+a Python function as `module:function`.
+
+Consumer settings are ignored in a write, including {{refused}}.
 
 | setting | default |
 |---|---|
 """
 
-REFUSED_HEAD: Final = """
-### Refused
-
-| setting | because, and what to do instead |
-|---|---|
-"""
-
-
-JAVA_DEFAULTS: Final = {
-    "batch.size": "16384",
-    "max.block.ms": "60000",
-    "transaction.timeout.ms": "60000",
-}
-"""Those of Java's producer that are not ours."""
-
 
 def options_page() -> str:
-    """Give the reference page of the options."""
+    """Return the reference page of the options."""
+    reads = [setting for setting in SETTINGS if isinstance(setting.read, Refused)]
+    consumers = [setting for setting in reads if setting.write is None]
     return (
         HEAD
         + _options(TABLE)
         + WRITING
         + _options(SINK_TABLE)
-        + SETTINGS
-        + WITHOUT_EFFECT_HEAD
-        + _settings(WITHOUT_EFFECT)
-        + REFUSED_HEAD
-        + _settings(REFUSED)
-        + _producer()
+        + KAFKA.format(refused=_names(reads))
+        + "".join(_translations(setting) for setting in sorted(SETTINGS, key=_name))
+        + IGNORED_HEAD.format(where="")
+        + _reasons((one.name, one.read.reason) for one in SETTINGS if isinstance(one.read, Ignored))
+        + REFUSED_HEAD.format(where="")
+        + _reasons((one.name, one.jvm.instead) for one in SETTINGS if one.jvm)
+        + PRODUCER.format(refused=_names(consumers))
+        + _reasons(
+            (one.name, _producer_default(one.write))
+            for one in SETTINGS
+            if isinstance(one.write, ProducerField)
+        )
+        + IGNORED_HEAD.format(where=" in a write")
+        + _reasons(
+            (one.name, one.write.reason) for one in SETTINGS if isinstance(one.write, Ignored)
+        )
+        + REFUSED_HEAD.format(where=" in a write")
+        + _reasons(
+            (one.name, one.write.message) for one in SETTINGS if isinstance(one.write, Refused)
+        )
     )
 
 
 def _options(table: Iterable[Option[Any]]) -> str:
-    return OPTIONS_HEAD + "".join(_row(option) for option in table)
+    return OPTIONS_HEAD + "".join(_option(option) for option in table)
 
 
-def _producer() -> str:
-    others = producer_settings.WITHOUT_EFFECT.keys() | producer_settings.REFUSED.keys()
-    effective = sorted(producer_settings.OF_PRODUCERS - others)
-    return (
-        PRODUCER.format(most=producer_settings.MAX_IN_FLIGHT)
-        + "".join(f"| `kafka.{name}` | {_producer_default(name)} |\n" for name in effective)
-        + WITHOUT_EFFECT_HEAD.replace("effect", "effect in a write")
-        + _settings(producer_settings.WITHOUT_EFFECT)
-        + REFUSED_HEAD.replace("Refused", "Refused in a write")
-        + _settings(producer_settings.REFUSED)
-    )
-
-
-def _producer_default(name: str) -> str:
-    if name not in producer_settings.FIELDS:
-        return "the codec's own"
-    value = getattr(producer_settings.ProducerSettings(), producer_settings.FIELDS[name])
-    default = "`all`" if name == "acks" else _default(value)
-    return f"{default} (Java: `{JAVA_DEFAULTS[name]}`)" if name in JAVA_DEFAULTS else default
-
-
-def _settings(reasons: Mapping[str, str]) -> str:
-    return "".join(f"| `kafka.{name}` | {reason} |\n" for name, reason in sorted(reasons.items()))
-
-
-def _row(option: Option[object]) -> str:
+def _option(option: Option[object]) -> str:
     default = option.default_text or _default(option.default)
     queries = ", ".join(query.value for query in QueryKind if query in option.queries)
     return f"| `{option.name}` | {option.values} | {default} | {queries} | {option.doc} |\n"
 
 
 def _default(value: object) -> str:
-    if value is None:
+    if value is None or value == ():
         return ""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+def _names(settings: Iterable[Setting]) -> str:
+    *names, last = sorted(f"`{setting.name}`" for setting in settings)
+    return f"{', '.join(names)} and {last}"
+
+
+def _translations(setting: Setting) -> str:
+    clients = (setting.kafka_python, setting.librdkafka)
+    if not any(clients) or isinstance(setting.write, ProducerField):
+        return ""
+    values = setting.values.text if setting.values else "a text"
+    kafka_python = _translation(setting.kafka_python, setting.name.replace(".", "_"))
+    librdkafka = _translation(setting.librdkafka, setting.name)
+    return f"| `kafka.{setting.name}` | {values} | {kafka_python} | {librdkafka} |\n"
+
+
+def _translation(client: Number | Text | Ignored | None, name: str) -> str:
+    match client:
+        case Number():
+            return f"`{client.name or name}`, {client.minimum} to {client.maximum}"
+        case Ignored():
+            return f"no effect: {client.reason}"
+        case _:
+            return f"`{name}`"
+
+
+def _name(setting: Setting) -> str:
+    return setting.name
+
+
+def _reasons(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"| `kafka.{name}` | {reason} |\n" for name, reason in sorted(rows))
+
+
+def _producer_default(field: ProducerField) -> str:
+    if not field.name:
+        return "the codec's own"
+    value = getattr(ProducerSettings(), field.name)
+    default = "`all`" if field.name == "acks" else _default(value)
+    return f"{default} (Java: `{field.java_default}`)" if field.java_default else default
+
+
 def conformance_page() -> str:
-    """Give the page that sets the JVM connector's tests beside ours."""
+    """Return the page that lists the JVM connector's tests and ours side by side."""
     sys.path.insert(0, str(DOCS.parent))
     from tests.conformance import report
 
@@ -158,7 +197,7 @@ PAGES: Final = {"options.md": options_page, "conformance.md": conformance_page}
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages, or tell which are not current."""
+    """Write the pages, or report which are not current."""
     pages = {DOCS / name: make() for name, make in PAGES.items()}
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:

@@ -1,4 +1,4 @@
-"""Reading the values of options as the JVM reads them, with its messages."""
+"""Parsers of option values, with the JVM's semantics and messages."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def integer(text: str) -> int:
 
 
 def positive_integer(name: str) -> Callable[[str], int]:
-    """Make a parser of numbers from 1 on that fit a JVM ``int``, for the option ``name``."""
+    """Return a parser of numbers from 1 on that fit a JVM ``int``, for the option ``name``."""
     return lambda text: _bounded(text, INT32_MAX, 1, f"{name} must be positive")
 
 
 def positive_long(name: str) -> Callable[[str], int]:
-    """Make a parser of numbers from 1 on that fit a JVM ``long``, for the option ``name``."""
+    """Return a parser of numbers from 1 on that fit a JVM ``long``, for the option ``name``."""
     return lambda text: _bounded(text, INT64_MAX, 1, f"{name} must be positive")
 
 
 def non_negative_integer(name: str) -> Callable[[str], int]:
-    """Make a parser of numbers from 0 on that fit a JVM ``int``, for the option ``name``."""
+    """Return a parser of numbers from 0 on that fit a JVM ``int``, for the option ``name``."""
     return lambda text: _bounded(text, INT32_MAX, 0, f"{name} must not be negative")
 
 
 def time_to_live(name: str) -> Callable[[str], int]:
-    """Make a parser of -1 and of positive milliseconds, for the option ``name`` (SPARK-49442)."""
+    """Return a parser of -1 and of positive milliseconds, for the option ``name`` (SPARK-49442)."""
 
     def parse(text: str) -> int:
         value = integer(text)
@@ -66,22 +66,22 @@ def time_to_live(name: str) -> Callable[[str], int]:
     return parse
 
 
-def group_id(name: str) -> Callable[[str], str]:
-    """Make a parser of a consumer group's name, for the option ``name``."""
+def required(problem: str) -> Callable[[str], str]:
+    """Return a parser of texts without the space around them, which refuses an empty one."""
 
     def parse(text: str) -> str:
         trimmed = text.strip()
         if not trimmed:
-            raise ValueError(f"{name} must name a consumer group")
+            raise ValueError(problem)
         return trimmed
 
     return parse
 
 
 def json_object(name: str) -> Callable[[str], str]:
-    """Make a parser of JSON objects, kept as text, for the option ``name``.
+    """Return a parser of JSON objects, kept as text, for the option ``name``.
 
-    Its messages do not repeat the text, which may hold a secret.
+    Its messages do not repeat the text, which may contain a secret.
     """
 
     def parse(text: str) -> str:
@@ -90,25 +90,22 @@ def json_object(name: str) -> Callable[[str], str]:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            # Not chained: what json says of a text shows a part of it.
+            # Not chained: json's message shows a part of the text.
             raise ValueError(f"{name} must be a JSON object") from None  # noqa: TRY004
         return json.dumps(value, sort_keys=True)
 
     return parse
 
 
-def is_positive_integer(text: str) -> bool:
-    """Tell whether a text is a number from 1 on that fits a JVM ``int``."""
-    try:
-        return positive_integer("")(text) > 0
-    except ValueError:
-        return False
+def clamp(minimum: int, number: int, maximum: int) -> int:
+    """Return the number, or the bound that it exceeds."""
+    return max(minimum, min(maximum, number))
 
 
-def _bounded(text: str, most: int, least: int, problem: str) -> int:
+def _bounded(text: str, maximum: int, minimum: int, problem: str) -> int:
     value = integer(text)
-    if not -most - 1 <= value <= most:
+    if not -maximum - 1 <= value <= maximum:
         raise ValueError(f'For input string: "{text}"')
-    if value < least:
+    if value < minimum:
         raise ValueError(problem)
     return value

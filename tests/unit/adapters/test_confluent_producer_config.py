@@ -10,11 +10,11 @@ from confluent_kafka import Producer
 
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.producer_config import (
-    CONSUMERS_ALONE,
+    CONSUMER_ONLY,
     producer_client_config,
     producer_config,
 )
-from pyspark_kafka.domain.producer_settings import COMPRESSIONS, ProducerSettings
+from pyspark_kafka.domain.kafka_settings import COMPRESSIONS, ProducerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +158,6 @@ def test_all_settings_of_consumers_are_known(tmp_path: Path) -> None:
     consumers = {row[0].strip() for row in rows if row[1].strip() == "C"}
     functions = {name for name in consumers if name.endswith("_cb")}
     assert len(consumers) > 30
-    assert consumers - functions <= CONSUMERS_ALONE
+    assert consumers - functions <= CONSUMER_ONLY
     # ... and Java's name of one.
-    assert {"fetch.max.wait.ms"} >= CONSUMERS_ALONE - consumers
+    assert {"fetch.max.wait.ms"} >= CONSUMER_ONLY - consumers

@@ -8,13 +8,17 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from pyspark_kafka.adapters.confluent.settings import NUMBERS, WITHOUT_EFFECT, client_config
+from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, client_config
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.java_settings import tables
+from pyspark_kafka.domain.kafka_settings import SETTINGS, Ignored, Setting
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 PASSWORD = "store-secret"  # noqa: S105
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def is_number(setting: Setting) -> bool:
+    return setting.values is not None and setting.values.text.startswith("a whole number")
 
 
 def problems(settings: dict[str, str]) -> tuple[str, ...]:
@@ -117,7 +121,14 @@ def test_translation(name: str, value: str, config: dict[str, str]) -> None:
     AdminClient(dict(made))
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT.keys() | {"session.timeout.ms", "acks"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "session.timeout.ms",
+        "acks",
+        *(name for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)),
+    ],
+)
 def test_without_effect(name: str) -> None:
     """A setting that a read has no use for, or librdkafka no equivalent of, is left out."""
     assert client_config(SERVERS | {name: "1"}) == client_config(SERVERS)
@@ -296,4 +307,6 @@ def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_number() -> None:
     """Every number that Java's consumer takes is translated, or left out for a reason."""
-    assert tables.LEAST.keys() <= NUMBERS.keys() | WITHOUT_EFFECT.keys()
+    numbers = {setting.name for setting in SETTINGS if is_number(setting)}
+    assert len(numbers) > 15
+    assert numbers <= TRANSLATIONS.keys()

@@ -12,13 +12,12 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
 
 from pyspark_kafka.adapters.kafka_python.settings import (
-    NUMBERS,
-    WITHOUT_EFFECT,
+    TRANSLATIONS,
     admin_config,
     client_config,
 )
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.java_settings import tables
+from pyspark_kafka.domain.kafka_settings import SETTINGS, Ignored, Setting
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PASSWORD = "store-secret"  # noqa: S105
@@ -28,6 +27,10 @@ KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 
 def translated(**settings: str) -> dict[str, Any]:
     return client_config(SERVERS | {name.replace("__", "."): v for name, v in settings.items()})
+
+
+def is_number(setting: Setting) -> bool:
+    return setting.values is not None and setting.values.text.startswith("a whole number")
 
 
 def problems(settings: dict[str, str]) -> tuple[str, ...]:
@@ -131,11 +134,14 @@ def test_left_to_the_system() -> None:
     assert "socket_options" not in translated(receive__buffer__bytes="-1")
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_without_effect(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [(name, known) for name, known in TRANSLATIONS.items() if isinstance(known, Ignored)],
+)
+def test_without_effect(name: str, ignored: Ignored) -> None:
     """A setting that kafka-python has no equivalent of is taken and left out, for a reason."""
     assert client_config(SERVERS | {name: _plausible(name)}) == client_config(SERVERS)
-    assert WITHOUT_EFFECT[name]
+    assert ignored.reason
 
 
 def _plausible(name: str) -> str:
@@ -357,5 +363,6 @@ def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_number() -> None:
     """Every number that Java's consumer takes is translated, or left out for a reason."""
-    known = NUMBERS.keys() | WITHOUT_EFFECT.keys() | {"receive.buffer.bytes", "send.buffer.bytes"}
-    assert tables.LEAST.keys() <= known
+    numbers = {setting.name for setting in SETTINGS if is_number(setting)}
+    assert len(numbers) > 15
+    assert numbers <= TRANSLATIONS.keys()

@@ -4,11 +4,13 @@ import pickle
 
 import pytest
 
-from pyspark_kafka.domain.java_settings import (
-    REFUSED,
-    WITHOUT_EFFECT,
+from pyspark_kafka.domain.kafka_settings import (
+    SETTINGS,
+    Ignored,
     Login,
+    Number,
     Secret,
+    Setting,
     Store,
     StoreFormat,
     Tls,
@@ -16,7 +18,6 @@ from pyspark_kafka.domain.java_settings import (
     pem,
     read_java_settings,
     store_format,
-    whole_number,
 )
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -49,21 +50,32 @@ def tls(settings: dict[str, str]) -> Tls:
     return read.tls
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_without_effect(name: str) -> None:
+@pytest.mark.parametrize(
+    "setting",
+    [setting for setting in SETTINGS if isinstance(setting.read, Ignored)],
+    ids=lambda setting: setting.name,
+)
+def test_without_effect(setting: Setting) -> None:
     """A setting that a read of a range has no use for is taken and left out, for a reason."""
-    read = read_java_settings({name: "anything"})
+    read = read_java_settings({setting.name: "anything"})
     assert read.others == {}
     assert read.problems == ()
-    assert WITHOUT_EFFECT[name]
+    assert isinstance(setting.read, Ignored)
+    assert setting.read.reason
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
+@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.jvm])
 def test_refused(name: str) -> None:
     """A setting that needs a JVM is refused by its name, unless it is empty."""
     start = f"Option 'kafka.{name}' is not supported: "
     assert problem({name: "com.example.Something"}).startswith(start)
     assert read_java_settings({name: ""}).problems == ()
+
+
+def test_providers_of_values() -> None:
+    """A provider of values is refused once, whatever its parameters are."""
+    settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
+    assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +229,7 @@ def test_plain_names() -> None:
         (f'{PLAIN} required username="u" password="p";', "GSSAPI", "mechanism' PLAIN, not GSSAPI"),
         (f'{SCRAM} required username="u" tokenauth="true";', "SCRAM-SHA-256", "delegation tokens"),
         (f"{OAUTH} required;", "OAUTHBEARER", "'kafka.sasl.oauthbearer.method' oidc"),
-        (f"{MSK} required;", "AWS_MSK_IAM", "take the client 'kafka-python'"),
+        (f"{MSK} required;", "AWS_MSK_IAM", "use the client 'kafka-python'"),
         ("com.example.Module required;", "PLAIN", "'com.example.Module' is not supported"),
     ],
 )
@@ -432,7 +444,8 @@ def test_an_unknown_setting_is_named_with_the_client() -> None:
     assert not_known("x.y", "confluent") == expected
 
 
-@pytest.mark.parametrize(("value", "brought"), [("0", 1), ("5", 5), ("10", 9)])
-def test_a_number_is_brought_into_a_client_s_bounds(value: str, brought: int) -> None:
-    """What Java takes and a client does not becomes the nearest that it does."""
-    assert whole_number(value, 1, 9) == brought
+@pytest.mark.parametrize(("number", "nearest"), [(-1, 7), (0, 1), (5, 5), (10, 9)])
+def test_nearest_number(number: int, nearest: int) -> None:
+    """A number that a client does not accept becomes the nearest, Java's -1 its equivalent."""
+    assert Number(1, 9, unlimited=7).nearest(number) == nearest
+    assert Number(1, 9).nearest(-1) == 1

@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings, refused_settings
+from pyspark_kafka.domain.kafka_settings import (
+    api_timeout_ms,
+    consumer_problems,
+    kafka_settings,
+)
 
 SERVERS = {"bootstrap.servers": "b:9092"}
 
@@ -61,7 +65,7 @@ def test_prefix(settings: dict[str, str]) -> None:
 )
 def test_nothing_refused(settings: dict[str, str]) -> None:
     """Settings that no rule forbids are left to the client."""
-    assert refused_settings(SERVERS | settings) == []
+    assert consumer_problems(SERVERS | settings) == []
 
 
 @pytest.mark.parametrize(
@@ -78,13 +82,13 @@ def test_nothing_refused(settings: dict[str, str]) -> None:
 )
 def test_refusal(settings: dict[str, str], problem: str) -> None:
     """A setting that Spark's side decides is refused in the JVM connector's words."""
-    assert refused_settings(SERVERS | settings) == [problem]
+    assert consumer_problems(SERVERS | settings) == [problem]
 
 
 @pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])
 def test_isolation_level(level: str) -> None:
     """Records are read with one of the two isolation levels that Kafka has."""
-    assert refused_settings(SERVERS | {"isolation.level": level}) == [
+    assert consumer_problems(SERVERS | {"isolation.level": level}) == [
         (
             "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
             f"got '{level}'"
@@ -95,7 +99,7 @@ def test_isolation_level(level: str) -> None:
 @pytest.mark.parametrize("timeout", ["", "0", "-1", "1.5", "1s", "x", "²"])
 def test_refused_api_timeout(timeout: str) -> None:
     """Every call to a cluster has a bound that is a positive number of milliseconds."""
-    assert refused_settings(SERVERS | {"default.api.timeout.ms": timeout}) == [
+    assert consumer_problems(SERVERS | {"default.api.timeout.ms": timeout}) == [
         (
             "Option 'kafka.default.api.timeout.ms' must be a positive number of milliseconds, "
             f"got '{timeout}'"
@@ -112,7 +116,7 @@ def test_order_of_refusals() -> None:
         "key.deserializer",
         "auto.offset.reset",
     )
-    assert refused_settings(dict.fromkeys(names, "x")) == [
+    assert consumer_problems(dict.fromkeys(names, "x")) == [
         AUTO_OFFSET_RESET,
         KEY_DESERIALIZER,
         VALUE_DESERIALIZER,

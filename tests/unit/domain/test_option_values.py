@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.option_values import (
     boolean,
+    clamp,
     integer,
-    is_positive_integer,
     non_negative_integer,
     positive_integer,
     positive_long,
@@ -152,10 +152,7 @@ def test_no_time_to_live(text: str) -> None:
         time_to_live("x")(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("1", True), ("2147483647", True), ("0", False), ("2147483648", False), ("a", False)],
-)
-def test_is_positive_integer(text: str, expected: bool) -> None:
-    """A text is asked, without an error, whether it is a positive number of 31 bits."""
-    assert is_positive_integer(text) is expected
+@pytest.mark.parametrize(("number", "nearest"), [(0, 1), (1, 1), (5, 5), (9, 9), (10, 9)])
+def test_clamp(number: int, nearest: int) -> None:
+    """A number within the bounds stays, any other becomes the bound that it exceeds."""
+    assert clamp(1, number, 9) == nearest

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.java_settings import WITHOUT_EFFECT as OF_READS
-from pyspark_kafka.domain.producer_settings import (
+from pyspark_kafka.domain.kafka_settings import (
     ALL_REPLICAS,
     COMPRESSIONS,
-    FIELDS,
-    OF_PRODUCERS,
-    REFUSED,
     ROUND_ROBIN,
-    WITHOUT_EFFECT,
+    SETTINGS,
+    Ignored,
+    ProducerField,
     ProducerSettings,
+    Refused,
     producer_settings,
 )
 
@@ -31,6 +30,22 @@ if TYPE_CHECKING:
 PACKAGE: Final = "org.apache.kafka.clients.producer"
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
+
+WRITES: Final = {setting.name: setting.write for setting in SETTINGS if setting.write}
+FIELDS: Final = {
+    name: write.name
+    for name, write in WRITES.items()
+    if isinstance(write, ProducerField) and write.name
+}
+WITHOUT_EFFECT: Final = {
+    name: write.reason for name, write in WRITES.items() if isinstance(write, Ignored)
+}
+REFUSED: Final = {
+    name: write.message for name, write in WRITES.items() if isinstance(write, Refused)
+}
+OF_READS: Final = {
+    setting.name for setting in SETTINGS if isinstance(setting.read, Ignored) or setting.jvm
+}
 
 ACKS: Final = (
     "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
@@ -113,7 +128,7 @@ def test_defaults() -> None:
 
 def test_every_setting_is_tried() -> None:
     """A setting that is added is added to the tables of this module."""
-    assert BOUNDS.keys() | CHOICES.keys() == OF_PRODUCERS - WITHOUT_EFFECT.keys() - REFUSED.keys()
+    assert BOUNDS.keys() | CHOICES.keys() == WRITES.keys() - WITHOUT_EFFECT.keys() - REFUSED.keys()
     assert {*FIELDS.values(), "compression_level"} == {
         field.name for field in fields(ProducerSettings)
     }
@@ -271,4 +286,4 @@ def test_a_read_takes_settings_of_writing() -> None:
     """Who reads and writes with the same settings is not refused by the read."""
     # One setting is every client's, not the producer's alone.
     of_clients = {"max.in.flight.requests.per.connection"}
-    assert OF_PRODUCERS - REFUSED.keys() - of_clients <= OF_READS.keys()
+    assert WRITES.keys() - REFUSED.keys() - of_clients <= OF_READS

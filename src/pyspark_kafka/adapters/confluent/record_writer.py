@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...domain.kafka_settings import ProducerSettings
     from ...domain.options import SinkOptions
-    from ...domain.producer_settings import ProducerSettings
     from ...domain.transaction import Transaction
     from .partitioned_rows import Longs
 

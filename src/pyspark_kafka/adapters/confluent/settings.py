@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException, Producer
 
 from ...domain.errors import OptionsError
-from ...domain.java_settings import JavaSettings, not_known, read_java_settings, whole_number
-from ...domain.kafka_settings import API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, READ_UNCOMMITTED
-from ...domain.option_values import INT32_MAX
+from ...domain.kafka_settings import (
+    API_TIMEOUT_MS,
+    GROUP_ID,
+    ISOLATION_LEVEL,
+    READ_UNCOMMITTED,
+    SETTINGS,
+    Ignored,
+    JavaSettings,
+    Number,
+    ProducerField,
+    not_known,
+    read_java_settings,
+)
 from .tls import tls_config
 
 if TYPE_CHECKING:
@@ -18,54 +28,25 @@ if TYPE_CHECKING:
 
 CLIENT_NAME: Final = "confluent"
 
-NUMBERS: Final[Mapping[str, tuple[str, int, int]]] = {
-    "connections.max.idle.ms": ("connections.max.idle.ms", 1, INT32_MAX),
-    "fetch.max.bytes": ("fetch.max.bytes", 1_000, 2_147_483_135),
-    "fetch.max.wait.ms": ("fetch.wait.max.ms", 0, 300_000),
-    "fetch.min.bytes": ("fetch.min.bytes", 1, 100_000_000),
-    "max.partition.fetch.bytes": ("max.partition.fetch.bytes", 1, 1_000_000_000),
-    "metadata.max.age.ms": ("topic.metadata.refresh.interval.ms", 1, 3_600_000),
-    "metadata.recovery.rebootstrap.trigger.ms": (
-        "metadata.recovery.rebootstrap.trigger.ms",
-        0,
-        INT32_MAX,
-    ),
-    "receive.buffer.bytes": ("socket.receive.buffer.bytes", 0, 100_000_000),
-    "reconnect.backoff.max.ms": ("reconnect.backoff.max.ms", 0, 3_600_000),
-    "reconnect.backoff.ms": ("reconnect.backoff.ms", 0, 3_600_000),
-    "request.timeout.ms": ("socket.timeout.ms", 10, 300_000),
-    "retry.backoff.max.ms": ("retry.backoff.max.ms", 1, 300_000),
-    "retry.backoff.ms": ("retry.backoff.ms", 1, 300_000),
-    "sasl.kerberos.min.time.before.relogin": (
-        "sasl.kerberos.min.time.before.relogin",
-        0,
-        86_400_000,
-    ),
-    "send.buffer.bytes": ("socket.send.buffer.bytes", 0, 100_000_000),
-    "socket.connection.setup.timeout.ms": (
-        "socket.connection.setup.timeout.ms",
-        1_000,
-        INT32_MAX,
-    ),
+TRANSLATIONS: Final[Mapping[str, Number | Ignored]] = {
+    setting.name: setting.librdkafka
+    for setting in SETTINGS
+    if setting.librdkafka and not isinstance(setting.write, ProducerField)
 }
-"""Java's settings that are numbers: librdkafka's name, and the least and most it takes."""
+"""Settings that librdkafka spells or bounds otherwise; ``producer_config`` has the producer's."""
 
-WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "socket.connection.setup.timeout.max.ms": "librdkafka's time to connect does not grow",
-}
-"""Settings of Java's clients that this one has no equivalent of, each with the reason."""
-
-_OURS: Final = frozenset({API_TIMEOUT_MS, GROUP_ID})
+_NOT_PASSED: Final = frozenset({API_TIMEOUT_MS, GROUP_ID})
+"""Settings that this library applies itself."""
 
 _NOT_TEXT: Final = frozenset({"default.topic.config", "logger", "opaque"})
-"""What confluent-kafka takes as an object; of others, librdkafka's names have underscores."""
+"""Settings that confluent-kafka expects as objects."""
 
 _MESSAGE_BYTES: Final = 1_000_000
-"""librdkafka's ``message.max.bytes``, below which it refuses a ``fetch.max.bytes``."""
+"""librdkafka's default ``message.max.bytes``; it refuses a smaller ``fetch.max.bytes``."""
 
 _FETCH_WAIT_MS: Final = 500
 _SOCKET_TIMEOUT_MS: Final = 60_000
-"""librdkafka's own ``fetch.wait.max.ms`` and ``socket.timeout.ms``."""
+"""librdkafka's defaults of ``fetch.wait.max.ms`` and ``socket.timeout.ms``."""
 
 _KINIT: Final = "sasl.kerberos.kinit.cmd"
 
@@ -73,24 +54,24 @@ _KINIT: Final = "sasl.kerberos.kinit.cmd"
 def client_config(settings: Mapping[str, str]) -> dict[str, str]:
     """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
 
-    What is librdkafka's own is passed on, and its values are checked when a client is made.
+    librdkafka's own settings are passed unchanged; it checks their values when a client is made.
 
-    :raises OptionsError: naming every setting that librdkafka does not know or cannot have.
+    :raises OptionsError: naming every setting that librdkafka does not know or support.
     :raises MissingDependencyError: if a truststore is PKCS12 and the extra ``tls`` is missing.
     """
     java = read_java_settings(settings)
     problems = list(java.problems)
-    # librdkafka reads committed records only unless told otherwise; Kafka's own client, and so
-    # the JVM connector, reads all.
+    # librdkafka's default is read_committed, unlike Java's client's and the JVM connector's.
     config = {ISOLATION_LEVEL: READ_UNCOMMITTED, "security.protocol": java.protocol.lower()}
     own: dict[str, str] = {}
-    for name in sorted(java.others.keys() - _OURS - WITHOUT_EFFECT.keys()):
-        if name in NUMBERS:
-            config |= _number(name, java.others[name])
-        elif _is_known(name):
-            own[name] = java.others[name]
-        else:
-            problems.append(not_known(name, CLIENT_NAME))
+    for name in sorted(java.others.keys() - _NOT_PASSED):
+        match TRANSLATIONS.get(name):
+            case Number() as number:
+                config[number.name or name] = str(number.nearest(int(java.others[name])))
+            case None if _is_known(name):
+                own[name] = java.others[name]
+            case None:
+                problems.append(not_known(name, CLIENT_NAME))
     for security in (_sasl, _tls):
         try:
             config |= security(java)
@@ -98,15 +79,8 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
             problems.append(str(error))
     if problems:
         raise OptionsError(problems)
-    # Last, what was said in librdkafka's own words.
+    # librdkafka's own names take precedence.
     return {**_in_order(config), **own, **_kinit(own)}
-
-
-def _number(name: str, text: str) -> dict[str, str]:
-    known, least, most = NUMBERS[name]
-    if name == "connections.max.idle.ms" and int(text) < 0:
-        return {known: "0"}
-    return {known: str(whole_number(text, least, most))}
 
 
 @lru_cache(maxsize=1_024)
@@ -114,7 +88,7 @@ def _is_known(name: str) -> bool:
     if name in _NOT_TEXT or ("_" in name and name != "log_level"):
         return False
     try:
-        # The second one is never taken, so that no client comes to be; the first is asked first.
+        # The second setting is invalid, so that no client is made; the first is checked before it.
         Producer({name: None, "fetch.min.bytes": "none"})
     except KafkaException as error:
         return f'"{name}"' not in error.args[0].str() or "No such" not in error.args[0].str()
@@ -122,15 +96,15 @@ def _is_known(name: str) -> bool:
 
 
 def _in_order(config: Mapping[str, str]) -> dict[str, str]:
-    """Keep librdkafka's order of sizes and times, which Java's client does not ask for."""
+    """Return sizes and times in the order that librdkafka requires and Java's client does not."""
     ordered = dict(config)
     if "fetch.max.bytes" in config:
-        # It bounds what is produced, and nothing is.
+        # It limits produced messages only, and this is a consumer.
         ordered["message.max.bytes"] = str(min(_MESSAGE_BYTES, int(config["fetch.max.bytes"])))
     wait = int(config.get("fetch.wait.max.ms", _FETCH_WAIT_MS))
-    longest = max(0, int(config.get("socket.timeout.ms", _SOCKET_TIMEOUT_MS)) - 1_000)
-    if wait > longest:
-        ordered["fetch.wait.max.ms"] = str(longest)
+    max_wait = max(0, int(config.get("socket.timeout.ms", _SOCKET_TIMEOUT_MS)) - 1_000)
+    if wait > max_wait:
+        ordered["fetch.wait.max.ms"] = str(max_wait)
     return ordered
 
 
@@ -147,13 +121,13 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
         "sasl.kerberos.principal": login.principal,
     }
     if login.uses_ticket_cache:
-        # Whoever fills the ticket cache renews it, too.
+        # Tickets of the cache are renewed by the program that obtained them.
         config["sasl.kerberos.min.time.before.relogin"] = "0"
     return {name: value for name, value in config.items() if value}
 
 
 def _kinit(own: Mapping[str, str]) -> dict[str, str]:
-    """Make librdkafka's command line of Java's path to ``kinit``."""
+    """Return librdkafka's ``kinit`` command if the setting is a path, as in Java."""
     path = own.get(_KINIT, "")
     if not path or "%{" in path:
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...domain.java_settings import TLS_1_2, Store, StoreFormat, Tls, store_format
+from ...domain.kafka_settings import TLS_1_2, Store, StoreFormat, Tls, store_format
 from ..key_stores.store_files import certificates, store_content, store_pem
 
 _KEY: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----.*?-----END \1-----\n", re.DOTALL)

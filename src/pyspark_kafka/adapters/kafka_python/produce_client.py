@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...domain.delivered import DeliveryStats
+    from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
     from ...domain.producer.requests import Request
-    from ...domain.producer_settings import ProducerSettings
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
     from ..kafka_format.producer_columns import ProducerColumns

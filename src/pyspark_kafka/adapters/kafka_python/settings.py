@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaAdminClient, KafkaConsumer
 
 from ...domain.errors import OptionsError
-from ...domain.java_settings import JavaSettings, Login, not_known, read_java_settings, whole_number
 from ...domain.kafka_settings import (
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
     PREFIX,
+    SETTINGS,
+    Ignored,
+    JavaSettings,
+    Login,
+    Number,
+    Text,
     api_timeout_ms,
+    not_known,
+    read_java_settings,
 )
 from ...domain.option_values import INT32_MAX, boolean
 from .tls import PemFiles, ssl_context
@@ -24,47 +31,15 @@ if TYPE_CHECKING:
 
 CLIENT_NAME: Final = "kafka-python"
 
-NUMBERS: Final[Mapping[str, tuple[str, int]]] = {
-    "connections.max.idle.ms": ("connections_max_idle_ms", 1),
-    "fetch.max.bytes": ("fetch_max_bytes", 0),
-    "fetch.max.wait.ms": ("fetch_max_wait_ms", 0),
-    "fetch.min.bytes": ("fetch_min_bytes", 0),
-    "max.partition.fetch.bytes": ("max_partition_fetch_bytes", 0),
-    "metadata.max.age.ms": ("metadata_max_age_ms", 1),
-    "reconnect.backoff.max.ms": ("reconnect_backoff_max_ms", 0),
-    "reconnect.backoff.ms": ("reconnect_backoff_ms", 0),
-    "request.timeout.ms": ("request_timeout_ms", 1),
-    "retry.backoff.ms": ("retry_backoff_ms", 0),
-}
-"""Java's settings that are numbers: kafka-python's name, and the least that does not spin."""
-
-TEXTS: Final[Mapping[str, str]] = {
-    "client.dns.lookup": "client_dns_lookup",
-    "client.id": "client_id",
-    "client.rack": "client_rack",
-    "group.id": "group_id",
-    "isolation.level": "isolation_level",
-}
-"""Java's settings that are texts, by kafka-python's name."""
-
 BUFFERS: Final[Mapping[str, int]] = {
     "receive.buffer.bytes": socket.SO_RCVBUF,
     "send.buffer.bytes": socket.SO_SNDBUF,
 }
-"""Java's settings that are options of a socket: kafka-python ignores its own ones for them."""
+"""Settings that are passed as socket options: kafka-python ignores its own names of them."""
 
-WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "enable.metrics.push": "kafka-python pushes no metrics to brokers",
-    "metadata.recovery.rebootstrap.trigger.ms": "kafka-python goes back to the bootstrap servers "
-    "by itself",
-    "metadata.recovery.strategy": "kafka-python goes back to the bootstrap servers by itself",
-    "retry.backoff.max.ms": "kafka-python's wait between attempts does not grow",
-    "sasl.kerberos.kinit.cmd": "kafka-python uses the ticket cache as it is",
-    "sasl.kerberos.min.time.before.relogin": "kafka-python uses the ticket cache as it is",
-    "socket.connection.setup.timeout.max.ms": "kafka-python's consumer does not let it be set",
-    "socket.connection.setup.timeout.ms": "kafka-python's consumer does not let it be set",
+TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
+    setting.name: setting.kafka_python for setting in SETTINGS if setting.kafka_python
 }
-"""Settings of Java's clients that this one has no equivalent of, each with the reason."""
 
 _SAME: Final[Mapping[str, str]] = {
     "ssl.cafile": "ssl.ca.location",
@@ -74,7 +49,7 @@ _SAME: Final[Mapping[str, str]] = {
     "ssl.keyfile": "ssl.key.location",
     "ssl.password": "ssl.key.password",
 }
-"""kafka-python's own names of what others name otherwise, with dots for underscores."""
+"""kafka-python's own names, with dots for underscores, and the common names of the same."""
 
 _FILES: Final[Mapping[str, str]] = {
     "ssl.ca.location": "authorities",
@@ -85,7 +60,9 @@ _FILES: Final[Mapping[str, str]] = {
 
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM")
 
-_OURS: Final = frozenset({BOOTSTRAP_SERVERS, API_TIMEOUT_MS})
+_NOT_PASSED: Final = frozenset({BOOTSTRAP_SERVERS, API_TIMEOUT_MS})
+"""Settings that this library applies itself."""
+
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
@@ -103,13 +80,13 @@ _NOT_TEXT: Final = frozenset(
         "ssl_context",
     }
 )
-"""What kafka-python takes as an object, which no option can hold."""
+"""Settings that kafka-python expects as objects."""
 
 
 def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
     """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
 
-    :raises OptionsError: naming every setting that kafka-python does not know or cannot read.
+    :raises OptionsError: naming every setting that kafka-python does not know or support.
     :raises MissingDependencyError: if a store is PKCS12 and the extra ``tls`` is not installed.
     """
     settings, problems = _one_spelling(settings)
@@ -120,7 +97,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
         "bootstrap_timeout_ms": api_timeout_ms(settings),
         "security_protocol": java.protocol,
     }
-    for name in sorted(java.others.keys() - _OURS - _FILES.keys()):
+    for name in sorted(java.others.keys() - _NOT_PASSED - _FILES.keys()):
         try:
             config |= _translate(name, java.others)
         except ValueError as error:
@@ -136,14 +113,14 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def admin_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what ``KafkaAdminClient`` knows."""
+    """Return the settings that ``KafkaAdminClient`` has."""
     return {
         name: value for name, value in config.items() if name in KafkaAdminClient.DEFAULT_CONFIG
     }
 
 
 def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Spell kafka-python's own names as Java and librdkafka do."""
+    """Return the settings with Java's and librdkafka's names, and what is wrong with them."""
     dotted = {name.replace("_", "."): value for name, value in settings.items()}
     spelled = {_SAME.get(name, name): value for name, value in dotted.items()}
     checked = spelled.pop(_CHECK_HOSTNAME, "true")
@@ -157,16 +134,16 @@ def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str
 
 def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     text = settings[name]
-    if name in WITHOUT_EFFECT or name in BUFFERS:
+    if name in BUFFERS:
         return {}
-    if name in NUMBERS:
-        known, least = NUMBERS[name]
-        if name == "connections.max.idle.ms" and int(text) < 0:
-            return {known: INT32_MAX}
-        return {known: whole_number(text, least, INT32_MAX)}
-    if name in TEXTS:
-        return {TEXTS[name]: text}
     known = name.replace(".", "_")
+    match TRANSLATIONS.get(name):
+        case Ignored():
+            return {}
+        case Number() as number:
+            return {known: number.nearest(int(text))}
+        case Text():
+            return {known: text}
     try:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
@@ -178,7 +155,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(text: str, default: object) -> object:
-    # kafka-python declares no types; its defaults have them.
+    # kafka-python declares no types; those of its defaults are used.
     if isinstance(default, bool):
         return boolean(text)
     if isinstance(default, str):
@@ -189,7 +166,7 @@ def _value(text: str, default: object) -> object:
 
 
 def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:
-    """Read librdkafka's way to say which version a broker has that is not to be asked for it."""
+    """Return the broker's version if librdkafka's settings say not to request it."""
     if boolean(settings.get(_VERSION_REQUEST, "true")):
         return {}
     parts: Iterable[str] = settings.get(_VERSION_FALLBACK, "0.10.0").split(".")
@@ -197,7 +174,7 @@ def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _in_order(config: Mapping[str, Any]) -> dict[str, int]:
-    """Keep kafka-python's order of times, which Java's client does not ask for."""
+    """Return times in the order that kafka-python requires and Java's client does not."""
     wait, request, idle = (
         config.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
         for name in ("fetch_max_wait_ms", "request_timeout_ms", "connections_max_idle_ms")
@@ -214,7 +191,7 @@ def _socket_options(settings: Mapping[str, str]) -> dict[str, Any]:
     sized = [
         (socket.SOL_SOCKET, option, int(settings[name]))
         for name, option in BUFFERS.items()
-        # -1 is Java's way to leave it to the system.
+        # In Java -1 means the operating system's default.
         if int(settings.get(name, "-1")) > 0
     ]
     defaults: list[tuple[int, int, int]] = KafkaConsumer.DEFAULT_CONFIG["socket_options"]
@@ -228,8 +205,8 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
     if login.mechanism not in _MECHANISMS:
         known = ", ".join(_MECHANISMS)
         raise ValueError(
-            f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' has {known}, "
-            f"and not {login.mechanism}; the client 'confluent' may have it"
+            f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' supports {known}, "
+            f"not {login.mechanism}; the client 'confluent' may support it"
         )
     if login.mechanism == "GSSAPI":
         return _kerberos(login)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from ...domain.java_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, store_format
+from ...domain.kafka_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, store_format
 from ..key_stores.store_files import certificates, open_pkcs12, store_content, store_pem, unreadable
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...domain.errors import MissingDependencyError
-from ...domain.java_settings import Store, StoreFormat, pem, store_format
+from ...domain.kafka_settings import Store, StoreFormat, pem, store_format
 
 
 def store_content(store: Store) -> bytes:

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import PREFIX
-from ...domain.producer_settings import ROUND_ROBIN
+from ...domain.kafka_settings import PREFIX, ROUND_ROBIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

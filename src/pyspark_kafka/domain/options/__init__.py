@@ -1,7 +1,13 @@
-"""The options of a query: a table of all, the values, and the way from text to them."""
+"""The options of sources and sinks: their tables, their values and the parsers."""
 
 from .option import Option, QueryKind
-from .parsing import ignored_options, parse_projection, parse_source_options, with_any_topic
+from .parsing import (
+    check_source_options,
+    ignored_options,
+    parse_projection,
+    parse_source_options,
+    with_any_topic,
+)
 from .sink_options import DeliveryGuarantee, SinkOptions
 from .sink_parsing import ignored_sink_options, parse_sink_options
 from .sink_table import TABLE as SINK_TABLE
@@ -16,6 +22,7 @@ __all__ = [
     "QueryKind",
     "SinkOptions",
     "SourceOptions",
+    "check_source_options",
     "ignored_options",
     "ignored_sink_options",
     "parse_projection",

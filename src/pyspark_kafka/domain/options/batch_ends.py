@@ -1,4 +1,4 @@
-"""What a batch query's start and end may be, alone and beside one another.
+"""Checks of where a batch query starts and ends.
 
 The texts are those of ``KafkaSourceProvider.validateBatchOptions`` and, for both ends, of the
 conditions that SPARK-52096 brought into ``kafka-error-conditions.json``.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def starting_problems(starting: StartingOffsets) -> list[str]:
-    """Say why a batch query cannot begin there."""
+    """Return why a batch query cannot start there."""
     if isinstance(starting, CommittedOffsets):
         if starting.uncommitted is not OnMissingCommit.LATEST:
             return []
@@ -40,7 +40,7 @@ def starting_problems(starting: StartingOffsets) -> list[str]:
 
 
 def ending_problems(ending: OffsetLimit) -> list[str]:
-    """Say why a batch query cannot end there."""
+    """Return why a batch query cannot end there."""
     if isinstance(ending, Earliest):
         return ["ending offset can't be earliest for batch queries on Kafka"]
     return [
@@ -50,7 +50,7 @@ def ending_problems(ending: OffsetLimit) -> list[str]:
 
 
 def mismatches(starting: StartingOffsets, ending: OffsetLimit) -> list[str]:
-    """Say where a start and an end of the same kind do not go together."""
+    """Return how a start and an end of the same kind contradict each other."""
     match starting, ending:
         case Specific(starts, ()), Specific(ends, ()):
             return _mismatches("offset", starts, ends)

@@ -27,7 +27,11 @@ STREAM_ONLY: Final = frozenset({QueryKind.STREAM})
 @final
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T]):
-    """One option: how it is spelled and read, and what the reference page says of it."""
+    """One option: how it is spelled and parsed, and what the reference page says about it.
+
+    ``field`` is the field of ``SourceOptions`` or ``SinkOptions`` that holds the value. An option
+    without one is combined with others.
+    """
 
     name: str
     parse: Callable[[str], T]
@@ -36,8 +40,9 @@ class Option(Generic[T]):
     doc: str
     default_text: str = ""
     queries: frozenset[QueryKind] = BOTH
+    field: str = ""
 
     @property
     def key(self) -> str:
-        """The name as it is looked up: Spark hands options over in lower case."""
+        """The name in lower case, as Spark passes options to a source."""
         return self.name.lower()

@@ -1,11 +1,11 @@
-"""From the texts that a user gave to the options of a query."""
+"""Parsing the options of a source."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..errors import OptionsError
-from ..kafka_settings import GROUP_ID, PREFIX, kafka_settings, refused_settings
+from ..kafka_settings import GROUP_ID, PREFIX, consumer_problems, kafka_settings
 from ..offset_limits import (
     ByTimestamp,
     CommittedOffsets,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOptions:
-    """Read the options of a batch or streaming query.
+    """Return the options of a batch or streaming query.
 
-    :raises OptionsError: with everything that is wrong, in the order in which the JVM connector
-        would come upon it, unknown options last.
+    :raises OptionsError: with all problems, in the order in which the JVM connector checks them,
+        unknown options last.
     """
     reading = _SourceReading(lower(raw))
     if query is QueryKind.BATCH:
@@ -45,10 +45,10 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
     else:
         reading.refuse_ending()
     subscription = reading.subscription()
-    min_partitions = reading.read(table.MIN_PARTITIONS)
-    max_records = reading.read(table.MAX_RECORDS_PER_PARTITION)
+    reading.read(table.MIN_PARTITIONS)
+    reading.read(table.MAX_RECORDS_PER_PARTITION)
     settings = kafka_settings(reading.given)
-    reading.problems += refused_settings(settings)
+    reading.problems += consumer_problems(settings)
     read_limit = reading.read_limit()
     if query is QueryKind.BATCH:
         # KafkaSourceProvider.checkOffsetLimitValidity, which comes after all other checks.
@@ -57,40 +57,45 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
         # Offsets of a stream are read when it starts, after everything was validated.
         starting, ending = reading.starting(Latest()), Latest()
     metadata_path = reading.metadata_path()
-    commit_to_group = reading.read(table.COMMIT_OFFSETS_TO_GROUP)
-    fail_on_data_loss = reading.read(table.FAIL_ON_DATA_LOSS)
     projection = reading.projection()
-    poll_timeout_ms = reading.read(table.POLL_TIMEOUT_MS)
-    fetch_attempts = reading.read(table.FETCH_ATTEMPTS)
-    fetch_retry_interval_ms = reading.read(table.FETCH_RETRY_INTERVAL_MS)
-    metadata_ttl_ms = reading.read(table.METADATA_TTL_MS)
-    push_filters = reading.read(table.PUSH_FILTERS)
+    fields = reading.read_fields(table.TABLE)
     reading.refuse_unknown(table.TABLE, (option.key for option in sink_table.TABLE))
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
     return SourceOptions(
-        client=reading.read(table.CLIENT),
+        **fields,
         subscription=subscription,
         starting_offsets=starting,
         ending_offsets=Latest() if isinstance(ending, Earliest) else ending,
-        fail_on_data_loss=fail_on_data_loss,
         projection=projection,
         read_limit=read_limit,
-        min_partitions=min_partitions,
-        max_records_per_partition=max_records,
-        poll_timeout_ms=poll_timeout_ms,
-        fetch_attempts=fetch_attempts,
-        fetch_retry_interval_ms=fetch_retry_interval_ms,
-        metadata_ttl_ms=metadata_ttl_ms,
-        push_filters=push_filters,
         metadata_path=metadata_path,
-        commit_offsets_to_group=commit_to_group,
         kafka=tuple(sorted(settings.items())),
     )
 
 
+def check_source_options(raw: Mapping[str, str]) -> None:
+    """Check options before it is known whether a batch or a streaming query is to have them.
+
+    :raises OptionsError: if neither accepts them: with the problems that both have, or with those
+        of each if they have none in common.
+    """
+    batch, stream = (_source_problems(raw, query) for query in QueryKind)
+    if batch and stream:
+        common = [problem for problem in batch if problem in stream]
+        raise OptionsError(common or (*batch, *stream))
+
+
+def _source_problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
+    try:
+        parse_source_options(raw, query)
+    except OptionsError as error:
+        return error.problems
+    return ()
+
+
 def parse_projection(raw: Mapping[str, str]) -> Projection:
-    """Read the choice of columns alone: the schema is asked for before the kind of query is known.
+    """Return the columns that the options choose.
 
     :raises OptionsError: if an option is neither true nor false, or no column is left.
     """
@@ -102,18 +107,18 @@ def parse_projection(raw: Mapping[str, str]) -> Projection:
 
 
 def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:
-    """Name any topic where none is named, for whoever learns of topics elsewhere."""
+    """Add a topic to options that name none, for callers that get the topics from elsewhere."""
     named = lower(raw).keys() & {option.key for option in table.STRATEGIES}
     return dict(raw) if named else {**raw, table.SUBSCRIBE.name: "any"}
 
 
 def ignored_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
-    """Name the options that were given and that a read of this kind does not look at."""
+    """Return the names of the given options that a read of this kind ignores."""
     return ignored(raw, query, table.TABLE, sink_table.TABLE)
 
 
 class _SourceReading(Reading):
-    """One pass over the options of a source."""
+    """The given options of a source, as ``Reading`` holds them."""
 
     __slots__ = ()
 
@@ -154,7 +159,7 @@ class _SourceReading(Reading):
         return self.read(table.ENDING_OFFSETS) or Latest()
 
     def refuse_ending(self) -> None:
-        # KafkaSourceProvider.validateStreamOptions, which lets endingTimestamp pass.
+        # KafkaSourceProvider.validateStreamOptions, which ignores endingTimestamp.
         if table.ENDING_OFFSETS.key in self.given:
             self.problems.append("ending offset not valid in streaming queries")
         if table.ENDING_OFFSETS_BY_TIMESTAMP.key in self.given:
@@ -174,16 +179,16 @@ class _SourceReading(Reading):
             return None
 
     def read_limit(self) -> ReadLimit:
-        least = self.read(table.MIN_OFFSETS_PER_TRIGGER)
-        most = self.read(table.MAX_OFFSETS_PER_TRIGGER)
+        min_offsets = self.read(table.MIN_OFFSETS_PER_TRIGGER)
+        max_offsets = self.read(table.MAX_OFFSETS_PER_TRIGGER)
         delay_ms = self.read(table.MAX_TRIGGER_DELAY_MS)
-        most_bytes = self.read(table.MAX_BYTES_PER_TRIGGER)
-        if least is not None and most is not None and least > most:
+        max_bytes = self.read(table.MAX_BYTES_PER_TRIGGER)
+        if min_offsets is not None and max_offsets is not None and min_offsets > max_offsets:
             self.problems.append(
-                f"The value of minOffsetPerTrigger({least}) is higher than the "
-                f"maxOffsetsPerTrigger({most})."
+                f"The value of minOffsetPerTrigger({min_offsets}) is higher than the "
+                f"maxOffsetsPerTrigger({max_offsets})."
             )
-        return default_read_limit(least, most, delay_ms, most_bytes)
+        return default_read_limit(min_offsets, max_offsets, delay_ms, max_bytes)
 
     def metadata_path(self) -> StoragePath | None:
         url = self.read(table.METADATA_PATH)
@@ -198,7 +203,7 @@ class _SourceReading(Reading):
 
     def projection(self) -> Projection:
         included = {column: self.read(option) for column, option in table.INCLUDED.items()}
-        columns = tuple(column for column, wanted in included.items() if wanted)
+        columns = tuple(column for column, is_included in included.items() if is_included)
         if not columns:
             self.problems.append("the options leave no column to read")
         return Projection(columns or tuple(included))

@@ -1,4 +1,4 @@
-"""One pass over the options that were given."""
+"""Reading options from their texts, and collecting the problems."""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ T = TypeVar("T")
 
 
 def lower(raw: Mapping[str, str]) -> dict[str, str]:
-    """Give the options by their names as they are looked up."""
+    """Return the options by their names in lower case."""
     return {name.lower(): value for name, value in raw.items()}
 
 
 def ignored(
     raw: Mapping[str, str],
     query: QueryKind,
-    ours: Sequence[Option[Any]],
-    theirs: Sequence[Option[Any]],
+    own: Sequence[Option[Any]],
+    others: Sequence[Option[Any]],
 ) -> list[str]:
-    """Name what was given and is not looked at: another kind of query's, or the other side's.
-
-    Whoever reads and writes with the same options has those of both sides on either.
-    """
+    """Return the names of given options that only another kind of query or the other side has."""
     given = lower(raw)
-    keys = {option.key for option in ours}
-    unused = [option for option in ours if query not in option.queries]
-    unused += [option for option in theirs if option.key not in keys]
+    keys = {option.key for option in own}
+    unused = [option for option in own if query not in option.queries]
+    unused += [option for option in others if option.key not in keys]
     return [option.name for option in unused if option.key in given]
 
 
 @dataclass(slots=True)
 class Reading:
-    """Options, by their names in lower case, and what was found to be wrong with them."""
+    """The given options by their names in lower case, what was read of them, and the problems."""
 
     given: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
+    _values: dict[str, Any] = field(default_factory=dict)
 
     def read(self, option: Option[T]) -> T:
-        """Give an option's value, or its default where it is left out or cannot be read."""
+        """Return an option's value, or its default if it is not given or cannot be parsed."""
+        if option.key not in self._values:
+            self._values[option.key] = self._parse(option)
+        value: T = self._values[option.key]
+        return value
+
+    def _parse(self, option: Option[T]) -> T:
         text = self.given.get(option.key)
         if text is None:
             return option.default
@@ -56,10 +60,14 @@ class Reading:
             self.problems.append(str(error))
             return option.default
 
-    def refuse_unknown(self, ours: Sequence[Option[Any]], passed: Iterable[str]) -> None:
-        """Complain of what is neither ours, nor among the keys passed over, nor Kafka's own."""
-        known = {option.key: option.name for option in ours}
-        for name in sorted(self.given.keys() - known.keys() - set(passed)):
+    def read_fields(self, table: Iterable[Option[Any]]) -> dict[str, Any]:
+        """Return the values of all options that fill a field, by the fields' names."""
+        return {option.field: self.read(option) for option in table if option.field}
+
+    def refuse_unknown(self, own: Sequence[Option[Any]], accepted: Iterable[str]) -> None:
+        """Add a problem for each name that is not in ``own`` or ``accepted``, or Kafka's."""
+        known = {option.key: option.name for option in own}
+        for name in sorted(self.given.keys() - known.keys() - set(accepted)):
             if not name.startswith(PREFIX):
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean '{known[close[0]]}'?" if close else ""

@@ -1,4 +1,4 @@
-"""The options of one sink, as values."""
+"""The options of a sink, as values."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, final
 from ..kafka_settings import BOOTSTRAP_SERVERS
 
 if TYPE_CHECKING:
-    from ..producer_settings import ProducerSettings
+    from ..kafka_settings import ProducerSettings
     from ..storage_path import StoragePath
 
 
 class DeliveryGuarantee(enum.Enum):
-    """How often a record of a stream is seen by those who read committed records only."""
+    """How often a consumer of committed records sees a record of a stream."""
 
     AT_LEAST_ONCE = "at-least-once"
     EXACTLY_ONCE = "exactly-once"
@@ -23,11 +23,11 @@ class DeliveryGuarantee(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """The options of one sink, read and checked. Crosses to executors.
+    """The options of one sink, parsed and checked. Pickled to executors.
 
-    ``kafka`` holds the client's settings without their prefix and without the producer's own;
-    they may carry secrets and are therefore left out of ``repr``. ``metadata_path`` is never
-    ``None`` for ``EXACTLY_ONCE``.
+    ``kafka`` holds the client's settings without their prefix and without the producer's own.
+    It is not part of ``repr``, since it may contain secrets. ``metadata_path`` is never ``None``
+    for ``EXACTLY_ONCE``.
     """
 
     client: str
@@ -41,7 +41,7 @@ class SinkOptions:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The brokers that are asked first, ``host:port`` between commas."""
+        """The bootstrap servers, ``host:port`` separated by commas."""
         return dict(self.kafka)[BOOTSTRAP_SERVERS]
 
     @property

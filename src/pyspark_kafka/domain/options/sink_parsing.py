@@ -1,4 +1,4 @@
-"""From the texts that a user gave to the options of a sink."""
+"""Parsing the options of a sink."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
 from ..kafka_settings import (
-    API_TIMEOUT_MS,
-    BOOTSTRAP_SERVERS,
-    DEFAULT_API_TIMEOUT_MS,
-    PREFIX,
-    REFUSED,
-    kafka_settings,
-)
-from ..option_values import is_positive_integer
-from ..producer_settings import (
-    OF_PRODUCERS,
-    ProducerSettings,
+    connection_problems,
     idempotence_conflicts,
+    kafka_settings,
     producer_settings,
+    without_producer_settings,
 )
 from ..storage_path import StoragePath
 from . import sink_table, table
@@ -29,80 +21,54 @@ from .sink_options import DeliveryGuarantee, SinkOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MISSING_BOOTSTRAP_SERVERS: Final = (
-    "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
-)
+    from ..kafka_settings import ProducerSettings
 
-_ITS_DIRECTORY: Final = "sinks/pyspark_kafka"
-_OF_CONSUMERS: Final = REFUSED.keys()
+_METADATA_DIRECTORY: Final = "sinks/pyspark_kafka"
 
 
 def parse_sink_options(raw: Mapping[str, str], query: QueryKind) -> SinkOptions:
-    """Read the options of a batch or a stream that is written.
+    """Return the options of a batch or a stream that is written.
 
-    :raises OptionsError: with everything that is wrong, the settings that the JVM connector
-        refuses first, unknown options last.
+    :raises OptionsError: with all problems, those of Kafka's settings first, unknown options last.
     """
     reading = Reading(lower(raw))
     settings = kafka_settings(reading.given)
     producer, problems = producer_settings(settings)
-    reading.problems += problems
-    reading.problems += _connection_problems(settings)
-    client = reading.read(table.CLIENT)
-    topic = reading.read(sink_table.TOPIC)
-    guarantee = reading.read(sink_table.GUARANTEE)
+    reading.problems += problems + connection_problems(settings, "producer")
+    for option in sink_table.TABLE:
+        reading.read(option)
     location = reading.read(sink_table.METADATA_PATH)
     storage_options = reading.read(table.METADATA_STORAGE_OPTIONS)
     checkpoint = reading.read(sink_table.CHECKPOINT_LOCATION)
-    prefix = reading.read(sink_table.TRANSACTIONAL_ID_PREFIX)
+    is_exactly_once = reading.read(sink_table.GUARANTEE) is DeliveryGuarantee.EXACTLY_ONCE
     if query is QueryKind.BATCH:
         location = checkpoint = None
-        if guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+        if is_exactly_once:
             reading.problems.append(
-                "deliveryGuarantee 'exactly-once' is for streams: what a batch query writes, it "
-                "writes at least once"
+                "deliveryGuarantee 'exactly-once' is for streams: a batch query writes records "
+                "at least once"
             )
-    elif guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+    elif is_exactly_once:
         reading.problems += _exactly_once_problems(producer, location or checkpoint)
     reading.refuse_unknown(
-        sink_table.TABLE, {option.key for option in table.TABLE} | sink_table.OF_SPARK
+        sink_table.TABLE, {option.key for option in table.TABLE} | sink_table.SPARK_OPTIONS
     )
     if reading.problems:
         raise OptionsError(reading.problems)
     return SinkOptions(
-        client=client,
-        topic=topic,
-        guarantee=guarantee,
+        **reading.read_fields(sink_table.TABLE),
         metadata_path=_metadata_path(location, checkpoint, storage_options),
         checkpoint=StoragePath(checkpoint, storage_options)
         if checkpoint and not location
         else None,
-        transactional_id_prefix=prefix,
         producer=producer,
-        kafka=tuple(
-            sorted(
-                (name, settings[name]) for name in settings.keys() - OF_PRODUCERS - _OF_CONSUMERS
-            )
-        ),
+        kafka=tuple(sorted(without_producer_settings(settings).items())),
     )
 
 
 def ignored_sink_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
-    """Name the options that were given and that a write of this kind does not look at."""
+    """Return the names of the given options that a write of this kind ignores."""
     return ignored(raw, query, sink_table.TABLE, table.TABLE)
-
-
-def _connection_problems(settings: Mapping[str, str]) -> list[str]:
-    problems = []
-    timeout = settings.get(API_TIMEOUT_MS, str(DEFAULT_API_TIMEOUT_MS))
-    if not is_positive_integer(timeout):
-        problems.append(
-            f"Option '{PREFIX}{API_TIMEOUT_MS}' must be a positive number of milliseconds, "
-            f"got '{timeout}'"
-        )
-    if not settings.get(BOOTSTRAP_SERVERS):
-        problems.append(MISSING_BOOTSTRAP_SERVERS)
-    return problems
 
 
 def _exactly_once_problems(producer: ProducerSettings, location: str | None) -> list[str]:
@@ -124,5 +90,5 @@ def _metadata_path(
     if location:
         return StoragePath(location, storage_options)
     if checkpoint:
-        return StoragePath(f"{checkpoint.rstrip('/')}/{_ITS_DIRECTORY}", storage_options)
+        return StoragePath(f"{checkpoint.rstrip('/')}/{_METADATA_DIRECTORY}", storage_options)
     return None

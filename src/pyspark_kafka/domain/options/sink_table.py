@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from ..option_values import required
 from .option import STREAM_ONLY, Option
 from .sink_options import DeliveryGuarantee
 from .table import CLIENT, METADATA_STORAGE_OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def _text(value: str) -> str:
-    return value.strip()
-
-
-def _named(problem: str) -> Callable[[str], str]:
-    def parse(value: str) -> str:
-        if not value.strip():
-            raise ValueError(problem)
-        return value.strip()
-
-    return parse
 
 
 def _guarantee(text: str) -> DeliveryGuarantee:
@@ -33,62 +18,64 @@ def _guarantee(text: str) -> DeliveryGuarantee:
         raise ValueError(f"deliveryGuarantee must be {known}, got '{text}'") from None
 
 
-TOPIC: Final[Option[str | None]] = Option(
-    "topic",
-    _named("topic must name a topic"),
-    None,
-    "a topic",
-    "Writes all rows to this topic, whatever their column `topic` says. Needed where there is no "
-    "such column.",
-)
 GUARANTEE: Final = Option(
     "deliveryGuarantee",
     _guarantee,
     DeliveryGuarantee.AT_LEAST_ONCE,
     "`at-least-once`, `exactly-once`",
     "With `exactly-once` each micro-batch is written in Kafka transactions, so that consumers "
-    "with `isolation.level=read_committed` see its records once, whatever fails. It needs the "
-    "client `kafka-python`. In a batch query it is refused.",
+    "with `isolation.level=read_committed` see each record once, whatever fails. Requires the "
+    "client `kafka-python`. Batch queries refuse it.",
     "`at-least-once`",
+    field="guarantee",
 )
 METADATA_PATH: Final[Option[str | None]] = Option(
     "metadataPath",
-    _named("metadataPath must name a directory"),
+    required("metadataPath must name a directory"),
     None,
-    "a directory, as an URL of fsspec",
-    "Where `exactly-once` remembers which transactions belong to a micro-batch. It belongs to one "
-    "query's sink and to no source, lives as long as the query's checkpoint, and every driver of "
-    "the query has to reach it.",
+    "a directory, as a URL for fsspec",
+    "Where `exactly-once` stores which transactions belong to a micro-batch. The directory must "
+    "not be shared with another query or with a source. Keep it as long as the query's checkpoint, "
+    "where every driver of the query can reach it.",
     "`<checkpointLocation>/sinks/pyspark_kafka`",
     STREAM_ONLY,
 )
-TRANSACTIONAL_ID_PREFIX: Final = Option(
-    "transactionalIdPrefix",
-    _named("transactionalIdPrefix must not be empty"),
-    "pyspark-kafka",
-    "a text",
-    "What the ids of transactions begin with, for the cluster's access rules; the query's id, the "
-    "task's number and its attempt follow.",
-    queries=STREAM_ONLY,
-)
 CHECKPOINT_LOCATION: Final[Option[str | None]] = Option(
     "checkpointLocation",
-    _text,
+    str.strip,
     None,
     "a directory",
-    "Spark's own option, which the sink sees as well: `metadataPath` is found by it.",
+    "Spark's own option, which Spark passes to the sink as well: the default of `metadataPath` "
+    "is derived from it.",
     queries=STREAM_ONLY,
 )
 
 TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
-    TOPIC,
+    Option(
+        "topic",
+        required("topic must name a topic"),
+        None,
+        "a topic",
+        "Writes all rows to this topic and ignores the column `topic`. Required if there is no "
+        "such column.",
+        field="topic",
+    ),
     GUARANTEE,
     METADATA_PATH,
     METADATA_STORAGE_OPTIONS,
-    TRANSACTIONAL_ID_PREFIX,
+    Option(
+        "transactionalIdPrefix",
+        required("transactionalIdPrefix must not be empty"),
+        "pyspark-kafka",
+        "a text",
+        "The prefix of all transactional ids, for the cluster's ACLs. The query's id, the task's "
+        "number and its attempt follow.",
+        queries=STREAM_ONLY,
+        field="transactional_id_prefix",
+    ),
     CHECKPOINT_LOCATION,
 )
 
-OF_SPARK: Final = frozenset({"queryname", "path", "outputmode"})
-"""What Spark hands over that is its own."""
+SPARK_OPTIONS: Final = frozenset({"queryname", "path", "outputmode"})
+"""Options of Spark's own that it passes to a sink."""

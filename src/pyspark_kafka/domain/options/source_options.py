@@ -1,4 +1,4 @@
-"""The options of one query, as values."""
+"""The options of a source, as values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options of one query, read and checked. Crosses to executors.
+    """The options of one query, parsed and checked. Pickled to executors.
 
-    ``kafka`` holds the client's settings without their prefix; they may carry secrets and are
-    therefore left out of ``repr``.
+    ``kafka`` holds the client's settings without their prefix. It is not part of ``repr``, since
+    it may contain secrets.
     """
 
     client: str
@@ -44,15 +44,15 @@ class SourceOptions:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The brokers that are asked first, ``host:port`` between commas."""
+        """The bootstrap servers, ``host:port`` separated by commas."""
         return dict(self.kafka)[BOOTSTRAP_SERVERS]
 
     @property
     def group_id(self) -> str | None:
-        """The group id that the user chose, if any."""
+        """The consumer group that the user set, if any."""
         return dict(self.kafka).get(GROUP_ID)
 
     @property
     def reads_committed_only(self) -> bool:
-        """Whether records of open and aborted transactions are left out."""
+        """Whether records of open and aborted transactions are skipped."""
         return dict(self.kafka).get(ISOLATION_LEVEL) == READ_COMMITTED

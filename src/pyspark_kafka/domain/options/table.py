@@ -1,8 +1,9 @@
 """Every option of the source, once: its name, its parser, its default and what it means.
 
-Validation, its messages and the reference page (``docs/options.md``) are made from this table.
-Names, defaults and messages are those of Spark's ``KafkaSourceProvider``; names do not
-distinguish upper from lower case.
+Parsing, its messages and the reference page (``docs/options.md``) are made from this table.
+Names, defaults and messages are those of Spark's ``KafkaSourceProvider``; names are not
+case-sensitive. An option that fills a field needs a row here and the field, nothing else. Only
+options that are combined with others, or checked before them, have a name of their own.
 """
 
 from __future__ import annotations
@@ -25,19 +26,15 @@ from ..offset_limits import (
 )
 from ..option_values import (
     boolean,
-    group_id,
     json_object,
     non_negative_integer,
     positive_integer,
     positive_long,
+    required,
     time_to_live,
 )
 from ..projection import COLUMNS
 from .option import BATCH_ONLY, STREAM_ONLY, Option
-
-
-def _text(value: str) -> str:
-    return value.strip()
 
 
 def _delay(text: str) -> int:
@@ -49,51 +46,58 @@ def _delay(text: str) -> int:
 
 CLIENT: Final = Option(
     "client",
-    _text,
+    str.strip,
     "kafka-python",
     "`kafka-python`, `confluent`",
     "The Kafka client. `confluent` needs the extra of the same name.",
+    field="client",
 )
 SUBSCRIBE: Final[Option[str | None]] = Option(
-    "subscribe", _text, None, "topics between commas", "Reads all partitions of these topics."
+    "subscribe",
+    str.strip,
+    None,
+    "topics, separated by commas",
+    "Reads all partitions of these topics.",
 )
 SUBSCRIBE_PATTERN: Final[Option[str | None]] = Option(
     "subscribePattern",
-    _text,
+    str.strip,
     None,
     "a regular expression",
-    "Reads all topics in whose name the expression is found; internal ones are left out.",
+    "Reads all topics whose name contains a match; internal topics are left out.",
 )
 ASSIGN: Final[Option[str | None]] = Option(
     "assign",
-    _text,
+    str.strip,
     None,
     '`{"topicA":[0,1],"topicB":[2]}`',
-    "Reads these partitions. One of `subscribe`, `subscribePattern` and `assign` is needed.",
+    "Reads these partitions. Exactly one of `subscribe`, `subscribePattern` and `assign` is "
+    "required.",
 )
+STRATEGIES: Final = (SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN)
 STARTING_TIMESTAMP: Final[Option[int | None]] = Option(
     "startingTimestamp",
     parse_global_timestamp,
     None,
     "milliseconds since the epoch",
-    "Begins with the first record of each partition that is not older. Stands above "
-    "`startingOffsetsByTimestamp`, and that above `startingOffsets`.",
+    "Starts at the first record of each partition with this timestamp or a later one. Takes "
+    "precedence over `startingOffsetsByTimestamp`, which takes precedence over `startingOffsets`.",
 )
 STARTING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
     "startingOffsetsByTimestamp",
     parse_timestamps,
     (),
     '`{"topicA":{"0":1700000000000}}`',
-    "The same with a time for each partition, of which none may be left out.",
+    "The same with a timestamp for each partition. Every partition must be listed.",
 )
 STARTING_OFFSETS: Final[Option[StartingOffsets | None]] = Option(
     "startingOffsets",
     parse_starting_offsets,
     None,
     '`earliest`, `latest` (streams), `group`, `{"topicA":{"0":23,"1":-2},"topicB":"earliest"}`',
-    "Where a batch query, and a stream that has no checkpoint yet, begins. "
-    "In JSON, -2 stands for earliest and -1 for latest. `group` stands for the offsets that the "
-    "consumer group `kafka.group.id` has committed, or without it `commitOffsetsToGroup`.",
+    "Where a batch query, or a stream without a checkpoint, starts. In JSON, -2 means earliest "
+    "and -1 means latest. `group` means the offsets that the consumer group `kafka.group.id` has "
+    "committed; without that setting, the group `commitOffsetsToGroup`.",
     "`latest` for streams, `earliest` for batch",
 )
 STARTING_GROUP_FALLBACK: Final = Option(
@@ -101,8 +105,7 @@ STARTING_GROUP_FALLBACK: Final = Option(
     parse_uncommitted,
     OnMissingCommit.ERROR,
     "`error`, `earliest`, `latest` (streams)",
-    "What to do, where `startingOffsets` is `group`, with a partition for which that group has "
-    "committed nothing.",
+    "Where to start in partitions without a committed offset, if `startingOffsets` is `group`.",
     "`error`",
 )
 STARTING_STRATEGY: Final = Option(
@@ -110,7 +113,7 @@ STARTING_STRATEGY: Final = Option(
     parse_no_match,
     OnNoMatch.ERROR,
     "`error`, `latest`",
-    "What to do with a partition that has no record of the starting time or later.",
+    "Where to start in partitions without a record at or after the starting timestamp.",
     "`error`",
 )
 ENDING_TIMESTAMP: Final[Option[int | None]] = Option(
@@ -118,8 +121,9 @@ ENDING_TIMESTAMP: Final[Option[int | None]] = Option(
     parse_global_timestamp,
     None,
     "milliseconds since the epoch",
-    "Ends before the first record of each partition that is not older; at the latest offset where "
-    "there is none. Stands above `endingOffsetsByTimestamp`, and that above `endingOffsets`.",
+    "Ends before the first record of each partition with this timestamp or a later one, or at the "
+    "latest offset if there is none. Takes precedence over `endingOffsetsByTimestamp`, which takes "
+    "precedence over `endingOffsets`.",
     queries=BATCH_ONLY,
 )
 ENDING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
@@ -127,7 +131,7 @@ ENDING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
     parse_timestamps,
     (),
     '`{"topicA":{"0":1700000000000}}`',
-    "The same with a time for each partition, of which none may be left out.",
+    "The same with a timestamp for each partition. Every partition must be listed.",
     queries=BATCH_ONLY,
 )
 ENDING_OFFSETS: Final[Option[OffsetLimit | None]] = Option(
@@ -135,55 +139,49 @@ ENDING_OFFSETS: Final[Option[OffsetLimit | None]] = Option(
     parse_offset_limit,
     None,
     '`latest`, `{"topicA":{"0":23,"1":-1},"topicB":"latest"}`',
-    "Where a batch query ends; the offset itself is not read. In JSON, -1 stands for latest.",
+    "Where a batch query ends (exclusive). In JSON, -1 means latest.",
     "`latest`",
     BATCH_ONLY,
-)
-FAIL_ON_DATA_LOSS: Final = Option(
-    "failOnDataLoss",
-    boolean,
-    default=True,
-    values="`true`, `false`",
-    doc="Whether a query fails when records that it was to read are gone, "
-    "or logs a warning and goes on.",
 )
 MIN_PARTITIONS: Final[Option[int | None]] = Option(
     "minPartitions",
     positive_integer("minPartitions"),
     None,
     "a positive number",
-    "Splits large ranges until there are about so many tasks.",
+    "Splits large offset ranges until there are about this many tasks.",
+    field="min_partitions",
 )
 MAX_RECORDS_PER_PARTITION: Final[Option[int | None]] = Option(
     "maxRecordsPerPartition",
     positive_long("maxrecordsperpartition"),
     None,
     "a positive number",
-    "Splits ranges so that no task reads more offsets.",
+    "Splits offset ranges so that no task reads more offsets than this.",
+    field="max_records_per_partition",
 )
 MAX_OFFSETS_PER_TRIGGER: Final[Option[int | None]] = Option(
     "maxOffsetsPerTrigger",
     positive_long("maxOffsetsPerTrigger"),
     None,
     "a positive number",
-    "Reads about so many offsets a batch, shared among partitions by what each has. "
-    "Trigger.Once takes no notice.",
+    "Reads about this many offsets per batch, divided among partitions in proportion to what is "
+    "available in each. Ignored by Trigger.Once.",
     queries=STREAM_ONLY,
 )
 MIN_OFFSETS_PER_TRIGGER: Final[Option[int | None]] = Option(
     "minOffsetsPerTrigger",
     positive_long("minOffsetsPerTrigger"),
     None,
-    "a positive number, no larger than `maxOffsetsPerTrigger`",
-    "Waits for so many new offsets before the next batch, at most for `maxTriggerDelay`.",
+    "a positive number, at most `maxOffsetsPerTrigger`",
+    "Waits for this many new offsets before the next batch, but no longer than `maxTriggerDelay`.",
     queries=STREAM_ONLY,
 )
 MAX_TRIGGER_DELAY_MS: Final = Option(
     "maxTriggerDelay",
     _delay,
     900_000,
-    "a time such as `30s`, `15m`, `1h`",
-    "How long `minOffsetsPerTrigger` may hold a batch back.",
+    "a duration such as `30s`, `15m`, `1h`",
+    "How long `minOffsetsPerTrigger` may delay a batch.",
     "`15m`",
     STREAM_ONLY,
 )
@@ -192,20 +190,21 @@ MAX_BYTES_PER_TRIGGER: Final[Option[int | None]] = Option(
     positive_long("maxBytesPerTrigger"),
     None,
     "a positive number of bytes",
-    "Reads about so many bytes a batch, reckoned from the sizes of records that were read "
-    "before; a batch has at least one record.",
+    "Reads about this many bytes per batch, estimated from the average size of earlier records; "
+    "a batch has at least one record.",
     queries=STREAM_ONLY,
 )
 METADATA_PATH: Final[Option[str | None]] = Option(
     "metadataPath",
-    _text,
+    str.strip,
     None,
-    "a directory, as an URL of fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
+    "a directory, as a URL for fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
     "`hdfs://`, `webhdfs://`",
-    "Keeps the offsets at which a stream begins there before its first batch is read, so that one "
-    "that fails loses nothing with `startingOffsets=latest`. Spark gives a source in Python no "
-    "directory in the checkpoint; name `<checkpoint>/sources/0`, and the JVM connector's own "
-    "offsets are found, and ours by it.",
+    "Where a stream stores its starting offsets before it reads its first batch, so that a stream "
+    "with `startingOffsets=latest` that fails in that batch loses no records. Spark does not tell "
+    "a Python source its checkpoint directory. If you name `<checkpoint>/sources/0`, a stream of "
+    "this source continues from the starting offsets that the JVM connector stored there, and "
+    "vice versa.",
     queries=STREAM_ONLY,
 )
 METADATA_STORAGE_OPTIONS: Final = Option(
@@ -213,55 +212,21 @@ METADATA_STORAGE_OPTIONS: Final = Option(
     json_object("metadataStorageOptions"),
     "{}",
     '`{"key":"...","secret":"..."}`',
-    "The `storage_options` of fsspec for `metadataPath`; where they are left out, the storage's "
-    "own means are looked at, such as the environment. Never logged.",
+    "fsspec's `storage_options` for `metadataPath`. If not set, the storage's default credentials "
+    "are used. Never logged.",
     "none",
     STREAM_ONLY,
 )
 COMMIT_OFFSETS_TO_GROUP: Final[Option[str | None]] = Option(
     "commitOffsetsToGroup",
-    group_id("commitOffsetsToGroup"),
+    required("commitOffsetsToGroup must name a consumer group"),
     None,
     "a consumer group",
-    "Commits the next offsets for this group after each batch that Spark has committed, for tools "
-    "that show lag. They are a copy: a checkpoint goes before them, and a failure to commit is a "
-    "warning. No other consumer may be a member of the group.",
+    "Commits the next offsets to this group after each batch that Spark has committed, for tools "
+    "that show lag. The checkpoint takes precedence over them, and a failed commit is logged as a "
+    "warning. The group must have no members.",
     queries=STREAM_ONLY,
-)
-POLL_TIMEOUT_MS: Final = Option(
-    "kafkaConsumer.pollTimeoutMs",
-    positive_integer("kafkaConsumer.pollTimeoutMs"),
-    120_000,
-    "milliseconds, positive",
-    "How long a task waits for records that the broker holds before it fails.",
-)
-FETCH_ATTEMPTS: Final = Option(
-    "fetchOffset.numRetries",
-    positive_integer("fetchOffset.numRetries"),
-    3,
-    "a positive number",
-    "How often offsets are asked for before the query fails: all attempts, the first included.",
-)
-FETCH_RETRY_INTERVAL_MS: Final = Option(
-    "fetchOffset.retryIntervalMs",
-    non_negative_integer("fetchOffset.retryIntervalMs"),
-    1_000,
-    "milliseconds",
-    "How long to wait between these attempts.",
-)
-METADATA_TTL_MS: Final = Option(
-    "partition.metadata.cache.ttl.ms",
-    time_to_live("partition.metadata.cache.ttl.ms"),
-    -1,
-    "-1, or milliseconds, positive",
-    "How long a query goes without asking which partitions there are; -1 asks every time.",
-)
-GROUP_ID_PREFIX: Final[Option[str | None]] = Option(
-    "groupIdPrefix",
-    _text,
-    None,
-    "a text",
-    "Accepted for the JVM connector's sake: no consumer group is joined, so that none is named.",
+    field="commit_offsets_to_group",
 )
 INCLUDED: Final = {
     column: Option(
@@ -269,25 +234,14 @@ INCLUDED: Final = {
         boolean,
         default=column != "headers",
         values="`true`, `false`",
-        doc=f"Whether rows have the column `{column}`; what is left out is not read.",
+        doc=f"Whether rows have the column `{column}`. Columns that are left out are not read.",
     )
     for column in COLUMNS
 }
-PUSH_FILTERS: Final = Option(
-    "pushFilters",
-    boolean,
-    default=False,
-    values="`true`, `false`",
-    doc="Lets filters on `partition`, `offset` and `timestamp` choose what is read. Spark's "
-    "setting `spark.sql.python.filterPushdown.enabled` has to be true.",
-    queries=BATCH_ONLY,
-)
 
 TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
-    SUBSCRIBE,
-    SUBSCRIBE_PATTERN,
-    ASSIGN,
+    *STRATEGIES,
     STARTING_TIMESTAMP,
     STARTING_OFFSETS_BY_TIMESTAMP,
     STARTING_OFFSETS,
@@ -296,23 +250,73 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     ENDING_TIMESTAMP,
     ENDING_OFFSETS_BY_TIMESTAMP,
     ENDING_OFFSETS,
-    FAIL_ON_DATA_LOSS,
+    Option(
+        "failOnDataLoss",
+        boolean,
+        default=True,
+        values="`true`, `false`",
+        doc="Whether a query fails if records that it should read no longer exist; otherwise it "
+        "logs a warning and continues.",
+        field="fail_on_data_loss",
+    ),
     MIN_PARTITIONS,
     MAX_RECORDS_PER_PARTITION,
     MAX_OFFSETS_PER_TRIGGER,
     MIN_OFFSETS_PER_TRIGGER,
     MAX_TRIGGER_DELAY_MS,
     MAX_BYTES_PER_TRIGGER,
-    POLL_TIMEOUT_MS,
-    FETCH_ATTEMPTS,
-    FETCH_RETRY_INTERVAL_MS,
-    METADATA_TTL_MS,
-    GROUP_ID_PREFIX,
+    Option(
+        "kafkaConsumer.pollTimeoutMs",
+        positive_integer("kafkaConsumer.pollTimeoutMs"),
+        120_000,
+        "milliseconds, positive",
+        "How long a task waits for records that the broker holds before it fails.",
+        field="poll_timeout_ms",
+    ),
+    Option(
+        "fetchOffset.numRetries",
+        positive_integer("fetchOffset.numRetries"),
+        3,
+        "a positive number",
+        "How many attempts to fetch offsets are made before the query fails, including the first.",
+        field="fetch_attempts",
+    ),
+    Option(
+        "fetchOffset.retryIntervalMs",
+        non_negative_integer("fetchOffset.retryIntervalMs"),
+        1_000,
+        "milliseconds",
+        "How long to wait between these attempts.",
+        field="fetch_retry_interval_ms",
+    ),
+    Option(
+        "partition.metadata.cache.ttl.ms",
+        time_to_live("partition.metadata.cache.ttl.ms"),
+        -1,
+        "-1, or milliseconds, positive",
+        "How long a query caches the list of partitions; -1 disables the cache.",
+        field="metadata_ttl_ms",
+    ),
+    Option(
+        "groupIdPrefix",
+        str.strip,
+        None,
+        "a text",
+        "Has no effect: no consumer group is joined. Accepted for compatibility with the JVM "
+        "connector.",
+    ),
     METADATA_PATH,
     METADATA_STORAGE_OPTIONS,
     COMMIT_OFFSETS_TO_GROUP,
     *INCLUDED.values(),
-    PUSH_FILTERS,
+    Option(
+        "pushFilters",
+        boolean,
+        default=False,
+        values="`true`, `false`",
+        doc="Uses filters on `partition`, `offset` and `timestamp` to read fewer records. "
+        "Requires `spark.sql.python.filterPushdown.enabled` to be `true`.",
+        queries=BATCH_ONLY,
+        field="push_filters",
+    ),
 )
-
-STRATEGIES: Final = (SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN)

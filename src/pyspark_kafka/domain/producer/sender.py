@@ -35,7 +35,7 @@ from .requests import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..producer_settings import ProducerSettings
+    from ..kafka_settings import ProducerSettings
     from ..topic_partition import TopicPartition
     from ..transaction import Transaction
 

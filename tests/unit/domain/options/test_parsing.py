@@ -23,6 +23,7 @@ from pyspark_kafka.domain.offset_limits import (
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
+    check_source_options,
     ignored_options,
     parse_projection,
     parse_source_options,
@@ -419,6 +420,48 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
     }
     told = [f"Option '{name}' is not known." for name in unknown]
     assert problems(raw, query) == (*expected, *told)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"minPartitions": "0"}, ("minPartitions must be positive",)),
+        ({"kafka.bootstrap.servers": ""}, (NO_SERVERS,)),
+        # What only one kind of query refuses is left out, if both refuse something.
+        (
+            {"startingOffsets": "latest", "minPartitions": "0"},
+            ("minPartitions must be positive",),
+        ),
+        (
+            {"endingOffsets": "latest", "minPartitions": "0"},
+            ("minPartitions must be positive",),
+        ),
+        ({"endingOffsets": "abc"}, (f"{OFFSETS_EXAMPLE}abc", ENDING_IN_STREAM)),
+        (
+            {"startingOffsets": "latest", "endingOffsetsByTimestamp": BY_TIME},
+            (STARTING_LATEST, ENDING_TIME_IN_STREAM),
+        ),
+    ],
+)
+def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]) -> None:
+    """Options that a batch and a stream refuse can be refused before the kind is known."""
+    with pytest.raises(OptionsError) as caught:
+        check_source_options(BASE | limits)
+    assert caught.value.problems == expected
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"startingOffsets": "latest"},
+        {"endingOffsets": "latest"},
+        {"endingTimestamp": "x"},
+    ],
+)
+def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
+    """Options that only one kind of query refuses cannot be refused before the kind is known."""
+    check_source_options(BASE | limits)
 
 
 @BOTH

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain import kafka_settings, producer_settings
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.kafka_settings import (
+    ALL_REPLICAS,
+    SETTINGS,
+    ProducerSettings,
+    Refused,
+)
 from pyspark_kafka.domain.options import (
     SINK_TABLE,
     TABLE,
@@ -21,7 +26,6 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
-from pyspark_kafka.domain.producer_settings import ALL_REPLICAS, ProducerSettings
 from pyspark_kafka.domain.storage_path import StoragePath
 
 from .given import BASE, BOTH, SERVERS, sink_problems
@@ -239,7 +243,14 @@ def test_one_set_of_options_for_both_sides(query: QueryKind) -> None:
     assert not source.fail_on_data_loss
 
 
-@pytest.mark.parametrize("name", sorted(kafka_settings.REFUSED.keys() - {"interceptor.classes"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        setting.name
+        for setting in SETTINGS
+        if isinstance(setting.read, Refused) and setting.write is None
+    ],
+)
 def test_settings_of_a_consumer_are_left_out(name: str) -> None:
     """What a read refuses is no mistake in a write, which has no consumer to give it to."""
     raw = SERVERS | {f"kafka.{name}": "x", "kafka.group.id": "g"}
@@ -352,7 +363,11 @@ def test_secrets_are_not_told(names: set[str], query: QueryKind) -> None:
 
 def test_settings_of_the_producer_are_its_own() -> None:
     """The client is given nothing that the producer's settings say already."""
-    settings = producer_settings.OF_PRODUCERS - producer_settings.REFUSED.keys()
+    settings = [
+        setting.name
+        for setting in SETTINGS
+        if setting.write and not isinstance(setting.write, Refused)
+    ]
     raw = SERVERS | dict.fromkeys((f"kafka.{name}" for name in settings), "1")
     raw |= {"kafka.compression.type": "none", "kafka.partitioner.class": ""}
     booleans = ("kafka.enable.idempotence", "kafka.partitioner.ignore.keys")

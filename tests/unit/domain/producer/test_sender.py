@@ -13,6 +13,7 @@ from pyspark_kafka.domain.errors import (
     RecordDeliveryError,
     RecordTooLargeError,
 )
+from pyspark_kafka.domain.kafka_settings import ProducerSettings
 from pyspark_kafka.domain.producer.errors import ProduceError
 from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
 from pyspark_kafka.domain.producer.requests import (
@@ -26,7 +27,6 @@ from pyspark_kafka.domain.producer.requests import (
     Sleep,
 )
 from pyspark_kafka.domain.producer.sender import Sender
-from pyspark_kafka.domain.producer_settings import ProducerSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import Transaction
 

@@ -1,30 +1,30 @@
-"""TLS: whom to trust, and how to encrypt."""
+"""TLS: trust store, key store, versions and cipher suites."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from .choices import choice
+from .setting import one_of
 from .stores import pem
 from .values import LEGACY, MODERN, TLS_1_2, TLS_1_3, Secret, Store, Tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
+_STORE_TYPES: Final = one_of("JKS", "PKCS12", "PEM")
 
 
 def read_tls(settings: Mapping[str, str]) -> Tls:
-    """Read what a client needs to encrypt.
+    """Return the TLS settings.
 
-    :raises ValueError: if it cannot be used; no message holds a password or a key.
+    :raises ValueError: if they cannot be used; no message contains a password or a key.
     """
     versions = _versions(settings)
     versions, ciphers = _ciphers(settings.get("ssl.cipher.suites", ""), versions)
     algorithm = settings.get("ssl.endpoint.identification.algorithm", "https")
-    # An empty one is Java's way to say none, and 'none' librdkafka's.
-    hostname = choice("ssl.endpoint.identification.algorithm", algorithm or "none", _HOSTNAME)
+    # Java spells it as an empty text, librdkafka as 'none'.
+    hostname = _HOSTNAME.read("ssl.endpoint.identification.algorithm", algorithm or "none")
     return Tls(
         _truststore(settings),
         _keystore(settings),
@@ -35,7 +35,7 @@ def read_tls(settings: Mapping[str, str]) -> Tls:
     )
 
 
-_HOSTNAME: Final = ("https", "none")
+_HOSTNAME: Final = one_of("https", "none")
 
 
 def _truststore(settings: Mapping[str, str]) -> Store | None:
@@ -82,8 +82,8 @@ def _keystore(settings: Mapping[str, str]) -> Store | None:
 
 
 def _store_type(kind: str, settings: Mapping[str, str]) -> None:
-    # Java keeps to it; here the content tells, as for Java's own JKS, which may be PKCS12.
-    choice(f"ssl.{kind}.type", settings.get(f"ssl.{kind}.type") or "JKS", _STORE_TYPES)
+    # The format is recognised by the content, as in Java, where a store of type JKS may be PKCS12.
+    _STORE_TYPES.read(f"ssl.{kind}.type", settings.get(f"ssl.{kind}.type") or "JKS")
 
 
 def _versions(settings: Mapping[str, str]) -> frozenset[str]:
@@ -114,9 +114,9 @@ _SIGNAL: Final = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
 
 
 def _ciphers(text: str, versions: frozenset[str]) -> tuple[frozenset[str], str]:
-    """Give the versions that remain, and the suites of TLS 1.2 as OpenSSL names them."""
+    """Return the versions that have a suite, and the suites of TLS 1.2 in OpenSSL's names."""
     if not any(name.startswith(("TLS_", "SSL_")) for name in _names(text)):
-        # None, or a list in OpenSSL's own words.
+        # None, or a list in OpenSSL's own names.
         return versions, text
     names = [name.strip() for name in text.split(",") if name.strip() not in ("", _SIGNAL)]
     newer = [name for name in names if name in _SUITES_1_3]
@@ -134,7 +134,7 @@ def _openssl_suite(name: str) -> str:
     found = _SUITE.fullmatch(name)
     if found is None:
         raise ValueError(
-            f"Option 'kafka.ssl.cipher.suites': the suite '{name}' is not supported; take those "
+            f"Option 'kafka.ssl.cipher.suites': the suite '{name}' is not supported; use those "
             "that Java enables by default, or leave the option out"
         )
     exchange = "" if found["exchange"] == "RSA" else found["exchange"].replace("_", "-") + "-"

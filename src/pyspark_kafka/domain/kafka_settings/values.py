@@ -1,25 +1,22 @@
-"""What the settings say, as values."""
+"""Logins, stores and TLS, as values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from ..kafka_settings import PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from .setting import PREFIX
 
 TLS_1_2: Final = "TLSv1.2"
 TLS_1_3: Final = "TLSv1.3"
 MODERN: Final = frozenset({TLS_1_2, TLS_1_3})
 LEGACY: Final = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
-"""Versions that a JVM lists and, of its own security properties, never offers."""
+"""Versions that a JVM lists but does not offer: its security properties disable them."""
 
 
 @final
 class Secret(str):
-    """A text that logs and messages show as Java shows a password."""
+    """A text whose ``repr`` hides it, as Java hides a password."""
 
     __slots__ = ()
 
@@ -30,7 +27,7 @@ class Secret(str):
 @final
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How a client proves who it is."""
+    """How a client authenticates itself."""
 
     mechanism: str
     username: str = ""
@@ -60,7 +57,7 @@ class Store:
 @final
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """What a client needs to encrypt, and to trust and be trusted."""
+    """How a client encrypts, whom it trusts, and its own certificate."""
 
     truststore: Store | None = None
     keystore: Store | None = None
@@ -68,16 +65,4 @@ class Tls:
     checks_hostname: bool = True
     versions: frozenset[str] = MODERN
     ciphers: str = ""
-    """In the words of OpenSSL, and for TLS 1.2; those of 1.3 are its own."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JavaSettings:
-    """Settings as Java reads them; ``others`` are those that a client translates by its table."""
-
-    others: Mapping[str, str] = field(repr=False)
-    protocol: str
-    login: Login | None
-    tls: Tls | None
-    problems: tuple[str, ...]
+    """For TLS 1.2, as OpenSSL spells them. Those of TLS 1.3 are OpenSSL's defaults."""

@@ -1,4 +1,4 @@
-"""The files and texts that hold keys and certificates."""
+"""Key stores and trust stores: their formats, and PEM."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from ..kafka_settings import PREFIX
+from .setting import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class StoreFormat(enum.Enum):
-    """What is in the file of a store; its content tells, and not its name or its type."""
+    """The format of a store's file, recognised by its content."""
 
     PEM = "PEM"
     PKCS12 = "PKCS12"
 
 
 def store_format(store: Store, content: bytes) -> StoreFormat:
-    """Recognise a store.
+    """Return the format of a store.
 
-    :raises ValueError: if only Java reads it, with the command that converts it.
+    :raises ValueError: if it is JKS, with the command that converts it, or unknown.
     """
     if content[:4] in (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"):
         source, target = store.location, f"{store.location.rpartition('.')[0] or 'store'}.p12"
         raise ValueError(
             f"Option '{store.option}': '{source}' is a JKS store, which only Java reads. "
-            "Convert it, and name the new file instead: keytool -importkeystore "
+            "Convert it, and set the new file instead: keytool -importkeystore "
             f"-srckeystore {shlex.quote(source)} -destkeystore {shlex.quote(target)} "
             "-deststoretype PKCS12"
         )
@@ -46,9 +46,9 @@ _PEM_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-+", re.DOT
 
 
 def pem(name: str, text: str) -> str:
-    """Bring PEM to its canonical lines: Java takes any space where a line should end.
+    """Return PEM with its canonical lines: Java accepts any white space as a line end.
 
-    :raises ValueError: if there is none, naming the setting.
+    :raises ValueError: if the text has no PEM block.
     """
     blocks = "".join(_pem_lines(*found) for found in _PEM_BLOCK.findall(text))
     if not blocks:
@@ -57,7 +57,7 @@ def pem(name: str, text: str) -> str:
 
 
 def _pem_lines(label: str, body: str) -> str:
-    # Headers, as of an old encrypted key, are lines of their own.
+    # Headers (RFC 1421), as in an old encrypted key, keep their lines.
     if ":" in body:
         content: Iterable[str] = body.strip().splitlines()
     else:

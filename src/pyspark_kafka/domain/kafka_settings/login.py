@@ -1,15 +1,17 @@
-"""SASL: how a client proves who it is, out of the settings and a JAAS line."""
+"""SASL: the login, from the settings or a JAAS line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from .jaas import JAAS, jaas_entry
-from .tables import MSK_INSTEAD, NO_JVM_CLASS, OAUTH_INSTEAD
+from .table import LOGIN_MODULE, MSK_IAM, OAUTH
 from .values import Login, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .setting import NeedsJvm
 
 _PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -26,9 +28,9 @@ _WITH_PASSWORD: Final = frozenset(
 
 
 def read_login(settings: Mapping[str, str]) -> Login:
-    """Read the login.
+    """Return the login.
 
-    :raises ValueError: if it cannot be used; no message holds a password.
+    :raises ValueError: if it cannot be used; no message contains a password.
     """
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "GSSAPI"
     mechanism = mechanism.upper()
@@ -40,7 +42,7 @@ def read_login(settings: Mapping[str, str]) -> Login:
     if mechanism in _WITH_PASSWORD and not (username and password):
         raise ValueError(
             f"Option 'kafka.sasl.mechanism' {mechanism} needs a user name and a password in "
-            "'kafka.sasl.jaas.config'; a JVM's file of logins is not read here"
+            "'kafka.sasl.jaas.config'; a JVM's JAAS file is not read here"
         )
     return Login(
         mechanism,
@@ -56,7 +58,7 @@ def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
     module, options = jaas_entry(text)
     if module not in _MECHANISMS:
         raise ValueError(
-            f"{JAAS}: the login module '{module}' is not supported: {module_hint(module)}"
+            f"{JAAS}: the login module '{module}' is not supported: {replacement(module).instead}"
         )
     if mechanism not in _MECHANISMS[module]:
         wanted = " or ".join(_MECHANISMS[module])
@@ -69,7 +71,7 @@ def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
     if options.get("tokenauth", "").lower() == "true":
         raise ValueError(
             f"{JAAS}: delegation tokens ('tokenauth') are not supported; "
-            "give a user's name and password"
+            "set a user name and a password"
         )
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
@@ -94,10 +96,8 @@ def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
     )
 
 
-def module_hint(class_name: str) -> str:
-    """Say what to do instead of a Java class that logs in."""
+def replacement(class_name: str) -> NeedsJvm:
+    """Return what to use instead of a Java class that logs in."""
     if "OAuthBearer" in class_name:
-        return OAUTH_INSTEAD
-    if class_name.startswith("software.amazon.msk."):
-        return MSK_INSTEAD
-    return f"{NO_JVM_CLASS}; known login modules are those of PLAIN, SCRAM and Kerberos"
+        return OAUTH
+    return MSK_IAM if class_name.startswith("software.amazon.msk.") else LOGIN_MODULE

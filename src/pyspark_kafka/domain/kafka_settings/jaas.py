@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 JAAS: Final = "Option 'kafka.sasl.jaas.config'"
 _SHADED: Final = "kafkashaded."
-"""What some platforms put before the names of Kafka's classes."""
+"""The package prefix of Kafka's classes on platforms that shade them."""
 
 
 def jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
-    """Read one login module with its options; no message repeats what may be a password."""
+    """Return the login module and its options; no message repeats what may be a password."""
     tokens = list(_jaas_tokens(text))
     words = [word for word, _ in tokens]
     if len(tokens) < 2 or words[1].lower() not in _FLAGS:
@@ -36,7 +36,7 @@ def jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
     if position >= len(tokens):
         raise ValueError(f"{JAAS} does not end with a semicolon")
     if position + 1 < len(tokens):
-        raise ValueError(f"{JAAS} must hold one login module, and there is more after it")
+        raise ValueError(f"{JAAS} must hold one login module, and has text after it")
     return words[0].removeprefix(_SHADED), options
 
 
@@ -67,7 +67,7 @@ _ESCAPED: Final[Mapping[str, str]] = {
 
 
 def _jaas_tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Split as Java's ``StreamTokenizer`` does; says of each token whether it was quoted."""
+    """Yield the tokens of Java's ``StreamTokenizer``, each with whether it was quoted."""
     position = 0
     while position < len(text):
         found = _JAAS_TOKEN.match(text, position)

@@ -1,0 +1,95 @@
+"""Reading all settings of a client as Java's does, and collecting the problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar, final
+
+from .login import read_login, replacement
+from .setting import PREFIX, Ignored
+from .table import BY_NAME
+from .tls import read_tls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .values import Login, Tls
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JavaSettings:
+    """Settings as Java reads them; ``others`` are those that a client translates one by one."""
+
+    others: Mapping[str, str] = field(repr=False)
+    protocol: str
+    login: Login | None
+    tls: Tls | None
+    problems: tuple[str, ...]
+
+
+def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:
+    """Read ``kafka.*`` settings, without their prefix, and collect the problems."""
+    problems: list[str] = []
+    others: dict[str, str] = {}
+    for name, value in sorted(settings.items()):
+        try:
+            if _is_translated(name, value):
+                others[name] = _normalized(name, value)
+        except ValueError as error:
+            problems.append(str(error))
+    _order_backoffs(others)
+    protocol = others.pop("security.protocol", "PLAINTEXT")
+    login = _read(read_login, settings, problems) if protocol.startswith("SASL") else None
+    tls = _read(read_tls, settings, problems) if protocol.endswith("SSL") else None
+    return JavaSettings(others, protocol, login, tls, tuple(problems))
+
+
+def _read(
+    reader: Callable[[Mapping[str, str]], T], settings: Mapping[str, str], problems: list[str]
+) -> T | None:
+    try:
+        return reader(settings)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+
+
+def _is_translated(name: str, value: str) -> bool:
+    setting = BY_NAME.get(name)
+    if setting is None:
+        # A parameter of a configuration provider, which is refused itself.
+        return not name.startswith("config.providers.")
+    if setting.jvm and value not in ("", setting.jvm.default):
+        instead = setting.jvm
+        if name.endswith("callback.handler.class"):
+            instead = replacement(value)
+        raise ValueError(f"Option '{PREFIX}{name}' is not supported: {instead.instead}")
+    return not (setting.jvm or setting.is_security or isinstance(setting.read, Ignored))
+
+
+def _normalized(name: str, value: str) -> str:
+    setting = BY_NAME.get(name)
+    if setting is None or setting.values is None:
+        return value
+    parsed = setting.values.read(name, value)
+    return str(parsed).lower() if isinstance(parsed, bool) else str(parsed)
+
+
+def _order_backoffs(settings: dict[str, str]) -> None:
+    """Do as Java: the backoff is at most its maximum, and alone it is the maximum as well."""
+    name, max_name = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
+    if name in settings or max_name in settings:
+        maximum = int(settings.get(max_name, settings.get(name, "0")))
+        settings[max_name] = str(maximum)
+        settings[name] = str(min(int(settings.get(name, _DEFAULT_BACKOFF_MS)), maximum))
+
+
+_DEFAULT_BACKOFF_MS: Final = "50"
+
+
+def not_known(name: str, client: str) -> str:
+    """Return the problem of a setting that neither Java's client nor this one has."""
+    return f"Option '{PREFIX}{name}' is not known to the client '{client}'"

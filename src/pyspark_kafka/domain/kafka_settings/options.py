@@ -1,0 +1,62 @@
+"""The ``kafka.*`` options: the client's settings, and the checks that every client needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .setting import PREFIX, Refused, Setting
+from .table import (
+    API_TIMEOUT_MS,
+    BOOTSTRAP_SERVERS,
+    BY_NAME,
+    DEFAULT_API_TIMEOUT_MS,
+    ISOLATION_LEVEL,
+    SETTINGS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def api_timeout_ms(settings: Mapping[str, str]) -> int:
+    """Return the time-out of every call to a cluster, in milliseconds."""
+    return int(settings.get(API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS))
+
+
+def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names."""
+    return {
+        name.removeprefix(PREFIX): value.strip()
+        for name, value in given.items()
+        if name.startswith(PREFIX)
+    }
+
+
+def consumer_problems(settings: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the settings of a read, whatever its client."""
+    problems = [
+        setting.read.message
+        for setting in SETTINGS
+        if setting.name in settings and isinstance(setting.read, Refused)
+    ]
+    problems += _problems(BY_NAME[ISOLATION_LEVEL], settings)
+    return problems + connection_problems(settings, "consumer")
+
+
+def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
+    """Return what is wrong with the settings of any connection; ``role`` is the client's."""
+    problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
+    if not settings.get(BOOTSTRAP_SERVERS):
+        problems.append(
+            f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
+        )
+    return problems
+
+
+def _problems(setting: Setting, settings: Mapping[str, str]) -> list[str]:
+    if setting.values and setting.name in settings:
+        try:
+            setting.values.read(setting.name, settings[setting.name])
+        except ValueError as error:
+            return [str(error)]
+    return []
