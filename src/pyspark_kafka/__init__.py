@@ -4,9 +4,8 @@ Spark finds the format ``pyspark_kafka`` by itself::
 
     spark.read.format("pyspark_kafka").option("kafka.bootstrap.servers", ...).load()
 
-This module is cheap to import: Spark's executors import it to find ``DefaultSource``. What it
-names is loaded when it is first used, without which neither Spark, nor Arrow, nor a Kafka client
-is loaded.
+This module is cheap to import, since Spark's executors import it to find ``DefaultSource``. Its
+names are imported on first use; before that neither Spark, nor Arrow, nor a Kafka client is loaded.
 """
 
 from __future__ import annotations
@@ -79,23 +78,23 @@ _LAZY_IMPORTS: Final = {
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``pyspark_kafka`` with a session that did not find it by itself."""
+    """Register the format ``pyspark_kafka`` with a session that has not found it by itself."""
     from .adapters.spark.registration import register_source
 
     register_source(spark, __getattr__("DefaultSource"))
 
 
 def session(builder: SparkSession.Builder | None = None) -> SparkSession:
-    """Get or create a Spark session with the settings that make this source faster.
+    """Return a Spark session, new or existing, with settings that make this source faster.
 
-    What the builder says already stays as it is. With a local master, the workers are this Python
-    unless ``PYSPARK_PYTHON`` says otherwise.
+    Settings already on the builder are kept. With a local master, the workers run this Python
+    unless ``PYSPARK_PYTHON`` is set.
 
     :raises MissingDependencyError: if PySpark is not installed.
     """
-    tuned = __getattr__("tuned_session")
-    made: SparkSession = tuned(builder, f"{__name__}.bootstrap.worker_daemon")
-    return made
+    tuned_session = __getattr__("tuned_session")
+    tuned: SparkSession = tuned_session(builder, f"{__name__}.bootstrap.worker_daemon")
+    return tuned
 
 
 def lag_listener(
@@ -103,33 +102,30 @@ def lag_listener(
     source_options: Mapping[str, str] | None = None,
     queries: Collection[str] = (),
 ) -> LagListener:
-    """Make a listener for ``spark.streams.addListener`` that tells how far queries are behind.
+    """Return a listener for ``spark.streams.addListener`` that exports the lag of queries.
 
-    ``source_options`` are the options of the queries' source: with them Kafka is asked after each
-    batch, and records are counted where few are left; without them the lag is in offsets, as of
-    the batch's beginning. ``queries`` are the names of those to listen to; all, if left out.
+    ``source_options`` are the options of the queries' source. With them the listener asks Kafka
+    after each batch, and counts records where few are left; without them the lag is in offsets, as
+    of the start of the batch. ``queries`` are the names of queries to listen to; the default is
+    all.
 
-    :raises OptionsError: if these options cannot be used.
+    :raises OptionsError: if these options are invalid.
     :raises MissingDependencyError: if PySpark is not installed.
     """
-    kind: type[LagListener] = __getattr__("LagListener")
+    listener: type[LagListener] = __getattr__("LagListener")
     if source_options is None:
-        return kind(exporters, queries=queries)
+        return listener(exporters, queries=queries)
     from .domain.options import with_any_topic
 
     parse, query = __getattr__("parse_source_options"), __getattr__("QueryKind")
-    options = parse(with_any_topic(source_options), query.STREAM)  # topics are those of each query
-    return kind(exporters, partial(__getattr__("lag_meter_for"), options), queries)
+    options = parse(with_any_topic(source_options), query.STREAM)  # progress has the topics
+    return listener(exporters, partial(__getattr__("lag_meter_for"), options), queries)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(_LAZY_IMPORTS[name], __name__), name)
-    except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] != "pyspark":
-            raise
-        from .domain.errors import MissingDependencyError
+    from .domain.errors import requires_extra
 
-        raise MissingDependencyError("pyspark", "spark") from error
+    with requires_extra("spark", "pyspark", "pyspark"):
+        return getattr(import_module(_LAZY_IMPORTS[name], __name__), name)

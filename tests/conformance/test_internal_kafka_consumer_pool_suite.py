@@ -48,7 +48,7 @@ def borrow(pool: ContainerPool, topics: Sequence[str]) -> list[object]:
 @peer(SUITE, "basic multiple borrows and returns for single key")
 def test_basic_multiple_borrows_and_returns_for_single_key(closed: list[object]) -> None:
     """Tasks at once have a client each, of which three wait to be used again."""
-    pool = ContainerPool(most_idle=3)
+    pool = ContainerPool(max_idle=3)
     readers = borrow(pool, ["t"] * 5)
     assert len(set(map(id, readers))) == 5
     assert closed == [readers[4], readers[3]]
@@ -59,7 +59,7 @@ def test_basic_multiple_borrows_and_returns_for_single_key(closed: list[object])
 @peer(SUITE, "basic borrow and return for multiple keys")
 def test_basic_borrow_and_return_for_multiple_keys(closed: list[object]) -> None:
     """Clients of other options wait side by side, and each goes to its own options again."""
-    pool = ContainerPool(most_idle=10)
+    pool = ContainerPool(max_idle=10)
     topics = [f"t{number}" for number in range(10)]
     readers = borrow(pool, topics)
     assert len(set(map(id, readers))) == 10
@@ -73,7 +73,7 @@ def test_basic_borrow_and_return_for_multiple_keys(closed: list[object]) -> None
 )
 def test_borrow_more_than_soft_max_capacity_without_idle_object(closed: list[object]) -> None:
     """The bound is one of what waits: a task never waits for another's client."""
-    pool = ContainerPool(most_idle=2)
+    pool = ContainerPool(max_idle=2)
     readers = borrow(pool, ["a", "b", "c", "d"])
     assert len(set(map(id, readers))) == 4
     assert closed == [readers[3], readers[2]]
@@ -82,7 +82,7 @@ def test_borrow_more_than_soft_max_capacity_without_idle_object(closed: list[obj
 @peer(SUITE, "borrow more than soft max capacity from pool frees up idle objects automatically")
 def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(closed: list[object]) -> None:
     """A client that comes back where there are too many drives out the one that waited longest."""
-    pool = ContainerPool(most_idle=2)
+    pool = ContainerPool(max_idle=2)
     readers = [borrow(pool, [topic])[0] for topic in ("a", "b", "c", "d")]
     assert closed == readers[:2]
     assert borrow(pool, ["d"]) == readers[3:]

@@ -46,9 +46,9 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
         ("WARNING", partitions_deleted([TopicPartition("t", 0)]).as_warning()),
         ("WARNING", str(out_of_range)),
         ("INFO", "Attempt 1 of 3 to fetch offsets: why"),
-        ("DEBUG", "Offsets behind latest: 7 in all, 7 at most"),
+        ("DEBUG", "Offsets behind latest: total 7, max 7"),
         ("WARNING", f"Offsets were not committed to the group 'g': {out_of_range}"),
-        ("INFO", "DeliveryStats 3 records, 120 bytes of keys, values and headers"),
+        ("INFO", "Delivered 3 records, 120 bytes of keys, values and headers"),
     ]
 
 

@@ -45,4 +45,4 @@ def test_a_session_that_is_there_is_kept_and_what_it_lacks_is_said(found: dict[s
     """Settings of a JVM cannot be changed once it runs."""
     assert found["same"]
     [late] = found["late"]
-    assert late.startswith("A session was there already, and runs without spark.buffer.size")
+    assert late.startswith("Reusing an existing session, which lacks spark.buffer.size")

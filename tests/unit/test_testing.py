@@ -162,5 +162,5 @@ def test_a_world_in_memory_is_a_cluster_of_ones_own_choice() -> None:
     world = MemoryWorld()
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v")])
-    assert world.cluster.ends(partition, committed_only=True) == (0, 1)
+    assert world.cluster.watermarks(partition, committed_only=True) == (0, 1)
     assert world.capabilities == ALL - {Capability.COMPRESSION}

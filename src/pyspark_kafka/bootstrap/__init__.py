@@ -1,1 +1,1 @@
-"""The composition root: the one place that names adapters and connects them with the use cases."""
+"""The composition root: the only package that connects adapters with use cases."""

@@ -1,7 +1,7 @@
-"""Kafka clients by the names that the option ``client`` takes: this library's and others'.
+"""The Kafka clients, by the values of the option ``client``.
 
-Other distributions bring a ``Client`` each by an entry point of the group
-``pyspark_kafka.clients``. The names of this library's own clients take precedence.
+Other distributions register a ``Client`` as an entry point of the group ``pyspark_kafka.clients``.
+The names of this library's own clients take precedence.
 """
 
 from __future__ import annotations
@@ -24,24 +24,21 @@ CLIENTS: Final[Mapping[str, str]] = {
     "confluent": "pyspark_kafka.adapters.confluent.client",
     "kafka-python": "pyspark_kafka.adapters.kafka_python.client",
 }
-"""The modules of this library's clients, each of which exports its ``Client`` as ``CLIENT``.
-
-They are imported when a client is first used.
-"""
+"""The modules of this library's clients, imported on first use; each exports ``CLIENT``."""
 
 GROUP: Final = "pyspark_kafka.clients"
 
 
 def client_names() -> list[str]:
-    """Return every name that the option ``client`` can take on this machine."""
+    """Return the values of the option ``client`` that can be used on this machine."""
     return [*sorted((*CLIENTS, MEMORY)), *sorted(plugins(GROUP).names)]
 
 
 def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Client:
-    """Return the client of a name; the adapters of ``memory`` share ``memory_cluster()``.
+    """Return a client by its name; the adapters of ``memory`` share ``memory_cluster()``.
 
     :raises OptionsError: if no client has that name.
-    :raises PluginError: if it cannot be loaded, is not a ``Client``, or the name is not unique.
+    :raises PluginError: if it cannot be loaded, is not a ``Client``, or its name is not unique.
     """
     if name == MEMORY:
         from ..adapters.memory.client import memory_client
@@ -53,14 +50,14 @@ def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Clie
 
 
 def _installed_client(name: str) -> Client:
-    # If a distribution is on the path twice, importlib.metadata returns both: they are equal.
+    # If a distribution is on the path twice, importlib.metadata returns equal entry points.
     found = {entry_point.value: entry_point for entry_point in plugins(GROUP).select(name=name)}
     if not found:
-        known = ", ".join(f"'{one}'" for one in client_names())
+        known = ", ".join(f"'{known}'" for known in client_names())
         raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])
     value, *others = sorted(found)
     if others:
-        raise PluginError(value, f"'{others[0]}' brings the same name, '{name}'")
+        raise PluginError(value, f"'{others[0]}' has the same name, '{name}'")
     client = load(found[value])
     if not isinstance(client, Client):
         raise PluginError(value, f"it is not a {Client.__name__}: {client!r}")

@@ -1,7 +1,7 @@
 """The containers that connect ports with adapters, for a source and for a sink.
 
-To embed this library, make a container for a query's options, override the providers that shall be
-different, and take use cases from it. ``shutdown_resources()`` closes the clients that it made.
+To embed this library, make a container for a query's options, override providers as needed, and
+take use cases from it. ``shutdown_resources()`` closes its clients.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _metadata_log(path: StoragePath | None, name: str | None = None) -> Metadata
 
 
 class Container(containers.DeclarativeContainer):
-    """The use cases of a query, and what they are made of. Any provider can be overridden."""
+    """The use cases of a query and their dependencies. Any provider can be overridden."""
 
     options = providers.Dependency(instance_of=SourceOptions)
     clock = providers.Singleton(SystemClock)
@@ -122,7 +122,7 @@ class Container(containers.DeclarativeContainer):
     kafka_source = providers.Factory(
         KafkaSource, legacy_stream, verified_start, admission, offset_reader
     )
-    """The legacy source; called with what loads a batch of ranges: ``kafka_source(load)``."""
+    """The legacy source; its argument loads the data frame of ranges: ``kafka_source(load)``."""
     lag_meter = providers.Factory(
         LagMeter, offset_fetcher, record_reader.provider, clock, options.provided.subscription
     )
@@ -132,7 +132,7 @@ class Container(containers.DeclarativeContainer):
 
 
 class SinkContainer(containers.DeclarativeContainer):
-    """The use cases of a sink, and what they are made of. Any provider can be overridden."""
+    """The use cases of a sink and their dependencies. Any provider can be overridden."""
 
     options = providers.Dependency(instance_of=SinkOptions)
     events = providers.Singleton(LoggingSourceEvents)
@@ -153,10 +153,10 @@ class SinkContainer(containers.DeclarativeContainer):
 
 
 def container_for(options: SourceOptions) -> Container:
-    """Return a new container for a query, as installed distributions configure it (``plugins``).
+    """Return a new container for a query, configured by the installed plug-ins.
 
-    :raises OptionsError: if no client has the name that the option ``client`` gives.
-    :raises PluginError: if what another distribution brings cannot be loaded.
+    :raises OptionsError: if the value of the option ``client`` is unknown.
+    :raises PluginError: if a plug-in cannot be loaded.
     """
     container = Container(options=options)
     container.client()
@@ -165,25 +165,26 @@ def container_for(options: SourceOptions) -> Container:
 
 
 def sink_container_for(options: SinkOptions) -> SinkContainer:
-    """Return a new container for a sink, as installed distributions configure it (``plugins``).
+    """Return a new container for a sink, configured by the installed plug-ins.
 
-    :raises OptionsError: if no client has the name that the option ``client`` gives, or it cannot
-        write, or not with the delivery guarantee that is asked for.
-    :raises PluginError: if what another distribution brings cannot be loaded.
+    :raises OptionsError: if the value of the option ``client`` is unknown, or the client does not
+        support writing or the delivery guarantee.
+    :raises PluginError: if a plug-in cannot be loaded.
     """
     container = SinkContainer(options=options)
-    _require_writing(container.client(), options)
+    _check_writing(container.client(), options)
     configure(container, SINK_CONTAINERS)
     return container
 
 
-def _require_writing(client: Client, options: SinkOptions) -> None:
+def _check_writing(client: Client, options: SinkOptions) -> None:
     if client.record_writer is None:
-        raise OptionsError([f"Client '{options.client}' can only read"])
+        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
     if options.is_exactly_once and client.transactions is None:
         problem = (
-            f"deliveryGuarantee 'exactly-once' is not for the client '{options.client}': it cannot "
-            "end a transaction that another process began. Set 'client' to 'kafka-python'"
+            f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
+            "which cannot commit transactions that another process began. Set 'client' to "
+            "'kafka-python'"
         )
         raise OptionsError([problem])
 

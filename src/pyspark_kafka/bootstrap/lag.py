@@ -32,7 +32,7 @@ def lag_monitor_for(
 
     Records are counted in partitions with at most ``max_counted`` offsets left.
 
-    :raises OptionsError: if no client has the name that the option ``client`` gives.
+    :raises OptionsError: if the value of the option ``client`` is unknown.
     :raises UnsupportedFeatureError: if checkpoints cannot be read from such a storage.
     """
     logs = (metadata_log_at(checkpoint.child(name)) for name in ("offsets", "commits"))

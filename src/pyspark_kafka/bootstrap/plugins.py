@@ -1,9 +1,9 @@
-"""What other distributions bring, by entry points.
+"""Entry points by which other distributions extend this library.
 
-``pyspark_kafka.clients``: a ``Client`` each, by the name that the option ``client`` takes.
-``pyspark_kafka.containers``: a function each, which is called with every new ``Container`` and may
-override its providers, on drivers and in Spark's workers. ``pyspark_kafka.sink_containers``: the
-same for every new ``SinkContainer``.
+``pyspark_kafka.clients``: a ``Client``, named like its value of the option ``client``.
+``pyspark_kafka.containers``: a function that is called with every new ``Container``, on drivers and
+in Spark's workers, and may override its providers. ``pyspark_kafka.sink_containers``: the same for
+every new ``SinkContainer``.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def plugins(group: str) -> EntryPoints:
 
 
 def load(entry_point: EntryPoint) -> Any:
-    """Return what an entry point names.
+    """Return the object of an entry point.
 
     :raises PluginError: if it cannot be imported.
     """
     try:
         return entry_point.load()
     except Exception as error:
-        # Whatever the distribution's modules raise while they are imported.
+        # The distribution's modules may raise anything when they are imported.
         raise PluginError(entry_point.value, f"{type(error).__name__}: {error}") from error
 
 
 def configure(container: Container, group: str) -> None:
-    """Call the functions of a group with a new container, in the order of their names.
+    """Call the functions of a group with a new container, in the order of entry points' names.
 
     :raises PluginError: if one cannot be imported, or is not a function.
     """

@@ -1,4 +1,4 @@
-"""Containers that a process keeps, so that the next task or micro-batch need not connect."""
+"""A pool of containers, so that the next task or micro-batch reuses connected clients."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Options: TypeAlias = SourceOptions | SinkOptions
 AnyContainer: TypeAlias = Container | SinkContainer
 
 MAX_IDLE: Final = 8
-"""How many containers wait at the most; Spark's worker runs one task at a time."""
+"""The maximum number of idle containers; a Spark worker runs one task at a time."""
 
-IDLE_SECONDS: Final = 300.0
-"""How long a source's waits at the most: Spark's ``spark.kafka.consumer.cache.timeout``."""
+MAX_IDLE_SECONDS: Final = 300.0
+"""The idle time of a source's container, as in ``spark.kafka.consumer.cache.timeout``."""
 
-SINK_IDLE_SECONDS: Final = 600.0
-"""How long a sink's waits at the most: Spark's ``spark.kafka.producer.cache.timeout``."""
+SINK_MAX_IDLE_SECONDS: Final = 600.0
+"""The idle time of a sink's container, as in ``spark.kafka.producer.cache.timeout``."""
 
 
 @final
@@ -40,24 +40,24 @@ class _Idle:
 
 @final
 class ContainerPool:
-    """Lends a container to one user at a time, keyed by process and options.
+    """Leases a container to one user at a time, keyed by process and options.
 
-    The process belongs to the key because clients do not survive a fork (librdkafka's threads
+    The process id is a part of the key because clients do not survive a fork (librdkafka's threads
     stay in the parent, confluentinc/librdkafka#2374), and Spark's worker daemon forks.
     """
 
     def __init__(
         self,
-        most_idle: int = MAX_IDLE,
-        idle_seconds: float = IDLE_SECONDS,
-        sink_idle_seconds: float = SINK_IDLE_SECONDS,
+        max_idle: int = MAX_IDLE,
+        idle_seconds: float = MAX_IDLE_SECONDS,
+        sink_idle_seconds: float = SINK_MAX_IDLE_SECONDS,
     ) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Idle] = []
-        self._most_idle = most_idle
+        self._max_idle = max_idle
         self._idle_seconds = idle_seconds
         self._sink_idle_seconds = sink_idle_seconds
-        self._has_spared = False
+        self._has_frozen_gc = False
 
     @overload
     def lease(self, options: SourceOptions) -> AbstractContextManager[Container]: ...
@@ -66,22 +66,22 @@ class ContainerPool:
     def lease(self, options: SinkOptions) -> AbstractContextManager[SinkContainer]: ...
 
     def lease(self, options: Options) -> AbstractContextManager[AnyContainer]:
-        """Lend a container; one whose user failed is closed and not lent again."""
+        """Yield a container; close it if the block fails, and keep it for the next lease if not."""
         return self._lease(options)
 
     @contextmanager
     def _lease(self, options: Options) -> Iterator[AnyContainer]:
         key = (os.getpid(), options)
-        container = self._take(key) or _made_for(options)
+        container = self._take(key) or _new_container(options)
         try:
             yield container
         except BaseException:
             shut_down(container)
             raise
-        self._give_back(key, container)
+        self._release(key, container)
 
     def close(self) -> None:
-        """Close what waits."""
+        """Close all idle containers."""
         with self._lock:
             idle, self._idle = self._idle, []
         self._shut_down(idle)
@@ -96,50 +96,50 @@ class ContainerPool:
         self._shut_down(stale)
         return None if found is None else found.container
 
-    def _give_back(self, key: tuple[int, Options], container: AnyContainer) -> None:
+    def _release(self, key: tuple[int, Options], container: AnyContainer) -> None:
         with self._lock:
-            is_first, self._has_spared = not self._has_spared, True
+            is_first, self._has_frozen_gc = not self._has_frozen_gc, True
             self._idle.append(_Idle(key, container, time.monotonic()))
-            surplus = self._idle[: -self._most_idle]
-            self._idle = self._idle[-self._most_idle :]
+            surplus = self._idle[: -self._max_idle]
+            self._idle = self._idle[-self._max_idle :]
         self._shut_down(surplus)
         if is_first:
-            # By now clients and kernels are loaded, and later tasks load nothing more.
+            # By now all clients and kernels are loaded.
             freeze_gc()
 
     def _is_stale(self, idle: _Idle) -> bool:
         is_sink = isinstance(idle.key[1], SinkOptions)
-        most = self._sink_idle_seconds if is_sink else self._idle_seconds
-        return time.monotonic() - idle.since > most
+        limit = self._sink_idle_seconds if is_sink else self._idle_seconds
+        return time.monotonic() - idle.since > limit
 
     def _shut_down(self, idle: list[_Idle]) -> None:
-        for one in idle:
-            # What a parent process left behind is not ours to close.
-            if one.key[0] == os.getpid():
-                shut_down(one.container)
+        for each in idle:
+            # The containers of the parent process are not closed in a fork.
+            if each.key[0] == os.getpid():
+                shut_down(each.container)
 
 
 def freeze_gc() -> None:
     """Exempt everything that is alive from garbage collection. Call it once per process.
 
-    Spark's Python worker collects after every task (``pyspark/daemon.py``) and visits every object
-    that was ever loaded: with numba that takes as long as the rest of a small micro-batch. What
-    becomes a garbage cycle later is never freed.
+    Spark's Python worker collects garbage after every task (``pyspark/daemon.py``) and visits every
+    live object: with numba loaded that takes as long as the rest of a small micro-batch. Frozen
+    objects are never collected, even if they become garbage cycles.
     """
     gc.collect()
     gc.freeze()
 
 
-def _made_for(options: Options) -> AnyContainer:
+def _new_container(options: Options) -> AnyContainer:
     if isinstance(options, SinkOptions):
         return sink_container_for(options)
     return container_for(options)
 
 
 def shut_down(container: AnyContainer) -> None:
-    """Close the clients that a container made."""
+    """Close the clients of a container."""
     container.shutdown_resources()
 
 
 POOL: Final = ContainerPool()
-"""The process's pool: the one global state of this library."""
+"""The pool that all tasks of a process share."""

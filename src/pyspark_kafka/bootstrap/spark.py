@@ -1,4 +1,4 @@
-"""The data source that Spark finds, wired to the container."""
+"""The data source that Spark finds by its name, connected with the containers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @final
 class ContainerUseCases(UseCases):
-    """Takes use cases out of a container: the process's pool's for tasks, a new one for drivers."""
+    """Takes use cases from containers: new ones for drivers, pooled ones for tasks."""
 
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
@@ -45,7 +45,7 @@ class ContainerUseCases(UseCases):
 
     @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
-        # A driver's worker commits one batch after the other, and so keeps its connections.
+        # The driver's Python worker commits batch after batch, so it reuses its connections.
         with POOL.lease(options) as container:
             yield container.kafka_sink()
 
@@ -62,6 +62,6 @@ def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
 
 @final
 class DefaultSource(KafkaDataSource):
-    """``format("pyspark_kafka")``; the class's name is the one that Spark looks for."""
+    """``format("pyspark_kafka")``: Spark looks for a class of this name."""
 
     use_cases = ContainerUseCases()

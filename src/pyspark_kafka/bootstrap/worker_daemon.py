@@ -1,8 +1,8 @@
-"""The module from which Spark starts its Python workers, with clients and kernels loaded once.
+"""A daemon for Spark's Python workers that loads clients and kernels before it forks.
 
-Spark's own daemon forks each worker before anything but pyspark is imported, so that every worker
-loads clients, numba and the kernels' cache again for its first task. Set this module as
-``spark.python.daemon.module``; ``pyspark_kafka.session`` does.
+Spark's own daemon forks before anything but pyspark is imported, so that every worker loads
+clients, numba and compiled kernels again for its first task. ``pyspark_kafka.session`` sets this
+module as ``spark.python.daemon.module``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .pool import freeze_gc
 
 
 def preload() -> None:
-    """Load what a first task needs, for every client that is installed. Nothing connects."""
+    """Load what a first task needs, for every installed client, without connecting."""
     for name in CLIENTS:
         client = client_named(name, MemoryCluster)
         if client.preload is not None:
-            # A task that needs a missing package says so; here it would stop every worker.
+            # A task that needs a missing package reports it; here it would stop every worker.
             with suppress(ImportError):
                 client.preload()
 

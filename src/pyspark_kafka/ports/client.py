@@ -1,4 +1,4 @@
-"""What a Kafka client is made of."""
+"""A Kafka client, as the factories of its adapters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client, by what makes its adapters from the options of a query or a sink.
+    """The factories of a client's adapters; each takes the options of a query or a sink.
 
-    An object of this class is what an entry point of the group ``pyspark_kafka.clients`` names.
-    Nothing connects before an adapter is used; each is closed when its container is.
+    Entry points of the group ``pyspark_kafka.clients`` refer to objects of this class. An adapter
+    connects when it is first used, and is closed with its container.
     """
 
     offset_fetcher: Callable[[SourceOptions], OffsetFetcher]
     record_reader: Callable[[SourceOptions], RecordReader]
     record_writer: Callable[[SinkOptions], RecordWriter] | None = None
     transactions: Callable[[SinkOptions], Transactions] | None = None
-    """For exactly-once: ends transactions that another process began."""
+    """For exactly-once delivery: commits transactions that another process began."""
 
     preload: Callable[[], None] | None = None
     """Imports and compiles what a first task needs, so that forked workers share it.
 
-    Raises ``ImportError`` if a package is not installed. Nothing connects, no thread starts.
+    Neither connects nor starts a thread.
+
+    :raises ImportError: if a package is not installed.
     """

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from pyspark_kafka.adapters.spark.filters import is_exact, understood
+from pyspark_kafka.adapters.spark.filters import is_exact, parse_filter
 from pyspark_kafka.domain.record_filter import RecordFilter, Span
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ COMPARISONS = pytest.mark.parametrize(
 def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
     """A comparison of the partition bounds partitions, and Spark need not look again."""
     pushed = kind(PARTITION, 5)
-    assert understood(pushed) == RecordFilter(partitions=span)
+    assert parse_filter(pushed) == RecordFilter(partitions=span)
     assert is_exact(pushed)
 
 
@@ -56,7 +56,7 @@ def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) 
 def test_offsets(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
     """A comparison of the offset bounds offsets, and Spark need not look again."""
     pushed = kind(OFFSET, 5)
-    assert understood(pushed) == RecordFilter(offsets=span)
+    assert parse_filter(pushed) == RecordFilter(offsets=span)
     assert is_exact(pushed)
 
 
@@ -87,14 +87,14 @@ SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
 )
 def test_times(pushed: Filter, least: int) -> None:
     """What is not older than a time bounds time from below, and Spark looks again."""
-    assert understood(pushed) == RecordFilter(min_timestamp=least)
+    assert parse_filter(pushed) == RecordFilter(min_timestamp=least)
     assert not is_exact(pushed)
 
 
 def test_a_time_without_a_zone_is_local() -> None:
     """A time that tells no zone is one of the machine's zone."""
     local = SECOND.astimezone().replace(tzinfo=None)
-    assert understood(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
+    assert parse_filter(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
 
 
 @pytest.mark.parametrize("kind", [LessThan, LessThanOrEqual])
@@ -103,7 +103,7 @@ def test_there_is_no_upper_bound_of_time(
 ) -> None:
     """A record that is old enough may follow one that is not."""
     pushed = kind(TIMESTAMP, SECOND)
-    assert understood(pushed) is None
+    assert parse_filter(pushed) is None
     assert not is_exact(pushed)
 
 
@@ -123,7 +123,7 @@ def test_there_is_no_upper_bound_of_time(
 )
 def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> None:
     """Of several partitions each is known, of several offsets only the first and the last."""
-    assert understood(pushed) == bounds
+    assert parse_filter(pushed) == bounds
     assert is_exact(pushed) is exact
 
 
@@ -153,12 +153,12 @@ def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> No
 )
 def test_what_is_left_to_spark(pushed: Filter) -> None:
     """Filters on other columns, on nulls and of other kinds bound nothing."""
-    assert understood(pushed) is None
+    assert parse_filter(pushed) is None
     assert not is_exact(pushed)
 
 
 def test_a_value_of_another_kind_leaves_the_filter_to_spark() -> None:
     """One of several values that is not understood may still be wanted."""
     pushed = In(("partition",), (1, 2.0))
-    assert understood(pushed) is None
+    assert parse_filter(pushed) is None
     assert not is_exact(pushed)

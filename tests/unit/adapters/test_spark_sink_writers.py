@@ -53,7 +53,7 @@ class MemoryWiring(UseCases):
 
     def count(self) -> int:
         """Give how many records the topic ``t`` has for those who read committed ones."""
-        ends = self.cluster.ends(TopicPartition("t", 0), committed_only=True)
+        ends = self.cluster.watermarks(TopicPartition("t", 0), committed_only=True)
         assert ends is not None
         return ends[1]
 
@@ -181,11 +181,11 @@ def test_a_task_has_to_know_its_batch(
     """Rows of an unknown batch are not taken for those of one that can be seen already."""
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())
-    with pytest.raises(RuntimeError, match="outside of a micro-batch"):
+    with pytest.raises(RuntimeError, match="outside of a Spark micro-batch"):
         writer.write(batches())
 
 
 def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryWiring) -> None:
     """Elsewhere no batch is known."""
-    with pytest.raises(RuntimeError, match="outside of a task of Spark's"):
+    with pytest.raises(RuntimeError, match="outside of a Spark task"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())

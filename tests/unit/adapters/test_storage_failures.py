@@ -26,9 +26,12 @@ class NoCredentialsError(Exception):
     [
         (PermissionError("no"), "The storage refuses access: PermissionError: no."),
         (NoCredentialsError("no"), "The storage refuses access: NoCredentialsError: no."),
-        (FileNotFoundError("bucket"), "The storage has no such place: FileNotFoundError: bucket."),
+        (
+            FileNotFoundError("bucket"),
+            "The bucket or directory does not exist: FileNotFoundError: bucket.",
+        ),
         (ConnectionResetError("gone"), "The storage does not answer: ConnectionResetError: gone."),
-        (TimeoutError(), "The storage does not answer: TimeoutError: no reason is given."),
+        (TimeoutError(), "The storage does not answer: TimeoutError: no reason given."),
         (EndpointConnectionError("e"), "The storage does not answer: EndpointConnectionError: e."),
         (RuntimeError("odd."), "The storage failed: RuntimeError: odd"),
     ],

@@ -129,7 +129,7 @@ def test_a_filesystem_without_either_is_refused(
 ) -> None:
     """A filesystem that cannot tell two writers apart is not used, and nothing is left on it."""
     monkeypatch.setattr(exclusive_rename, "_rename", lambda *_: number)
-    with pytest.raises(UnsupportedFeatureError, match="neither hard links nor renames"):
+    with pytest.raises(UnsupportedFeatureError, match="neither hard links nor exclusive renames"):
         log.add(0, b"x")
     assert os.listdir(tmp_path) == []
 

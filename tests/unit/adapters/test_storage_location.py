@@ -88,7 +88,7 @@ def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyP
 
 def test_hdfs_without_a_host_is_refused() -> None:
     """Nobody reads Hadoop's configuration here to find the NameNode."""
-    with pytest.raises(MetadataLogError, match="names no host"):
+    with pytest.raises(MetadataLogError, match="have a 'host'"):
         FsspecMetadataLog(StoragePath("hdfs:///x")).get(0)
 
 

@@ -40,7 +40,7 @@ def test_a_batch_is_named_by_its_number(batch_id: int) -> None:
 
 def test_a_negative_batch_has_no_name() -> None:
     """No stream has such a batch."""
-    with pytest.raises(ValueError, match="not negative, as -1"):
+    with pytest.raises(ValueError, match="must not be negative, got -1"):
         file_name(-1)
 
 

@@ -192,7 +192,7 @@ def test_two_distributions_with_one_name_are_refused(install: Install) -> None:
     """Which of two clients reads is not left to the order of a path."""
     install("brought", CLIENT, "clients", mine="brought:client")
     install("another", CLIENT, "clients", mine="another:client")
-    with pytest.raises(PluginError, match=r"'brought:client' brings the same name"):
+    with pytest.raises(PluginError, match=r"'brought:client' has the same name"):
         container_for(options("mine"))
 
 
@@ -233,14 +233,14 @@ def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
     container = sink_container_for(sink_options("mine"))
     container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
     partition = TopicPartition("t", 0)
-    assert import_module("brought").cluster.ends(partition, committed_only=True) == (0, 1)
+    assert import_module("brought").cluster.watermarks(partition, committed_only=True) == (0, 1)
     assert container.record_writer() is container.record_writer()
 
 
 def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
     """A sink is told before anything is written."""
     install("brought", WRITERS, "clients", mine="brought:reader")
-    with pytest.raises(OptionsError, match="Client 'mine' can only read"):
+    with pytest.raises(OptionsError, match="Client 'mine' only reads"):
         sink_container_for(sink_options("mine"))
 
 
@@ -259,7 +259,7 @@ def test_a_client_writes_exactly_once_if_it_brings_transactions(install: Install
 def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install: Install) -> None:
     """It still writes at least once."""
     install("brought", WRITERS, "clients", mine="brought:writer")
-    with pytest.raises(OptionsError, match="'exactly-once' is not for the client 'mine'"):
+    with pytest.raises(OptionsError, match="'exactly-once' is not supported by the client 'mine'"):
         sink_container_for(sink_options("mine", **EXACTLY_ONCE))
     sink_container_for(sink_options("mine"))
 

@@ -87,7 +87,7 @@ def test_a_client_whose_task_failed_is_not_lent_again(closed: list[object]) -> N
 
 def test_no_more_wait_than_the_bound(closed: list[object]) -> None:
     """The client that waited longest is closed when one more comes back."""
-    pool = ContainerPool(most_idle=2)
+    pool = ContainerPool(max_idle=2)
     readers = []
     for topic in "abc":
         with pool.lease(options(topic)) as container:

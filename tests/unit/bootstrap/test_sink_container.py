@@ -65,7 +65,7 @@ def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> N
     if client_named(name, MemoryCluster).transactions is not None:
         assert isinstance(sink_container_for(wanted).kafka_sink(), KafkaSink)
         return
-    problem = f"'exactly-once' is not for the client '{name}'"
+    problem = f"'exactly-once' is not supported by the client '{name}'"
     with pytest.raises(OptionsError, match=problem) as found:
         sink_container_for(wanted)
     assert "Set 'client' to 'kafka-python'" in str(found.value)

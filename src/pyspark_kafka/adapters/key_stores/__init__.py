@@ -1,1 +1,1 @@
-"""The files in which Java keeps keys and certificates, for the clients that are not Java's."""
+"""Java's key stores and trust stores, for clients that are not written in Java."""

@@ -1,4 +1,4 @@
-"""Reading a truststore or a keystore, whichever of both clients is to have it."""
+"""Readers of trust stores and key stores, for both clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...domain.kafka_settings import Store, StoreFormat, pem, store_format
 def store_content(store: Store) -> bytes:
     """Read a store's file.
 
-    :raises ValueError: if it cannot be read, naming its option.
+    :raises ValueError: if it cannot be read, with the name of its option.
     """
     try:
         return Path(store.location).read_bytes()
@@ -22,14 +22,14 @@ def store_content(store: Store) -> bytes:
 
 
 def store_pem(store: Store, content: bytes) -> str:
-    """Give the content of a PEM store in canonical lines."""
+    """Return the content of a PEM store in canonical lines."""
     return pem(store.option.removeprefix("kafka."), content.decode("ascii", "replace"))
 
 
 def certificates(store: Store) -> str:
-    """Give all certificates of a truststore as PEM.
+    """Return all certificates of a trust store as PEM.
 
-    :raises ValueError: if it cannot be read or opened, naming its option.
+    :raises ValueError: if it cannot be read or opened, with the name of its option.
     :raises MissingDependencyError: if it is PKCS12, which the extra ``tls`` reads.
     """
     if store.pem:
@@ -43,9 +43,9 @@ def certificates(store: Store) -> str:
 
 
 def open_pkcs12(store: Store, content: bytes) -> tuple[Any, list[Any]]:
-    """Give the key, if there is one, and the certificates, that of the key before the others.
+    """Return the key, if there is one, and the certificates, beginning with the key's.
 
-    :raises ValueError: if the password does not open it or nothing is in it, naming the option.
+    :raises ValueError: if the password is wrong or the store is empty, with the option's name.
     :raises MissingDependencyError: without the extra ``tls``.
     """
     try:
@@ -57,10 +57,10 @@ def open_pkcs12(store: Store, content: bytes) -> tuple[Any, list[Any]]:
             f"check '{password}'"
         ) from error
     certificate = [] if found.cert is None else [found.cert.certificate]
-    all_of_them = certificate + [each.certificate for each in found.additional_certs]
-    if not all_of_them:
-        raise ValueError(f"Option '{store.option}': '{store.location}' holds no certificate")
-    return found.key, all_of_them
+    certificates_found = certificate + [each.certificate for each in found.additional_certs]
+    if not certificates_found:
+        raise ValueError(f"Option '{store.option}': '{store.location}' contains no certificate")
+    return found.key, certificates_found
 
 
 def _serialization() -> Any:
@@ -73,5 +73,5 @@ def _serialization() -> Any:
 
 
 def unreadable(option: str, location: str, error: OSError) -> ValueError:
-    """Say that a file cannot be read, and why."""
+    """Return the error for a file that cannot be read."""
     return ValueError(f"Option '{option}': '{location}' cannot be read ({error.strerror})")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:
-    """Return a client; ``cluster`` returns the cluster that its adapters share."""
+    """Return a client whose adapters share the cluster that ``cluster`` returns."""
     return Client(
         lambda options: MemoryOffsetFetcher(cluster(), options),
         lambda options: MemoryRecordReader(cluster(), options),

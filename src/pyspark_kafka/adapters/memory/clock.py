@@ -1,4 +1,4 @@
-"""A clock that moves when it is told to."""
+"""A clock for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...ports.clock import Clock
 
 @final
 class MemoryClock(Clock):
-    """Stands still, but for whoever sleeps or moves it forward."""
+    """Advances only when something sleeps."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self._lock = threading.Lock()

@@ -28,18 +28,18 @@ ADDRESS = "memory"
 @final
 @dataclass(slots=True)
 class _TransactionalId:
-    """The newest transaction of an id; ``outcome`` says whether it was committed, once it ended."""
+    """The newest transaction of an id; ``is_committed`` is ``None`` while it is open."""
 
     transaction: Transaction
     number: int
-    outcome: bool | None = None
+    is_committed: bool | None = None
 
 
 @final
 class MemoryCluster:
-    """Topics, partitions, transactions and group offsets, for as long as the object lives.
+    """Topics, records, transactions and group offsets, kept by this object.
 
-    Safe for threads: every method is one atomic step.
+    Thread-safe: every method is atomic.
     """
 
     def __init__(self) -> None:
@@ -56,29 +56,29 @@ class MemoryCluster:
         """
         with self._lock:
             if topic in self._topics:
-                raise KafkaRequestError("a request to create a topic", f"'{topic}' exists")
+                raise KafkaRequestError("a request to create a topic", f"'{topic}' exists already")
             self._topics[topic] = [PartitionLog() for _ in range(partitions)]
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Raise a topic's number of partitions to ``total``."""
+        """Add partitions to a topic, up to ``total``."""
         with self._lock:
             logs = self._logs(topic)
             logs.extend(PartitionLog() for _ in range(total - len(logs)))
 
     def delete_topic(self, topic: str) -> None:
-        """Forget a topic and its records; group offsets stay, as in Kafka."""
+        """Delete a topic and its records; group offsets stay, as in Kafka."""
         with self._lock:
             self._logs(topic)
             del self._topics[topic]
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
-        """Move the start of logs forward, as retention does."""
+        """Delete the records before an offset, as retention does."""
         with self._lock:
             for partition, offset in before.items():
                 self._log(partition).delete_before(offset)
 
     def compact(self, partition: TopicPartition) -> None:
-        """Remove from a partition all but the newest record of each key."""
+        """Keep only the newest record of each key of a partition."""
         with self._lock:
             self._log(partition).compact()
 
@@ -94,28 +94,28 @@ class MemoryCluster:
         timestamp_type: int = CREATE_TIME,
         transaction: int | None = None,
     ) -> int:
-        """Append a record and give its offset; ``timestamp`` in milliseconds, now if left out."""
+        """Append a record and return its offset; ``timestamp`` in milliseconds, by default now."""
         with self._lock:
             log = self._log(TopicPartition(topic, partition))
             when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
             return log.append(key, value, headers, when, timestamp_type, transaction)
 
     def begin_transaction(self) -> int:
-        """Give the number under which ``produce`` is to write into a new transaction."""
+        """Begin a transaction, and return its number for ``produce``."""
         return next(self._transactions)
 
     def end_transaction(self, transaction: int, *, commit: bool) -> None:
-        """Commit or abort a transaction in every partition it wrote to."""
+        """Commit or abort a transaction in all of its partitions."""
         with self._lock:
             for logs in self._topics.values():
                 for log in logs:
                     log.end_transaction(transaction, commit=commit)
 
     def open_transaction(self, transactional_id: str) -> Transaction:
-        """Begin a transaction that has a name; the one before it is shut out."""
+        """Begin a transaction under a transactional id; fence the one before it."""
         with self._lock:
             before = self._transactional_ids.get(transactional_id)
-            if before is not None and before.outcome is None:
+            if before is not None and before.is_committed is None:
                 self.end_transaction(before.number, commit=False)
             epoch = 0 if before is None else before.transaction.epoch + 1
             opened = Transaction(transactional_id, _producer_id(transactional_id), epoch)
@@ -125,82 +125,90 @@ class MemoryCluster:
             return opened
 
     def open_transactions(self, prefix: str) -> list[str]:
-        """Give the ids that begin so and whose newest transaction has not ended."""
+        """Return the transactional ids with a prefix whose newest transaction is open."""
         with self._lock:
             return [
                 transactional_id
                 for transactional_id, newest in self._transactional_ids.items()
-                if transactional_id.startswith(prefix) and newest.outcome is None
+                if transactional_id.startswith(prefix) and newest.is_committed is None
             ]
 
     def number_of(self, transaction: Transaction) -> int:
-        """Give the number under which ``produce`` is to write into an open transaction.
+        """Return the number of an open transaction, for ``produce``.
 
         :raises ProducerFencedError: if it is not the newest of its id, or has ended.
         """
         with self._lock:
             found = self._transactional_ids.get(transaction.transactional_id)
-            if found is None or found.transaction != transaction or found.outcome is not None:
+            if found is None or found.transaction != transaction or found.is_committed is not None:
                 raise ProducerFencedError(transaction.transactional_id)
             return found.number
 
     def close_transaction(self, transaction: Transaction, *, commit: bool) -> None:
-        """Commit or abort a transaction; the second time changes nothing.
+        """Commit or abort a transaction; repeating it has no effect.
 
-        :raises TransactionLostError: if one that is to be committed is not open any more.
+        :raises TransactionLostError: on a commit of a transaction that was aborted.
         """
         with self._lock:
             found = self._transactional_ids.get(transaction.transactional_id)
             is_newest = found is not None and found.transaction == transaction
-            if found is None or not is_newest or found.outcome is not None:
-                if commit and not (found and is_newest and found.outcome):
+            if found is None or not is_newest or found.is_committed is not None:
+                if commit and not (found and is_newest and found.is_committed):
                     raise TransactionLostError(
-                        [transaction.transactional_id], "it was aborted", "Write it anew."
+                        [transaction.transactional_id], "it was aborted", "Write it again."
                     )
                 return
             self.end_transaction(found.number, commit=commit)
-            found.outcome = commit
+            found.is_committed = commit
 
     def topics(self) -> Mapping[str, int]:
-        """Give the number of partitions of each topic."""
+        """Return the number of partitions of each topic."""
         with self._lock:
             return {topic: len(logs) for topic, logs in self._topics.items()}
 
-    def ends(self, partition: TopicPartition, *, committed_only: bool) -> tuple[int, int] | None:
-        """Give a partition's earliest and latest offsets, or ``None`` if there is no such one."""
+    def watermarks(
+        self, partition: TopicPartition, *, committed_only: bool
+    ) -> tuple[int, int] | None:
+        """Return a partition's earliest and latest offsets; ``None`` if it does not exist."""
         with self._lock:
             if partition.partition >= self.topics().get(partition.topic, 0):
                 return None
             log = self._log(partition)
-            return log.start, log.last_stable if committed_only else log.end
+            return log.start, log.last_stable_offset if committed_only else log.end
 
-    def first_not_older(self, partition: TopicPartition, timestamp: int) -> int | None:
-        """Give the first offset whose record is not older than ``timestamp``."""
+    def offset_for_timestamp(self, partition: TopicPartition, timestamp: int) -> int | None:
+        """Return the first offset with a record at or after ``timestamp``."""
         with self._lock:
-            return self._log(partition).first_not_older(timestamp)
+            return self._log(partition).offset_for_timestamp(timestamp)
 
     def fetch(
-        self, partition: TopicPartition, start: int, end: int, *, committed_only: bool, most: int
+        self,
+        partition: TopicPartition,
+        start: int,
+        end: int,
+        *,
+        committed_only: bool,
+        max_records: int,
     ) -> list[StoredRecord]:
-        """Give up to ``most`` visible records of ``[start, end)``."""
+        """Return up to ``max_records`` visible records of ``[start, end)``."""
         with self._lock:
             visible = self._log(partition).visible(start, end, committed_only=committed_only)
-            return list(itertools.islice(visible, most))
+            return list(itertools.islice(visible, max_records))
 
     def committed(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Give what a group has committed."""
+        """Return the offsets that a group has committed."""
         with self._lock:
             return dict(self._groups.get(group_id, {}))
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Remember next offsets for a group."""
+        """Commit offsets for a group."""
         with self._lock:
             self._groups.setdefault(group_id, {}).update(offsets)
 
     def require(self, topics: Collection[str], option: str) -> None:
         """Check that topics exist.
 
-        :raises UnknownTopicError: naming those that do not.
+        :raises UnknownTopicError: with the names of those that do not.
         """
         missing = [topic for topic in topics if topic not in self.topics()]
         if missing:
@@ -213,7 +221,7 @@ class MemoryCluster:
     def _log(self, partition: TopicPartition) -> PartitionLog:
         logs = self._logs(partition.topic)
         if partition.partition >= len(logs):
-            raise KafkaRequestError("a request for a partition", f"there is no {partition}")
+            raise KafkaRequestError("a request for a partition", f"{partition} does not exist")
         return logs[partition.partition]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class MemoryMetadataLog(MetadataLog):
-    """Batches in a dictionary, for as long as the object lives."""
+    """Batches in a dictionary of this object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

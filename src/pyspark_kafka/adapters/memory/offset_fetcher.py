@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 class MemoryOffsetFetcher(OffsetFetcher):
-    """Answers from a ``MemoryCluster``, at once."""
+    """Reads offsets from a ``MemoryCluster``."""
 
     def __init__(self, cluster: MemoryCluster, options: SourceOptions) -> None:
         self._cluster = cluster
@@ -43,20 +43,20 @@ class MemoryOffsetFetcher(OffsetFetcher):
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         return PartitionOffsets(
-            (partition, earliest) for partition, earliest, _ in self._ends(partitions)
+            (partition, earliest) for partition, earliest, _ in self._watermarks(partitions)
         )
 
     def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         return PartitionOffsets(
-            (partition, latest) for partition, _, latest in self._ends(partitions)
+            (partition, latest) for partition, _, latest in self._watermarks(partitions)
         )
 
     def for_timestamps(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
         return {
-            partition: self._cluster.first_not_older(partition, timestamps[partition])
-            for partition, _, _ in self._ends(timestamps)
+            partition: self._cluster.offset_for_timestamp(partition, timestamps[partition])
+            for partition, _, _ in self._watermarks(timestamps)
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
@@ -66,12 +66,12 @@ class MemoryOffsetFetcher(OffsetFetcher):
         self._cluster.commit(group_id, offsets)
 
     def close(self) -> None:
-        """Do nothing: the cluster is the caller's."""
+        """Do nothing: the cluster belongs to the caller."""
 
-    def _ends(
+    def _watermarks(
         self, partitions: Collection[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, int, int]]:
         for partition in partitions:
-            ends = self._cluster.ends(partition, committed_only=self._committed_only)
-            if ends is not None:
-                yield partition, *ends
+            watermarks = self._cluster.watermarks(partition, committed_only=self._committed_only)
+            if watermarks is not None:
+                yield partition, *watermarks

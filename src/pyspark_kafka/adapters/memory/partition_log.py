@@ -17,7 +17,7 @@ CREATE_TIME: Final = 0
 @final
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record as the log holds it; ``timestamp`` in milliseconds since the epoch."""
+    """A record in the log; ``timestamp`` is in milliseconds since the epoch."""
 
     offset: int
     key: bytes | None
@@ -31,7 +31,7 @@ class StoredRecord:
 @final
 @dataclass(slots=True)
 class PartitionLog:
-    """Records by offset, with the transactions they belong to. Not thread-safe by itself."""
+    """Records by offset, with their transactions. Not thread-safe."""
 
     records: list[StoredRecord] = field(default_factory=list)
     start: int = 0
@@ -40,8 +40,8 @@ class PartitionLog:
     aborted: set[int] = field(default_factory=set)
 
     @property
-    def last_stable(self) -> int:
-        """The end for readers under ``read_committed``: the first open transaction's start."""
+    def last_stable_offset(self) -> int:
+        """The end under ``read_committed``: the start of the first open transaction."""
         return min(self.open_transactions.values(), default=self.end)
 
     def append(
@@ -53,7 +53,7 @@ class PartitionLog:
         timestamp_type: int,
         transaction: int | None,
     ) -> int:
-        """Add a record at the end and give its offset."""
+        """Append a record and return its offset."""
         offset = self.end
         if transaction is not None:
             self.open_transactions.setdefault(transaction, offset)
@@ -64,7 +64,7 @@ class PartitionLog:
         return offset
 
     def end_transaction(self, transaction: int, *, commit: bool) -> None:
-        """Write the control record, which takes an offset and is never read."""
+        """Write a control record, which takes an offset and is never read."""
         if self.open_transactions.pop(transaction, None) is None:
             return
         if not commit:
@@ -72,12 +72,12 @@ class PartitionLog:
         self.end += 1
 
     def delete_before(self, offset: int) -> None:
-        """Forget what lies before ``offset``, as retention and ``DeleteRecords`` do."""
+        """Delete the records before ``offset``, as retention and ``DeleteRecords`` do."""
         self.start = max(self.start, min(offset, self.end))
         del self.records[: bisect_left(self.records, self.start, key=lambda record: record.offset)]
 
     def compact(self) -> None:
-        """Keep the newest record of each key, as a log cleaner does; offsets stay."""
+        """Keep the newest record of each key, as the log cleaner does; offsets stay."""
         newest = {record.key: record.offset for record in self.records}
         self.records = [
             record
@@ -86,7 +86,7 @@ class PartitionLog:
         ]
 
     def visible(self, start: int, end: int, *, committed_only: bool) -> Iterator[StoredRecord]:
-        """Give the records of ``[start, end)`` that a reader sees."""
+        """Yield the visible records of ``[start, end)``."""
         first = bisect_left(self.records, start, key=lambda record: record.offset)
         for record in self.records[first:]:
             if record.offset >= end:
@@ -94,8 +94,8 @@ class PartitionLog:
             if not (committed_only and record.transaction in self.aborted):
                 yield record
 
-    def first_not_older(self, timestamp: int) -> int | None:
-        """Give the first offset whose record is not older than ``timestamp``."""
+    def offset_for_timestamp(self, timestamp: int) -> int | None:
+        """Return the first offset with a record at or after ``timestamp``."""
         return next(
             (record.offset for record in self.records if record.timestamp >= timestamp), None
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...domain.projection import Projection
     from .cluster import MemoryCluster
 
-RECORDS_A_BATCH: Final = 1_000
+RECORDS_PER_BATCH: Final = 1_000
 
 
 @final
@@ -33,27 +33,29 @@ class MemoryRecordReader(RecordReader):
         partition, until = offset_range.partition, offset_range.until_offset
         position = offset_range.from_offset
         while position < until:
-            self._require_held(offset_range, position)
+            self._check_in_range(offset_range, position)
             records = self._cluster.fetch(
                 partition,
                 position,
                 until,
                 committed_only=self._committed_only,
-                most=RECORDS_A_BATCH,
+                max_records=RECORDS_PER_BATCH,
             )
             if not records:
-                self._require_held(offset_range, until - 1)
+                self._check_in_range(offset_range, until - 1)
                 return
             columns = RecordColumns.of(records)
             yield columns.to_record_batch(partition, projection)
             position = records[-1].offset + 1
 
     def close(self) -> None:
-        """Do nothing: the cluster is the caller's."""
+        """Do nothing: the cluster belongs to the caller."""
 
-    def _require_held(self, offset_range: OffsetRange, offset: int) -> None:
-        ends = self._cluster.ends(offset_range.partition, committed_only=self._committed_only)
-        earliest, latest = ends or (0, 0)
+    def _check_in_range(self, offset_range: OffsetRange, offset: int) -> None:
+        watermarks = self._cluster.watermarks(
+            offset_range.partition, committed_only=self._committed_only
+        )
+        earliest, latest = watermarks or (0, 0)
         if not earliest <= offset < latest:
             raise OffsetOutOfRangeError(
                 offset_range.partition, offset, earliest=earliest, latest=latest

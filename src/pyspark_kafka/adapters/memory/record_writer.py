@@ -1,4 +1,4 @@
-"""Writing to a cluster in memory."""
+"""A writer to a cluster in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 class MemoryRecordWriter(RecordWriter):
-    """Writes to a ``MemoryCluster``, which acknowledges at once."""
+    """Writes to a ``MemoryCluster``, which acknowledges immediately."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -41,7 +41,7 @@ class MemoryRecordWriter(RecordWriter):
         return delivered
 
     def close(self) -> None:
-        """Do nothing: the cluster is the caller's."""
+        """Do nothing: the cluster belongs to the caller."""
 
     def _write_row(self, topic: str, row: dict[str, Any]) -> None:
         timestamp = row.get("timestamp")

@@ -1,4 +1,4 @@
-"""Reports of a source, kept."""
+"""Events of a source, kept for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_BUFFERED: Final = 10_000
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The name of a ``SourceEvents`` method, and what it was given."""
+    """The name of a ``SourceEvents`` method, and its arguments."""
 
     event: str
     facts: tuple[object, ...]
@@ -29,18 +29,18 @@ class Report:
 
 @final
 class MemorySourceEvents(SourceEvents):
-    """Keeps the newest reports, oldest first. Safe for threads."""
+    """Keeps the newest reports, oldest first. Thread-safe."""
 
     def __init__(self) -> None:
         self._reports: deque[Report] = deque(maxlen=MAX_BUFFERED)
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """What was reported so far."""
+        """The reports so far."""
         return tuple(self._reports)
 
     def named(self, event: str) -> tuple[tuple[object, ...], ...]:
-        """Give the facts of every report of one kind."""
+        """Return the arguments of each report of one event."""
         return tuple(report.facts for report in self.reports if report.event == event)
 
     def initial_offsets(self, offsets: PartitionOffsets) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @final
 class MemoryTransactions(Transactions):
-    """Begins and ends transactions of a ``MemoryCluster``, which never times one out."""
+    """Begins and ends transactions of a ``MemoryCluster``, which never time out."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
@@ -32,4 +32,4 @@ class MemoryTransactions(Transactions):
             self.abort(self.begin(transactional_id))
 
     def close(self) -> None:
-        """Do nothing: the cluster is the caller's."""
+        """Do nothing: the cluster belongs to the caller."""

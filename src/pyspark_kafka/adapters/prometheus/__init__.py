@@ -1,1 +1,1 @@
-"""Metrics for Prometheus, with prometheus-client."""
+"""Metrics for Prometheus, with the package prometheus-client."""

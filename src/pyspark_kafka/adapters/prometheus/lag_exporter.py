@@ -1,11 +1,11 @@
-"""The lag of queries as gauges."""
+"""The lag of queries as Prometheus gauges."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import MissingDependencyError
+from ...domain.errors import requires_extra
 from ...ports.lag_exporter import LagExporter
 
 if TYPE_CHECKING:
@@ -22,51 +22,37 @@ _QUERY: Final = ("query_id", "query")
 _PARTITION: Final = (*_QUERY, "source", "topic", "partition")
 
 
-def _min(lag: QueryLag) -> float:
-    return lag.lag.min
-
-
-def _max(lag: QueryLag) -> float:
-    return lag.lag.max
-
-
-def _avg(lag: QueryLag) -> float:
-    return lag.lag.avg
-
-
-def _time(lag: QueryLag) -> float:
-    return lag.timestamp_ms / 1_000
-
-
-_NUMBERS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
-    ("_min", "Lag of the partition that is least behind", _min),
-    ("_max", "Lag of the partition that is most behind", _max),
-    ("_avg", "Mean lag of the partitions", _avg),
-    ("_timestamp_seconds", "When the batch began after which that was so", _time),
+_STATISTICS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
+    ("_min", "Minimum lag of the partitions", lambda lag: lag.lag.min),
+    ("_max", "Maximum lag of the partitions", lambda lag: lag.lag.max),
+    ("_avg", "Average lag of the partitions", lambda lag: lag.lag.avg),
+    (
+        "_timestamp_seconds",
+        "Start of the batch after which the lag was measured",
+        lambda lag: lag.timestamp_ms / 1_000,
+    ),
 )
 
 
 @final
 class PrometheusLagExporter(LagExporter):
-    """Serves the newest lag of every query that runs; a query that ended has no series any more.
+    """Exposes the newest lag of every running query; its series are removed when the query ends.
 
-    By query, source, topic and partition ``pyspark_kafka_lag``, and ``pyspark_kafka_lag_exact``,
-    which is 1 where records are counted and 0 where offsets are. By query
-    ``pyspark_kafka_lag_min``, ``_max``, ``_avg``, and ``_timestamp_seconds``, which says when
-    the batch began. The label ``query`` is empty for a query without a name.
+    By query, source, topic and partition: ``pyspark_kafka_lag``, and ``pyspark_kafka_lag_exact``,
+    which is 1 if records are counted and 0 if the lag is in offsets. By query:
+    ``pyspark_kafka_lag_min``, ``_max``, ``_avg``, and ``_timestamp_seconds``, the start of the
+    batch. The label ``query`` is empty for a query without a name.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry, with the default one if it is left out.
+        """Register with a registry, by default prometheus-client's own.
 
-        Serving it over HTTP is the caller's: ``prometheus_client.start_http_server(port)``.
+        To serve it over HTTP, call ``prometheus_client.start_http_server(port)``.
 
         :raises MissingDependencyError: if prometheus-client is not installed.
         """
-        try:
+        with requires_extra("prometheus", "prometheus_client", "prometheus-client"):
             from prometheus_client import REGISTRY
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError("prometheus-client", "prometheus") from error
         self._lock = threading.Lock()
         self._lags: dict[str, QueryLag] = {}
         self._registry: CollectorRegistry | None = REGISTRY if registry is None else registry
@@ -83,7 +69,7 @@ class PrometheusLagExporter(LagExporter):
                 del self._lags[query_id]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Give the gauges, as prometheus-client asks for them."""
+        """Yield the gauges; prometheus-client calls this for each scrape."""
         with self._lock:
             lags = list(self._lags.values())
         yield from _by_partition(lags)
@@ -96,24 +82,24 @@ class PrometheusLagExporter(LagExporter):
 
 
 def _by_partition(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
-    behind = _gauge("", "Records that are left to read, or offsets", _PARTITION)
-    exact = _gauge("_exact", "Whether records are counted, and no offsets", _PARTITION)
+    lag_gauge = _gauge("", "Records left to read, or offsets", _PARTITION)
+    exact_gauge = _gauge("_exact", "1 if records are counted, else 0", _PARTITION)
     for lag in lags:
         for source, measured in lag.sources.items():
             for each in measured.partitions:
                 place = (source, each.partition.topic, str(each.partition.partition))
                 labels = [lag.query_id, lag.name or "", *place]
-                behind.add_metric(labels, each.lag)
-                exact.add_metric(labels, each.is_exact)
-    yield behind
-    yield exact
+                lag_gauge.add_metric(labels, each.lag)
+                exact_gauge.add_metric(labels, each.is_exact)
+    yield lag_gauge
+    yield exact_gauge
 
 
 def _by_query(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
-    for suffix, documentation, number in _NUMBERS:
+    for suffix, documentation, statistic in _STATISTICS:
         gauge = _gauge(suffix, documentation, _QUERY)
         for lag in lags:
-            gauge.add_metric([lag.query_id, lag.name or ""], number(lag))
+            gauge.add_metric([lag.query_id, lag.name or ""], statistic(lag))
         yield gauge
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 from pyspark.sql.datasource import DataSourceReader
 
 from ...domain.record_filter import RecordFilter
-from .filters import is_exact, understood
+from .filters import is_exact, parse_filter
 from .tasks import input_partitions, read_range, strip_tracebacks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KafkaBatchReader(DataSourceReader):
-    """Plans on the driver and reads in tasks; crosses to executors with frozen values only."""
+    """Plans on the driver and reads in tasks; its state is pickled to executors."""
 
     _filter = RecordFilter()
 
@@ -41,16 +41,16 @@ class KafkaBatchReader(DataSourceReader):
 
 @final
 class FilteringBatchReader(KafkaBatchReader):
-    """The same, with filters that choose what is read.
+    """A batch reader with filter push-down.
 
-    A class of its own, since Spark refuses every reader that can take filters while its setting
-    ``spark.sql.python.filterPushdown.enabled`` is false, as it is by default.
+    A separate class, since Spark rejects every reader with ``pushFilters`` while
+    ``spark.sql.python.filterPushdown.enabled`` is false, the default.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Take what bounds partitions, offsets or time, and give back what Spark has to apply."""
+        """Apply bounds on partition, offset and time; yield filters that Spark has to evaluate."""
         for pushed in filters:
-            bounds = understood(pushed)
+            bounds = parse_filter(pushed)
             if bounds is not None:
                 self._filter = self._filter.intersect(bounds)
             if not is_exact(pushed):

@@ -1,4 +1,4 @@
-"""Spark's filters, as far as they tell what need not be read."""
+"""Spark's filters as bounds on the records to read."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ _SPANS: Final[Mapping[type[Filter], Callable[[int], Span]]] = {
 }
 
 
-def understood(pushed: Filter) -> RecordFilter | None:
-    """Give the bounds that a filter puts on records, or ``None`` if it puts none that we know."""
+def parse_filter(pushed: Filter) -> RecordFilter | None:
+    """Return the bounds of a filter, or ``None`` if it is not on partition, offset or timestamp."""
     if isinstance(pushed, In):
-        return _among(pushed.attribute, [value for value in pushed.value if value is not None])
+        return _bounds_of_values(
+            pushed.attribute, [value for value in pushed.value if value is not None]
+        )
     if type(pushed) not in _SPANS:
         return None
     attribute: tuple[str, ...] = pushed.attribute  # type: ignore[attr-defined]
@@ -44,14 +46,14 @@ def understood(pushed: Filter) -> RecordFilter | None:
 
 
 def is_exact(pushed: Filter) -> bool:
-    """Tell whether the bounds hold all that a filter says, so that Spark need not look again."""
-    bounds = understood(pushed)
+    """Return whether a filter's bounds are equivalent to it: Spark need not evaluate it."""
+    bounds = parse_filter(pushed)
     if bounds is None or bounds.min_timestamp is not None:
         return False
     return not isinstance(pushed, In) or bounds.partition_numbers is not None
 
 
-def _among(attribute: tuple[str, ...], values: list[Any]) -> RecordFilter | None:
+def _bounds_of_values(attribute: tuple[str, ...], values: list[Any]) -> RecordFilter | None:
     numbers = [number for number in map(_number, values) if number is not None]
     if not numbers or len(numbers) != len(values):
         return None
@@ -73,7 +75,7 @@ def _bounds(attribute: tuple[str, ...], span: Span) -> RecordFilter | None:
 
 
 def _number(value: object) -> int | None:
-    """Give a whole number as it is, and a time in the milliseconds that Kafka keeps."""
+    """Return an integer as it is, and a time in milliseconds as in Kafka."""
     if isinstance(value, dt.datetime):
         aware = value if value.tzinfo is not None else value.astimezone()
         return (aware - _EPOCH) // dt.timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""A listener of Spark's that tells how far queries are behind."""
+"""A Spark listener that exports the lag of streaming queries."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from ...domain.lag import QueryLag
     from ...ports.lag_exporter import LagExporter
 
-_LATE_SECONDS: Final = 5.0
-"""How long after a query's end Spark may take to tell of it."""
+_MAX_EVENT_DELAY_SECONDS: Final = 5.0
+"""How long after the end of a query Spark may take to report it."""
 
 
 @final
 class LagListener(StreamingQueryListener):
-    """Exports the lag of queries that read from Kafka, by this source or by the JVM connector.
+    """Exports the lag of queries that read from Kafka, with this source or the JVM connector.
 
-    Sources are known by their offsets, so that several in a query, and others beside them, are
-    told apart. Spark calls it in a thread that serves all listeners: it only takes notes there,
-    and a thread of its own does the rest. It lives until ``close``, or the end of its ``with``
-    block; removing it from the session is the caller's.
+    Kafka sources are recognized by the format of their offsets, also among other sources of a
+    query. Spark calls all listeners in one thread, so this one only queues the events there, and
+    processes them in its own thread. It works until ``close`` or the end of its ``with`` block;
+    removing it from the session is up to the caller.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class LagListener(StreamingQueryListener):
         metering: Callable[[], AbstractContextManager[LagMeter]] | None = None,
         queries: Collection[str] = (),
     ) -> None:
-        """Take exporters, and a way to a meter if records are to be counted.
+        """Take exporters, and a factory of lag meters to count records with.
 
-        ``queries`` are names; without any, all queries of the session are listened to.
+        ``queries`` are names; if it is empty, the listener exports all queries of the session.
         """
         self._worker = LagWorker(exporters, metering)
         self._queries = frozenset(queries)
@@ -61,45 +61,47 @@ class LagListener(StreamingQueryListener):
         self.close()
 
     def close(self) -> None:
-        """End the thread, the exporters, and every ``lags``. A second call does nothing."""
+        """Stop the thread, close the exporters, and end all ``lags``; may be repeated."""
         self._worker.close()
 
     def lags(
         self, query: StreamingQuery | None = None, timeout_seconds: float | None = None
     ) -> Iterator[QueryLag]:
-        """Give the lag after each batch of a query as it comes, or of all queries.
+        """Yield the lag after each batch of a query, or of all queries.
 
-        It ends when the query ends, when the time has passed, or with the listener. The newest
-        hundred wait for whoever takes their time; of a query also what came before this call.
+        Ends with the query, at the time-out, or with the listener. At most the newest hundred are
+        buffered; for a query, including those from before this call.
         """
         if query is None:
             return self._worker.feed(None).follow(timeout_seconds)
         feed = self._worker.feed(str(query.runId))
         if not query.isActive:
-            # Its end was perhaps told before this listener was there to hear it.
-            timeout_seconds = min(_LATE_SECONDS, timeout_seconds or _LATE_SECONDS)
+            # Spark may have reported the end before this listener was added.
+            timeout_seconds = min(
+                _MAX_EVENT_DELAY_SECONDS, timeout_seconds or _MAX_EVENT_DELAY_SECONDS
+            )
         return feed.follow(timeout_seconds)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Do nothing: nothing was read yet."""
+        """Do nothing: no batch has been read yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Take note of a batch."""
+        """Queue the progress of a batch."""
         progress = event.progress
         if not self._queries or progress.name in self._queries:
-            noted = _noted(progress)
-            if noted.sources:
-                self._worker.progressed(noted)
+            parsed = _parse_progress(progress)
+            if parsed.sources:
+                self._worker.progressed(parsed)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Do nothing: a query that idles is where its last batch left it."""
+        """Do nothing: an idle query has the offsets of its last batch."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Take note of an end."""
+        """Queue the end of a query."""
         self._worker.query_ended(str(event.id), str(event.runId))
 
 
-def _noted(progress: Progress) -> QueryProgress:
+def _parse_progress(progress: Progress) -> QueryProgress:
     sources = enumerate(progress.sources)
     return QueryProgress(
         str(progress.id),
@@ -107,12 +109,12 @@ def _noted(progress: Progress) -> QueryProgress:
         progress.name,
         progress.batchId,
         round(datetime.fromisoformat(progress.timestamp).timestamp() * 1_000),
-        {str(number): noted for number, source in sources if (noted := _source(source))},
+        {str(number): parsed for number, source in sources if (parsed := _parse_source(source))},
     )
 
 
-def _source(source: Any) -> SourceProgress | None:
-    """Read the offsets of a source; Python has the text ``None`` where the JVM has no offset."""
+def _parse_source(source: Any) -> SourceProgress | None:
+    """Parse the offsets of a source; PySpark has the string ``None`` where the JVM has null."""
     consumed = kafka_offsets(source.endOffset)
     if consumed is None:
         return None

@@ -1,4 +1,4 @@
-"""Data frames of offset ranges, which the legacy source's batches are."""
+"""Data frames of offset ranges, for the batches of the legacy source."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from ...domain.offset_range import OffsetRange
 from ...domain.topic_partition import TopicPartition
 from .registration import register_source
 from .schema import spark_schema
-from .tasks import read_range
+from .tasks import input_partitions, read_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
     from ...application.use_cases import UseCases
@@ -29,11 +30,11 @@ _RANGES: Final = "ranges"
 
 @final
 class RangeFrames:
-    """Makes a frame of ranges with one task for each, in the options' own columns.
+    """Returns data frames with one task per range, in the columns of the options.
 
-    Nothing is read before Spark runs the frame, and it reads again whenever Spark does so. Spark
-    knows the ranges by a data source that is registered with the session for these options.
-    ``mapInArrow`` would need none, but pandas.
+    Data frames are lazy: Spark reads the ranges each time that it runs one. They are read by a data
+    source that is registered with the session for these options; ``mapInArrow`` would need no data
+    source, but pandas.
     """
 
     def __init__(self, spark: SparkSession, use_cases: UseCases, options: SourceOptions) -> None:
@@ -45,12 +46,12 @@ class RangeFrames:
     def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         if not ranges:
             return self._spark.createDataFrame([], self._schema)
-        return self._spark.read.format(self._format).option(_RANGES, _write(ranges)).load()
+        return self._spark.read.format(self._format).option(_RANGES, _to_json(ranges)).load()
 
 
 @final
 class _RangeReader(DataSourceReader):
-    """Goes to the tasks with frozen values only."""
+    """Reads given ranges; its state is pickled to executors."""
 
     def __init__(
         self, use_cases: UseCases, options: SourceOptions, ranges: Sequence[OffsetRange]
@@ -60,14 +61,14 @@ class _RangeReader(DataSourceReader):
         self._ranges = ranges
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(planned) for planned in self._ranges]
+        return input_partitions(self._ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition.value, self._options.projection)
+        return read_range(self._use_cases, self._options, partition, self._options.projection)
 
 
 def _source(format_name: str, use_cases: UseCases, options: SourceOptions) -> type[DataSource]:
-    """Make a source for options that are parsed already: Spark hands a source text only."""
+    """Return a data source for parsed options, since Spark passes strings only."""
 
     class RangeSource(DataSource):
         @classmethod
@@ -78,12 +79,12 @@ def _source(format_name: str, use_cases: UseCases, options: SourceOptions) -> ty
             return spark_schema(options.projection)
 
         def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-            return _RangeReader(use_cases, options, _read(self.options[_RANGES]))
+            return _RangeReader(use_cases, options, _from_json(self.options[_RANGES]))
 
     return RangeSource
 
 
-def _write(ranges: Sequence[OffsetRange]) -> str:
+def _to_json(ranges: Sequence[OffsetRange]) -> str:
     return json.dumps(
         [
             (one.partition.topic, one.partition.partition, one.from_offset, one.until_offset)
@@ -92,7 +93,7 @@ def _write(ranges: Sequence[OffsetRange]) -> str:
     )
 
 
-def _read(text: str) -> list[OffsetRange]:
+def _from_json(text: str) -> list[OffsetRange]:
     return [
         OffsetRange(TopicPartition(topic, number), start, end)
         for topic, number, start, end in json.loads(text)

@@ -15,24 +15,24 @@ from ...domain.read_limits import (
 
 
 def to_spark(limit: ReadLimit) -> spark_limits.ReadLimit:
-    """Give Spark's limit for the first part of a limit.
+    """Return Spark's limit for the first part of a limit.
 
-    Which one does not matter, as long as it is not ``ReadAllAvailable``: by that, and by nothing
-    else, Trigger.Once is known, which takes no notice of limits.
+    Any limit but ``ReadAllAvailable`` would do: Spark passes that one for Trigger.Once, which
+    ignores limits, and nothing else identifies the trigger.
     """
     match limits_of(limit)[0]:
         case ReadMinRows(rows):
             return spark_limits.ReadMinRows(rows)
         case ReadMaxRows(rows):
             return spark_limits.ReadMaxRows(rows)
-        case ReadMaxBytes(most):
-            return spark_limits.ReadMaxBytes(most)
+        case ReadMaxBytes(size):
+            return spark_limits.ReadMaxBytes(size)
         case _:
             return spark_limits.ReadAllAvailable()
 
 
-def from_spark(given: spark_limits.ReadLimit, asked_for: ReadLimit) -> ReadLimit:
-    """Give the limit of a batch: all for Trigger.Once, else what the options ask for."""
+def from_spark(given: spark_limits.ReadLimit, configured: ReadLimit) -> ReadLimit:
+    """Return the limit of a batch: none for Trigger.Once, otherwise the options' limit."""
     if isinstance(given, spark_limits.ReadAllAvailable):
         return ReadAllAvailable()
-    return asked_for
+    return configured

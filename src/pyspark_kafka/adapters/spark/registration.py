@@ -1,4 +1,4 @@
-"""Registering the data source with a session."""
+"""Registration of data sources with a session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PYTHONPATH = "PYTHONPATH"
 
 
 def register_source(spark: SparkSession, source: type[DataSource]) -> None:
-    """Make a source's format known to a session."""
+    """Register a data source with a session."""
     archive = _archive_of(Path(__file__))
     if archive is None:
         spark.dataSource.register(source)
@@ -32,12 +32,12 @@ def _archive_of(module: Path) -> Path | None:
 
 @contextmanager
 def _python_path(spark: SparkSession, archive: Path) -> Iterator[None]:
-    """Tell Spark's driver where the archive is that this package was imported from.
+    """Put the archive that this package was imported from on the workers' ``PYTHONPATH``.
 
-    The driver's Python process of a streaming source looks for what ``addPyFile`` brought in a
-    directory of the query's own, ``userFiles-*/streaming_job``, where nothing is (seen with
-    4.3.0; the path comes from ``SparkFiles`` and the query's ``JobArtifactSet``). The
-    environment of the registered function reaches that process.
+    The driver's Python process of a streaming source looks for files of ``addPyFile`` in a
+    directory of the query, ``userFiles-*/streaming_job``, which is empty (seen with 4.3.0; the path
+    comes from ``SparkFiles`` and the query's ``JobArtifactSet``). It gets the environment of the
+    registered function.
     """
     environment: dict[str, str] = spark.sparkContext.environment
     before = environment.get(_PYTHONPATH)

@@ -1,4 +1,4 @@
-"""The schema of records, as Spark spells it."""
+"""The schema of records in Spark's types."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ TYPES: Final[dict[str, DataType]] = {
 
 
 def spark_schema(projection: Projection) -> StructType:
-    """Give the schema of rows that hold the projected columns."""
+    """Return the schema of the projected columns."""
     return StructType([StructField(column, TYPES[column]) for column in projection.columns])
 
 
 def projection_of(schema: StructType) -> Projection:
-    """Read the schema that a user asked for as a choice of columns.
+    """Return the columns of a user's schema.
 
-    :raises OptionsError: naming the fields that no record has in that type.
+    :raises OptionsError: with the fields that records do not have in that type.
     """
     problems = [
-        f"the schema's field '{field.name} {field.dataType.simpleString()}' is none of "
+        f"the schema's field '{field.name} {field.dataType.simpleString()}' is not one of "
         f"{spark_schema_text()}"
         for field in schema.fields
         if field != StructField(field.name, TYPES.get(field.name, field.dataType))
@@ -59,5 +59,5 @@ def projection_of(schema: StructType) -> Projection:
 
 
 def spark_schema_text() -> str:
-    """Give all columns with their types, as one writes them in a schema."""
+    """Return all columns with their types, as in a DDL schema."""
     return ", ".join(f"{name} {kind.simpleString()}" for name, kind in TYPES.items())

@@ -1,4 +1,4 @@
-"""A session with the settings of Spark that pay for a source in Python."""
+"""A Spark session with performance settings for Python data sources."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 TUNED_DEFAULTS: Final[Mapping[str, str]] = {
-    # Between a Python worker and its JVM: sockets of the file system, and fewer, larger writes.
+    # Between a Python worker and its JVM: Unix domain sockets, and fewer, larger writes.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.buffer.size": "1048576",
-    # Lets Spark hand filters to sources in Python, for the option `pushFilters`.
+    # Allows filter push-down to Python data sources, for the option `pushFilters`.
     "spark.sql.python.filterPushdown.enabled": "true",
 }
 
@@ -26,9 +26,9 @@ DAEMON: Final = "spark.python.daemon.module"
 
 
 def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> SparkSession:
-    """Get or create a session; what the builder or the environment says already stays.
+    """Return a session, new or existing; settings on the builder or in the environment are kept.
 
-    ``daemon_module`` is what Spark starts its Python workers from. It is set for a local master
+    ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
     only: on a cluster it would have to be installed on every node.
     """
     builder = SparkSession.Builder() if builder is None else builder
@@ -36,17 +36,17 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     settings = dict(TUNED_DEFAULTS)
     if given.get("spark.master", os.environ.get("MASTER", "local")).startswith("local["):
         settings[DAEMON] = daemon_module
-        # SparkContext reads it from there, and takes some `python3` of the path if it is not set.
+        # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
     session = builder.getOrCreate()
-    _warn_of_what_came_too_late(session, settings)
+    _warn_about_missing(session, settings)
     return session
 
 
-def _warn_of_what_came_too_late(session: SparkSession, settings: Mapping[str, str]) -> None:
+def _warn_about_missing(session: SparkSession, settings: Mapping[str, str]) -> None:
     conf = session.sparkContext.getConf()
-    late = sorted(name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings)
-    if late:
-        log.warning("A session was there already, and runs without %s", ", ".join(late))
+    missing = sorted(name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings)
+    if missing:
+        log.warning("Reusing an existing session, which lacks %s", ", ".join(missing))

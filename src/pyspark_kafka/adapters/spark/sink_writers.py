@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from ...domain.options import SinkOptions
 
 BATCH_ID = "streaming.sql.batchId"
-"""The local property that holds a micro-batch's number (``MicroBatchExecution.BATCH_ID_KEY``)."""
+"""The local property with a micro-batch's id (``MicroBatchExecution.BATCH_ID_KEY``)."""
 
 QUERY_ID = "sql.streaming.queryId"
-"""The one that holds a query's id, the same after a restart (``StreamExecution.QUERY_ID_KEY``)."""
+"""The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
 
 
 @final
 @dataclass(frozen=True)
-class WrittenMessage(WriterCommitMessage):
-    """What a task tells the driver."""
+class TaskCommitMessage(WriterCommitMessage):
+    """The result of a task, sent to the driver."""
 
     written: WriteResult
     query_id: str | None = None
@@ -42,21 +42,21 @@ class WrittenMessage(WriterCommitMessage):
 
 @final
 class KafkaBatchWriter(DataSourceArrowWriter):
-    """Writes the rows of a batch query; what is acknowledged stays, whatever fails later."""
+    """Writes the rows of a batch query; acknowledged records stay even if a task fails."""
 
     def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
         self._use_cases = use_cases
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
-        return WrittenMessage(_write(self._use_cases, self._options, iterator))
+        return TaskCommitMessage(_write(self._use_cases, self._options, iterator))
 
 
 @final
 class KafkaStreamWriter(DataSourceStreamArrowWriter):
-    """Writes micro-batches; exactly-once, the driver makes them visible.
+    """Writes micro-batches; with exactly-once delivery, the driver commits their transactions.
 
-    Spark makes one for each micro-batch before its tasks run, and another to commit or abort it.
+    Spark creates one for each micro-batch before its tasks run, and another to commit or abort it.
     """
 
     def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
@@ -69,16 +69,16 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
         if not self._options.is_exactly_once:
-            return WrittenMessage(_write(self._use_cases, self._options, iterator))
+            return TaskCommitMessage(_write(self._use_cases, self._options, iterator))
         task = _task_id()
         if task.batch_id <= self._committed_through:
-            # The batch can be seen already. Spark runs it again, as it had not come to know that.
+            # The batch is committed in Kafka, but Spark failed before it recorded that.
             for _ in iterator:
                 pass
-            return WrittenMessage(WriteResult(), task.query_id)
+            return TaskCommitMessage(WriteResult(), task.query_id)
         transactional_id = task.transactional_id(self._options.transactional_id_prefix)
         written = _write(self._use_cases, self._options, iterator, transactional_id)
-        return WrittenMessage(written, task.query_id)
+        return TaskCommitMessage(written, task.query_id)
 
     def commit(
         self,
@@ -87,10 +87,10 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         if not self._options.is_exactly_once:
             return
-        told = cast("Sequence[WrittenMessage]", messages)
-        query_id = next((message.query_id for message in told if message.query_id), None)
+        results = cast("Sequence[TaskCommitMessage]", messages)
+        query_id = next((message.query_id for message in results if message.query_id), None)
         with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.commit(batchId, query_id, [message.written for message in told])
+            sink.commit(batchId, query_id, [message.written for message in results])
 
     def abort(
         self,
@@ -99,9 +99,9 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         if not self._options.is_exactly_once:
             return
-        told = cast("Sequence[WrittenMessage | None]", messages)
+        results = cast("Sequence[TaskCommitMessage | None]", messages)
         with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.abort([message.written if message else None for message in told])
+            sink.abort([message.written if message else None for message in results])
 
 
 def _write(
@@ -116,7 +116,7 @@ def _write(
 
 
 def _record_columns(batch: pa.RecordBatch, options: SinkOptions) -> pa.RecordBatch:
-    """Leave out the columns that are of no record, and topics that the option stands above."""
+    """Drop columns that records do not have, and the topics if the option overrides them."""
     unused = {"topic"} if options.topic is not None else set()
     return batch.select(
         [name for name in TYPES if name in batch.schema.names and name not in unused]
@@ -126,10 +126,10 @@ def _record_columns(batch: pa.RecordBatch, options: SinkOptions) -> pa.RecordBat
 def _task_id() -> SinkTaskId:
     context = TaskContext.get()
     if context is None:
-        raise RuntimeError("outside of a task of Spark's")
+        raise RuntimeError("outside of a Spark task")
     query_id, batch_id = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
     if query_id is None or batch_id is None:
-        raise RuntimeError("outside of a micro-batch of Spark's")
+        raise RuntimeError("outside of a Spark micro-batch")
     return SinkTaskId(
         query_id=query_id,
         batch_id=int(batch_id),

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from ...domain.projection import Projection
 
 Offsets = dict[str, dict[str, int]]
-"""Offsets as Spark hands them around and writes them into its log."""
+"""Offsets as Spark passes them and writes them to its log."""
 
 
 @final
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives in the driver's Python process for as long as the query; a copy reads in tasks."""
+    """Plans in the driver's Python process; pickled copies read in tasks."""
 
     def __init__(self, use_cases: UseCases, options: SourceOptions, projection: Projection) -> None:
         self._use_cases = use_cases
@@ -43,17 +43,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._stream().initial_offset().to_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Give one of Spark's own limits; what the options ask for beside it is kept here.
+        """Return one of Spark's five built-in limits, none of which is composite.
 
-        Spark takes its five built-in limits only, of which none is composite.
+        The options' whole limit is applied in ``latestOffset``.
         """
         return to_spark(self._stream().default_read_limit)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         with strip_tracebacks():
             stream = self._stream()
-            admitted = from_spark(limit, stream.default_read_limit)
-            return stream.latest_offset(PartitionOffsets.from_dict(start), admitted).to_dict()
+            read_limit = from_spark(limit, stream.default_read_limit)
+            return stream.latest_offset(PartitionOffsets.from_dict(start), read_limit).to_dict()
 
     def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
         latest = self._stream().report_latest_offset()
@@ -73,7 +73,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_range(self._use_cases, self._options, partition, self._projection)
 
     def commit(self, end: Offsets) -> None:
-        """Tell what Spark has committed; its own log is the truth about what was read."""
+        """Report what Spark has committed; Spark's own log is authoritative."""
         with strip_tracebacks():
             self._stream().commit(PartitionOffsets.from_dict(end))
 

@@ -1,4 +1,4 @@
-"""What batch and stream readers share: partitions, tasks, and errors without tracebacks."""
+"""Parts of both the batch and the stream reader: partitions, tasks, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("pyspark_kafka")
 
 
 def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
-    """Return one partition of Spark's per range; each becomes a task."""
+    """Return a Spark partition per range; each becomes a task."""
     return [InputPartition(offset_range) for offset_range in ranges]
 
 
@@ -37,8 +37,8 @@ def read_range(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task's range.
 
-    If a batch query has nothing to read, Spark makes one partition of its own, without a range:
-    ``plan_data_source_read`` puts ``InputPartition(None)`` for an empty list.
+    If a batch query has nothing to read, Spark adds a partition without a range:
+    ``plan_data_source_read`` replaces an empty list by ``InputPartition(None)``.
     """
     if partition.value is None:
         return
@@ -50,13 +50,12 @@ def read_range(
 def strip_tracebacks() -> Iterator[None]:
     """Raise this library's errors without their traceback and causes.
 
-    Spark shows its user everything that a Python worker prints of an exception: with a client's
-    own exception as the cause that is a screen of frames around one line that helps. The frames
-    go to the log, at level DEBUG.
+    Spark shows the whole traceback of a Python worker: with a client's exception as the cause that
+    is a screen of frames around one useful line. The traceback is logged at level DEBUG.
     """
     try:
         yield
     except PysparkKafkaError as error:
         log.debug("Failed in Spark's Python worker", exc_info=True)
-        # A copy, since contextlib gives an exception that it has seen its traceback back.
+        # A copy, since contextlib restores the traceback of an exception that it has seen.
         raise copy.copy(error) from None

@@ -1,1 +1,1 @@
-"""Metadata logs on the storages of fsspec."""
+"""Metadata logs on the filesystems of fsspec."""

@@ -1,4 +1,4 @@
-"""Give a file a name that no other file has."""
+"""Renames that fail if the new name exists."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _RENAME_EXCL: Final = 4  # stdio.h of macOS
 
 
 def link_or_rename(source: Path, target: Path) -> bool:
-    """Give ``source`` the name ``target`` unless that is taken: whether it was free.
+    """Link or rename ``source`` to ``target`` unless that exists; return whether it did not.
 
-    ``source`` may keep its own name besides.
+    ``source`` may still exist afterwards.
 
     :raises UnsupportedFeatureError: if the filesystem has neither links nor exclusive renames.
     """
     try:
         os.link(source, target)
     except FileExistsError:
-        # A server of NFS may answer so to a request that it has granted, and whose first answer
-        # was lost: open(2), under O_EXCL.
+        # An NFS server may answer so to a retried request whose first response was lost: open(2),
+        # under O_EXCL.
         return source.stat().st_nlink > 1
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -41,7 +41,7 @@ def link_or_rename(source: Path, target: Path) -> bool:
 
 
 def rename_exclusively(source: Path, target: Path) -> bool:
-    """Rename a file unless the new name is taken: whether it was free.
+    """Rename a file unless the new name exists; return whether it did not.
 
     :raises UnsupportedFeatureError: if the system or the filesystem has no such rename.
     """
@@ -51,7 +51,7 @@ def rename_exclusively(source: Path, target: Path) -> bool:
     if number in _NO_EXCLUSION:
         raise UnsupportedFeatureError(
             "A metadata log",
-            "be kept on a filesystem that has neither hard links nor renames that do not replace",
+            "be kept on a filesystem with neither hard links nor exclusive renames",
         )
     if number:
         raise OSError(number, os.strerror(number), str(source), None, str(target))

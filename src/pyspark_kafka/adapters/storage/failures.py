@@ -1,4 +1,4 @@
-"""Failures of storages as errors of this library: one line each, and no secret in it."""
+"""Errors of storages as errors of this library, in one line and without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LENGTH: Final = 240
 _HIDDEN: Final = "***"
-# Where a storage is may be shown; whatever else the options hold may be a secret.
+# The address of a storage may be shown; any other option may be a secret.
 _PUBLIC: Final = frozenset({"endpoint_url", "region_name", "host", "port", "user"})
 _QUERY: Final = re.compile(r"\?[^\s'\")]*")
 _USER_INFORMATION: Final = re.compile(r"//[^/@\s]+@")
@@ -24,39 +24,39 @@ _USER_INFORMATION: Final = re.compile(r"//[^/@\s]+@")
 
 @contextmanager
 def failures_of(path: StoragePath) -> Iterator[None]:
-    """Raise what a storage raises within as a ``MetadataLogError`` that names the path."""
+    """Raise any error of a storage as a ``MetadataLogError`` that names the path."""
     try:
         yield
     except PysparkKafkaError:
         raise
-    except Exception as error:  # noqa: BLE001 - the storages' exceptions have no base in common
-        # The storage's own exception stays out of the traceback, since it may hold a token.
+    except Exception as error:  # noqa: BLE001 - the storages' exceptions have no common base
+        # The storage's own exception is not chained, since it may contain a token.
         raise MetadataLogError(str(path), problem_of(error, path)) from None
 
 
 def problem_of(error: Exception, path: StoragePath) -> str:
-    """Say in one line what a storage's exception means, and what to look at."""
-    said = _one_line(error, path)
+    """Return in one line what a storage's exception means, and what to check."""
+    reason = _one_line(error, path)
     if isinstance(error, PermissionError) or _is_a(error, "Credentials"):
         return (
-            f"The storage refuses access: {said}. Check the credentials in the storage options, "
-            "or in the environment, and the rights on the directory"
+            f"The storage refuses access: {reason}. Check the credentials in the storage options, "
+            "or in the environment, and the permissions of the directory"
         )
     if isinstance(error, FileNotFoundError):
-        return f"The storage has no such place: {said}. Check the bucket's or the directory's name"
+        return f"The bucket or directory does not exist: {reason}. Check its name"
     if isinstance(error, ConnectionError | TimeoutError) or _is_a(error, "Connection", "Timeout"):
-        return f"The storage does not answer: {said}. Check its address, and that it runs"
-    return f"The storage failed: {said}"
+        return f"The storage does not answer: {reason}. Check its address, and that it is running"
+    return f"The storage failed: {reason}"
 
 
 def _is_a(error: Exception, *words: str) -> bool:
-    """Whether a class of the exception is named so; the vendors' classes are optional imports."""
+    """Whether a class of the exception has such a name; vendors' packages are optional."""
     return any(word in kind.__name__ for kind in type(error).__mro__ for word in words)
 
 
 def _one_line(error: Exception, path: StoragePath) -> str:
-    # A server of Hadoop puts its stack behind the first line.
-    lines = str(error).strip().splitlines() or ["no reason is given"]
+    # Hadoop's servers append their stack trace to the first line.
+    lines = str(error).strip().splitlines() or ["no reason given"]
     text = " ".join(lines[0].split())
     for secret in sorted(_secrets(path), key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
@@ -83,7 +83,7 @@ def _texts(options: Any) -> Iterator[str]:
 
 
 def _user_information(url: str) -> Iterator[str]:
-    """Give ``user:password`` of an URL, and the password."""
+    """Yield ``user:password`` of a URL, and the password."""
     user = url.partition("://")[2].partition("/")[0] if "://" in url else url
     user = user.rpartition("@")[0]
     yield user

@@ -1,4 +1,4 @@
-"""The names of a log's files, which are those of Spark's ``HDFSMetadataLog``."""
+"""The names of a log's files, as in Spark's ``HDFSMetadataLog``."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import re
 import uuid
 from typing import Final
 
-_MARK: Final = ".pyspark-kafka.tmp"
+_SUFFIX: Final = ".pyspark-kafka.tmp"
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 def file_name(batch_id: int) -> str:
-    """Give the name of a batch's file.
+    """Return the name of a batch's file.
 
     :raises ValueError: if the id is negative.
     """
     if batch_id < 0:
-        raise ValueError(f"a batch id is not negative, as {batch_id} is")
+        raise ValueError(f"a batch id must not be negative, got {batch_id}")
     return str(batch_id)
 
 
 def batch_id_of(name: str) -> int | None:
-    """Give the batch that a file belongs to, or ``None`` for any other file."""
+    """Return the batch of a file, or ``None`` for any other file."""
     return int(name) if _BATCH.fullmatch(name) else None
 
 
 def temporary_name(purpose: str) -> str:
-    """Give a name that nobody else has, and that no reader takes for a batch."""
-    return f".{purpose}.{uuid.uuid4().hex}{_MARK}"
+    """Return a unique name that readers do not mistake for a batch."""
+    return f".{purpose}.{uuid.uuid4().hex}{_SUFFIX}"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether ``temporary_name`` made it. Spark's own temporary files have other names."""
-    return name.startswith(".") and name.endswith(_MARK)
+    """Whether a name is from ``temporary_name``. Spark's own temporary files have other names."""
+    return name.startswith(".") and name.endswith(_SUFFIX)

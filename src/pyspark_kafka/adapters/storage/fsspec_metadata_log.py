@@ -1,4 +1,4 @@
-"""A metadata log in a directory of any storage that fsspec knows."""
+"""A metadata log in a directory of any filesystem of fsspec."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _PURGES: Final = 3
 
 @final
 class FsspecMetadataLog(MetadataLog):
-    """One file a batch, named by its id, as Spark's ``HDFSMetadataLog`` lays them out.
+    """One file per batch, named by the batch id, in the layout of Spark's ``HDFSMetadataLog``.
 
-    Other files of the directory are left alone, but for temporary files of this class that are a
-    day old: their writers were killed.
+    Other files in the directory stay, except temporary files of this class that are a day old:
+    their writers were killed.
 
-    :raises UnsupportedFeatureError: if the storage cannot make a file just once; what only shows
-        when it is tried, ``add`` raises.
+    :raises UnsupportedFeatureError: if the storage cannot create a file exclusively; ``add`` raises
+        it if that shows only in use.
     """
 
     def __init__(self, path: StoragePath) -> None:
         self._path = path
         self._open = opener_of(path)
-        # By process: connections and event loops do not survive a fork, and closing those of the
-        # parent is not for the child to do.
+        # By process id: connections and event loops do not survive a fork, and a child must not
+        # close those of its parent.
         self._directories: dict[int, LogDirectory] = {}
         self._swept = False
 
@@ -63,7 +63,7 @@ class FsspecMetadataLog(MetadataLog):
     def latest(self) -> tuple[int, bytes] | None:
         for batch_id in reversed(self.batch_ids()):
             metadata = self.get(batch_id)
-            if metadata is not None:  # or else it was purged since the listing
+            if metadata is not None:  # otherwise it was purged since the listing
                 return batch_id, metadata
         return None
 
@@ -75,14 +75,14 @@ class FsspecMetadataLog(MetadataLog):
         for _ in range(_PURGES):
             files = self._files()
             ids = (batch_id_of(file.name) for file in files)
-            doomed = sorted(one for one in ids if one is not None and one < threshold)
-            # From the lowest on, so that one that is stopped half-way leaves no gap.
-            self._remove([*map(file_name, doomed), *_abandoned(files)])
-            if not doomed:
+            purged = sorted(one for one in ids if one is not None and one < threshold)
+            # In ascending order, so that an interrupted purge leaves no gap.
+            self._remove([*map(file_name, purged), *_abandoned(files)])
+            if not purged:
                 return
         raise MetadataLogError(
             str(self._path),
-            "The storage still has batches that were deleted. Check that it may delete files",
+            "The storage still lists deleted batches. Check the permission to delete files",
         )
 
     def _files(self) -> list[LogFile]:
@@ -101,13 +101,13 @@ class FsspecMetadataLog(MetadataLog):
     def _sweep_once(self) -> None:
         if not self._swept:
             self._swept = True
-            # What was to be done is done; whoever may not list or delete is not told of it here.
+            # The batch is written: failing to list or delete old files does not matter here.
             with suppress(MetadataLogError):
                 self._remove(_abandoned(self._files()))
 
 
 def _abandoned(files: list[LogFile]) -> list[str]:
-    """Give the temporary files that killed writers left behind."""
+    """Return the temporary files of killed writers."""
     before = time.time() - _ABANDONED_SECONDS
     return [
         file.name

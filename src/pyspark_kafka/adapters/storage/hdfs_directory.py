@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsspec.implementations.webhdfs import WebHDFS
     from requests import Response
 
-_PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's is that of Hadoop 2
+_PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's default is from Hadoop 2
 _SECONDS: Final = 60.0
 _KINDS: Final[dict[str, type[OSError]]] = {
     "AccessControlException": PermissionError,
@@ -29,20 +29,20 @@ _KINDS: Final[dict[str, type[OSError]]] = {
 
 
 def webhdfs_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Add what Hadoop's clients take for granted: the port, and the user of this process."""
-    known = {"port": _PORT, **options}
-    if not known.keys() & {"user", "token", "kerberos"}:
-        known["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-    return known
+    """Return options with the defaults of Hadoop's clients: the port, and this process's user."""
+    completed = {"port": _PORT, **options}
+    if not completed.keys() & {"user", "token", "kerberos"}:
+        completed["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    return completed
 
 
 @final
 class HdfsDirectory(LogDirectory):
-    """Files that are written aside, and given their name by a rename that does not replace.
+    """Files that are written under temporary names, and renamed unless the name exists.
 
-    fsspec makes the session, with its means of authentication, and the requests are made here:
-    its ``mv`` drops the server's answer, its ``cat_file`` takes an error for the content, and
-    none of its calls ends if the server never answers.
+    fsspec creates the authenticated session, and this class sends its own requests: fsspec's ``mv``
+    drops the server's response, its ``cat_file`` returns error bodies as content, and its calls
+    have no timeout.
     """
 
     def __init__(self, filesystem: WebHDFS, path: str) -> None:
@@ -52,33 +52,33 @@ class HdfsDirectory(LogDirectory):
     def create(self, name: str, content: bytes) -> bool:
         if self._exists(name):
             return False
-        aside = temporary_name(name)
+        temporary = temporary_name(name)
         renamed = False
         try:
-            self._write(aside, content)
-            renamed = self._rename(aside, name)
+            self._write(temporary, content)
+            renamed = self._rename(temporary, name)
         finally:
             if not renamed:
                 with suppress(OSError):
-                    self._delete(aside)
+                    self._delete(temporary)
         return renamed
 
     def read(self, name: str) -> bytes | None:
         try:
-            answer = self._ask("GET", "OPEN", name)
-            if "Location" in answer.headers:
-                answer = self._follow("GET", answer)
+            response = self._ask("GET", "OPEN", name)
+            if "Location" in response.headers:
+                response = self._follow("GET", response)
         except FileNotFoundError:
             return None
-        content: bytes = answer.content
+        content: bytes = response.content
         return content
 
     def files(self) -> Iterator[LogFile]:
         try:
-            answer = self._ask("GET", "LISTSTATUS", "")
+            response = self._ask("GET", "LISTSTATUS", "")
         except FileNotFoundError:
             return
-        for status in answer.json()["FileStatuses"]["FileStatus"]:
+        for status in response.json()["FileStatuses"]["FileStatus"]:
             if status["type"] == "FILE":
                 yield LogFile(status["pathSuffix"], status["modificationTime"] / 1000)
 
@@ -99,18 +99,18 @@ class HdfsDirectory(LogDirectory):
     def _rename(self, source: str, target: str) -> bool:
         destination = f"{self._path}/{target}"
         try:
-            # With options it is FileContext's rename, which Spark uses: without them it would
-            # move the file into a directory of that name. HttpFS does not know the options.
-            answer = self._ask(
+            # With options this is FileContext's rename, which Spark uses; without them HDFS would
+            # move the file into a directory of that name. HttpFS ignores the options.
+            response = self._ask(
                 "PUT", "RENAME", source, destination=destination, renameoptions="NONE"
             )
         except FileExistsError:
             return False
-        if not answer.content or answer.json().get("boolean", True):
+        if not response.content or response.json().get("boolean", True):
             return True
         if self._exists(target):
             return False
-        raise OSError(f"HDFS did not rename '{source}' to '{target}', and does not say why")
+        raise OSError(f"HDFS did not rename '{source}' to '{target}', and gave no reason")
 
     def _delete(self, name: str) -> None:
         self._ask("DELETE", "DELETE", name)
@@ -122,29 +122,29 @@ class HdfsDirectory(LogDirectory):
             method, url, params={"op": operation, **parameters, **self._filesystem.pars}
         )
 
-    def _follow(self, method: str, answer: Response, content: bytes | None = None) -> Response:
-        """Go where the NameNode points to, for content."""
+    def _follow(self, method: str, response: Response, content: bytes | None = None) -> Response:
+        """Follow the NameNode's redirect to a DataNode."""
         headers = {"Content-Type": "application/octet-stream"}
-        return self._send(method, answer.headers["Location"], data=content, headers=headers)
+        return self._send(method, response.headers["Location"], data=content, headers=headers)
 
     def _send(self, method: str, url: str, **request: Any) -> Response:
-        url = self._filesystem._apply_proxy(url)  # noqa: SLF001 - the option data_proxy
-        answer: Response = self._filesystem.session.request(
+        url = self._filesystem._apply_proxy(url)  # noqa: SLF001 - for the option data_proxy
+        response: Response = self._filesystem.session.request(
             method, url, allow_redirects=False, timeout=_SECONDS, **request
         )
-        if answer.status_code >= HTTPStatus.BAD_REQUEST:
-            raise _failure(answer)
-        return answer
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            raise _failure(response)
+        return response
 
 
-def _failure(answer: Response) -> OSError:
-    """Read the exception that a server of Hadoop gives as JSON, or else the status."""
+def _failure(response: Response) -> OSError:
+    """Return the exception that Hadoop's server sent as JSON, or else the HTTP status."""
     try:
-        remote = answer.json()["RemoteException"]
+        remote = response.json()["RemoteException"]
         name, message = remote["exception"], remote["message"]
     except (ValueError, KeyError, TypeError):
-        name, message = "", f"HTTP {answer.status_code} {answer.reason}"
-    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        name, message = "", f"HTTP {response.status_code} {response.reason}"
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
         return PermissionError(message)
     kind = _KINDS.get(name)
     return kind(message) if kind else OSError(f"{name}: {message}" if name else message)

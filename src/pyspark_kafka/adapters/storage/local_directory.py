@@ -1,4 +1,4 @@
-"""A directory of this machine, or of a filesystem that it has mounted."""
+"""A directory on this machine's filesystems."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @final
 class LocalDirectory(LogDirectory):
-    """Files that are written aside, made durable, and given their name by a hard link.
+    """Files that are written and synced under temporary names, and then hard-linked.
 
-    Whoever is second makes the name durable too: it goes on with what the first has written.
+    A writer that finds the name taken syncs the directory too, since it continues with that file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,13 +30,13 @@ class LocalDirectory(LogDirectory):
             _sync(self._path)
             return False
         _make_directory(self._path)
-        aside = self._path / temporary_name(name)
+        temporary = self._path / temporary_name(name)
         try:
-            _write(aside, content)
+            _write(temporary, content)
             self._remove_checksum(name)
-            return link_or_rename(aside, target)
+            return link_or_rename(temporary, target)
         finally:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             _sync(self._path)
 
     def read(self, name: str) -> bytes | None:
@@ -64,8 +64,8 @@ class LocalDirectory(LogDirectory):
             (self._path / name).unlink(missing_ok=True)
 
     def _remove_checksum(self, name: str) -> None:
-        # Hadoop keeps the checksums of `0` in `.0.crc`, and holds whatever is named `0` to them:
-        # they have to go before their file does, and before another takes its name.
+        # Hadoop keeps the checksums of `0` in `.0.crc`, and verifies any file named `0` with them:
+        # delete them before their file is deleted or another gets its name.
         (self._path / f".{name}.crc").unlink(missing_ok=True)
 
 
@@ -77,8 +77,8 @@ def _make_directory(path: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    # As open(2) would have it, so that the umask decides who may read it: tempfile's files are
-    # their owner's alone, and the JVM may run as somebody else.
+    # With open(2), so that the umask applies: tempfile's files are private to their owner, and the
+    # JVM may run as another user.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

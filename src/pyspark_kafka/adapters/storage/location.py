@@ -1,4 +1,4 @@
-"""Where a directory is, in the words of fsspec."""
+"""The location of a directory, as fsspec takes it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from ...domain.storage_path import StoragePath
 
-# The second form is that of fsspec's chains of storages.
+# The second form is for fsspec's chained filesystems.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")
-# Hadoop prints a path without an authority like this; fsspec takes such a text for a local name.
+# Hadoop prints paths without an authority like this; fsspec would parse them as local paths.
 _HADOOP: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
 _LOCAL: Final = "file"
 
@@ -20,7 +20,7 @@ _LOCAL: Final = "file"
 @final
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A scheme, the URL that fsspec is given, and the storage options with it."""
+    """A scheme, and the URL and storage options for fsspec."""
 
     scheme: str
     url: str = field(repr=False)
@@ -28,7 +28,7 @@ class Location:
 
 
 def location_of(path: StoragePath) -> Location:
-    """Read a path as users spell it: of this machine, of Hadoop, of fsspec, or of the JVM."""
+    """Parse a path in any spelling: a local path, or a URL of Hadoop, fsspec or the JVM."""
     url = _HADOOP.sub(r"\1:///", path.url.strip())
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found else _LOCAL
@@ -42,7 +42,7 @@ def location_of(path: StoragePath) -> Location:
 
 
 def _without_keys(url: str) -> tuple[str, dict[str, str]]:
-    """Take ``key:secret@`` out of an S3 URL: s3fs would take it for a part of the bucket."""
+    """Remove ``key:secret@`` from an S3 URL: s3fs would parse it as a part of the bucket."""
     scheme, separator, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     user, at, bucket = authority.rpartition("@")

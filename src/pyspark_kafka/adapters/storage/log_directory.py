@@ -1,4 +1,4 @@
-"""What a metadata log needs of a directory, whatever the storage."""
+"""The directory of a metadata log, independent of the storage."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 
 class LogFile(NamedTuple):
-    """A file of a directory, and when it was written: seconds since the epoch, if known."""
+    """A file, and its modification time in seconds since the epoch, if known."""
 
     name: str
     modified: float | None
 
 
 class LogDirectory(ABC):
-    """A directory that may not exist yet. Each means raises the errors of its own storage."""
+    """A directory that may not exist yet. Methods raise the errors of the storage."""
 
     @abstractmethod
     def create(self, name: str, content: bytes) -> bool:
-        """Make a file, whole and once: ``False`` if there is one of that name already."""
+        """Create a file atomically; return ``False`` if it exists already."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """Give the content of a file, or ``None`` if there is none of that name."""
+        """Return the content of a file, or ``None`` if it does not exist."""
 
     @abstractmethod
     def files(self) -> Iterable[LogFile]:
-        """Give what the storage lists at this moment, without directories."""
+        """Return the files that the storage lists now, without directories."""
 
     @abstractmethod
     def remove(self, names: Collection[str]) -> None:
-        """Delete files. Those that are not there are passed over."""
+        """Delete files; ignore those that do not exist."""

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @final
 class MemoryDirectory(LogDirectory):
-    """Files in the dictionary that all of a process's ``memory://`` has in common.
+    """Files in the dictionary that all ``memory://`` filesystems of a process share.
 
-    fsspec's own calls look before they write, and its readers share one position in a file. A
-    dictionary's ``setdefault`` does either at once.
+    fsspec's own calls are not atomic, and its readers share one position in a file. The
+    dictionary's ``setdefault`` is atomic.
     """
 
     def __init__(self, filesystem: MemoryFileSystem, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The objects of a bucket that have a prefix in common."""
+"""The objects of a bucket with a common prefix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fsspec import AbstractFileSystem
 
-_CONFLICTS: Final = 20
+_MAX_CONFLICTS: Final = 20
 _CONFLICT_SECONDS: Final = 0.05
 _MODIFIED: Final = ("LastModified", "last_modified", "mtime")  # of s3fs, adlfs and gcsfs
 _WRITER: Final = "writer"
@@ -25,27 +25,27 @@ _WRITER: Final = "writer"
 
 @final
 class ObjectDirectory(LogDirectory):
-    """Objects that are put on the condition that there is none of that name.
+    """Objects that are put on the condition that they do not exist.
 
-    Storages that speak the protocol of S3 may not know the condition, and then replace an object
-    without a word; so may older versions of their Python packages. Before the first object is
-    made, one of no use to anybody is put twice, and the second time has to fail.
+    Storages with S3's protocol may not support the condition, and then silently replace an object;
+    so may older versions of their Python packages. Before the first object, a probe object is
+    written twice, and the second write has to fail.
     """
 
     def __init__(self, filesystem: AbstractFileSystem, path: str) -> None:
         self._filesystem = filesystem
         self._path = path.rstrip("/")
-        self._exclusive = False
+        self._is_exclusive = False
 
     def create(self, name: str, content: bytes) -> bool:
-        self._require_exclusion()
+        self._check_exclusion()
         return self._put(name, content)
 
     def read(self, name: str) -> bytes | None:
         try:
             content: bytes = self._filesystem.cat_file(self._child(name))
         except FileNotFoundError as error:
-            _require_bucket(error)
+            _check_bucket(error)
             return None
         return content
 
@@ -53,7 +53,7 @@ class ObjectDirectory(LogDirectory):
         try:
             found = self._filesystem.ls(self._path, detail=True)
         except FileNotFoundError as error:
-            _require_bucket(error)
+            _check_bucket(error)
             return
         for info in found:
             if info["type"] == "file":
@@ -67,22 +67,22 @@ class ObjectDirectory(LogDirectory):
     def _child(self, name: str) -> str:
         return f"{self._path}/{name}"
 
-    def _require_exclusion(self) -> None:
-        if self._exclusive:
+    def _check_exclusion(self) -> None:
+        if self._is_exclusive:
             return
         probe = temporary_name("probe")
         self._put(probe, b"")
         try:
             if self._put(probe, b""):
-                raise _no_exclusion("it replaces an object that is to be put only if there is none")
+                raise _no_exclusion("a conditional put replaces an existing object")
         finally:
             with suppress(OSError):
                 self.remove([probe])
-        self._exclusive = True
+        self._is_exclusive = True
 
     def _put(self, name: str, content: bytes) -> bool:
         path, writer = self._child(name), uuid.uuid4().hex
-        for _ in range(_CONFLICTS):
+        for _ in range(_MAX_CONFLICTS):
             try:
                 self._filesystem.pipe_file(path, content, mode="create", **self._signed(writer))
             except FileExistsError:
@@ -92,19 +92,19 @@ class ObjectDirectory(LogDirectory):
                     return self._is_signed(path, writer)
                 if _code(error) not in {"ConditionalRequestConflict", "409"}:
                     raise
-                # S3 asks for another try: the other request may still fail.
+                # S3 asks to retry: the other request may still fail.
                 time.sleep(_CONFLICT_SECONDS)
             else:
                 return True
-        raise OSError(f"S3 found another writer of '{name}' {_CONFLICTS} times, and no object")
+        raise OSError(f"S3 found another writer of '{name}' {_MAX_CONFLICTS} times, and no object")
 
     def _signed(self, writer: str) -> dict[str, Any]:
         return {"Metadata": {_WRITER: writer}} if self._is_s3() else {}
 
     def _is_signed(self, path: str, writer: str) -> bool:
-        """Whether an object that is in the way is ours.
+        """Whether an existing object is from this writer.
 
-        Clients of S3 repeat a request whose answer was lost, and the second finds the first's.
+        S3 clients retry a request whose response was lost, and then find their own object.
         """
         if not self._is_s3():
             return False
@@ -118,18 +118,17 @@ class ObjectDirectory(LogDirectory):
 
 
 def _no_exclusion(reason: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        "A metadata log", f"be kept where two writers cannot be told apart: {reason}"
-    )
+    problem = f"be kept on a storage that cannot arbitrate between concurrent writers: {reason}"
+    return UnsupportedFeatureError("A metadata log", problem)
 
 
-def _require_bucket(error: FileNotFoundError) -> None:
+def _check_bucket(error: FileNotFoundError) -> None:
     if _code(error) == "NoSuchBucket":
         raise error
 
 
 def _code(error: OSError) -> str:
-    """Give the code that S3 answered with, which s3fs keeps in the cause."""
+    """Return S3's error code, which s3fs keeps in the cause."""
     response = getattr(error.__cause__, "response", None)
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 

@@ -1,4 +1,4 @@
-"""The storages on which a log can be kept, and how each is opened."""
+"""The supported storages of metadata logs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "webhdfs": "hdfs"}
 
 
 def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
-    """Give what opens the directory of a path, afresh with every call. Nothing connects yet.
+    """Return a function that opens the directory of a path; nothing connects before its call.
 
-    :raises UnsupportedFeatureError: if nobody knows how to make a file there just once.
+    :raises UnsupportedFeatureError: if the storage is not supported.
     """
     location = location_of(path)
-    opening = _OPENINGS.get(location.scheme)
-    if opening is None:
+    open_directory = _OPENERS.get(location.scheme)
+    if open_directory is None:
         raise UnsupportedFeatureError(
             "A metadata log",
-            f"be kept on '{location.scheme}', of which it is not known that two writers of one "
-            f"file are told apart. Supported are {', '.join(_OPENINGS)}",
+            f"be kept on '{location.scheme}', which may not arbitrate between concurrent writers. "
+            f"Supported are {', '.join(_OPENERS)}",
         )
-    return lambda: opening(location)
+    return lambda: open_directory(location)
 
 
 def _local(location: Location) -> LogDirectory:
@@ -47,8 +47,8 @@ def _memory(location: Location) -> LogDirectory:
 
 
 def _hdfs(location: Location) -> LogDirectory:
-    # pyarrow's rename over libhdfs deletes what is in its way. So hdfs:// goes over WebHDFS too, at
-    # the same host; the port in such a URL is that of another protocol.
+    # pyarrow's rename over libhdfs replaces existing files. So hdfs:// uses WebHDFS too, on the
+    # same host; the port in an hdfs:// URL belongs to another protocol.
     url = urlsplit(location.url)
     given: dict[str, Any] = {"host": url.hostname, "user": url.username, "password": url.password}
     if location.scheme == "webhdfs":
@@ -56,13 +56,13 @@ def _hdfs(location: Location) -> LogDirectory:
     named = {name: value for name, value in given.items() if value is not None}
     options = webhdfs_options({**named, **location.options})
     if "host" not in options:
-        raise OSError("the URL names no host, and the storage options have no 'host' either")
+        raise OSError("neither the URL nor the storage options have a 'host'")
     filesystem, path = _filesystem(f"webhdfs://{options.pop('host')}{url.path}", options)
     return HdfsDirectory(filesystem, path)
 
 
 def _s3(location: Location) -> LogDirectory:
-    # One request for an object, instead of one more that asks for its length.
+    # One request per object, instead of another one for its length.
     options = {"max_concurrency": 1, **location.options}
     return ObjectDirectory(*_filesystem(location.url, options))
 
@@ -72,7 +72,7 @@ def _objects(location: Location) -> LogDirectory:
 
 
 def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
-    """Make a filesystem of one's own, which remembers no listing: others write as well."""
+    """Return a new filesystem without a cache of listings, since other processes write too."""
     import fsspec
 
     scheme = url.partition("://")[0]
@@ -82,12 +82,12 @@ def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
         if extra is None or error.name == "requests_kerberos":
-            raise OSError(f"what '{scheme}' needs is not installed: {error}") from error
-        raise MissingDependencyError(f"What opens '{scheme}://'", extra) from error
+            raise OSError(f"a package for '{scheme}' is not installed: {error}") from error
+        raise MissingDependencyError(f"The package for '{scheme}://'", extra) from error
     return filesystem, str(path)
 
 
-_OPENINGS: Final[dict[str, Callable[[Location], LogDirectory]]] = {
+_OPENERS: Final[dict[str, Callable[[Location], LogDirectory]]] = {
     "file": _local,
     "hdfs": _hdfs,
     "webhdfs": _hdfs,

@@ -1,1 +1,1 @@
-"""What the operating system and the standard library give."""
+"""Adapters on the standard library: the clock and logging."""

@@ -1,4 +1,4 @@
-"""The machine's clock."""
+"""The system clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...ports.clock import Clock
 
 @final
 class SystemClock(Clock):
-    """Monotonic time, and real waiting."""
+    """Monotonic time of the operating system."""
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""Reports of a source as log lines."""
+"""Events of a source as log lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("pyspark_kafka")
 
 @final
 class LoggingSourceEvents(SourceEvents):
-    """Writes every report to the logger ``pyspark_kafka``, in the JVM connector's words."""
+    """Logs every event to ``pyspark_kafka``, with the JVM connector's messages."""
 
     def initial_offsets(self, offsets: PartitionOffsets) -> None:
         log.info("Initial offsets: %s", offsets.to_json())
@@ -41,14 +41,14 @@ class LoggingSourceEvents(SourceEvents):
         return log.isEnabledFor(logging.DEBUG)
 
     def lag_measured(self, lag: Lag) -> None:
-        log.debug("Offsets behind latest: %s in all, %s at most", lag.total, lag.max)
+        log.debug("Offsets behind latest: total %s, max %s", lag.total, lag.max)
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)
 
     def records_delivered(self, delivered: DeliveryStats) -> None:
         log.info(
-            "DeliveryStats %d records, %d bytes of keys, values and headers",
+            "Delivered %d records, %d bytes of keys, values and headers",
             delivered.records,
             delivered.bytes,
         )

@@ -15,9 +15,9 @@ log = logging.getLogger("pyspark_kafka.lag")
 
 @final
 class LoggingLagExporter(LagExporter):
-    """Writes a line for each batch to the logger ``pyspark_kafka.lag``, at a level of choice.
+    """Logs a line per batch to the logger ``pyspark_kafka.lag``, at the given level.
 
-    Each partition has a line of its own at level DEBUG.
+    Each partition has its own line at level DEBUG.
     """
 
     def __init__(self, level: int = logging.INFO) -> None:
@@ -40,4 +40,4 @@ class LoggingLagExporter(LagExporter):
             log.debug("%s: %d behind", partition, offsets)
 
     def query_ended(self, query_id: str, run_id: str) -> None:
-        """Do nothing: what was written stays."""
+        """Do nothing: log lines stay."""
