@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class MemoryWiring(UseCases):
+class MemoryUseCases(UseCases):
     """Makes use cases over one cluster and one log; there is nothing to read."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
@@ -82,9 +82,9 @@ class Task:
 
 
 @pytest.fixture
-def use_cases() -> MemoryWiring:
+def use_cases() -> MemoryUseCases:
     """Give a cluster with the topic ``t``."""
-    made = MemoryWiring()
+    made = MemoryUseCases()
     made.cluster.create_topic("t")
     return made
 
@@ -113,7 +113,7 @@ def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
     return iter([pa.RecordBatch.from_pydict({"value": [b"v"], **columns})])
 
 
-def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryWiring) -> None:
+def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryUseCases) -> None:
     """Others never reach a client, nor do topics that the option stands above."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH, topic="t"))
     writer.write(batches(topic=["no-such-topic"], number=[1]))
@@ -121,7 +121,7 @@ def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryWiring) -
     assert use_cases.count() == 1
 
 
-def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryWiring) -> None:
+def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryUseCases) -> None:
     """Spark prints what it is given, of which one line is the user's."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
@@ -130,7 +130,7 @@ def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryWirin
     assert "sink_task.py" not in [entry.path.name for entry in caught.traceback]  # type: ignore[union-attr]
 
 
-def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryWiring) -> None:
+def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCases) -> None:
     """Its driver has nothing to do, neither at the start nor at the end of a batch."""
     writer = KafkaStreamWriter(use_cases, options(topic="t"))
     message = writer.write(batches())
@@ -140,7 +140,7 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryWirin
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryWiring) -> None:
+def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryUseCases) -> None:
     """The transaction is named for the query, the task and its attempt, and is the driver's."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
@@ -153,7 +153,7 @@ def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryWiring) -> No
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryWiring) -> None:
+def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryUseCases) -> None:
     """Tasks take their rows, as Spark counts them, and send none."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
@@ -167,7 +167,7 @@ def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryWiring) 
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_failed_is_aborted(use_cases: MemoryWiring) -> None:
+def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
     """Tasks that failed have sent no message; what the others have written is never seen."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
@@ -176,7 +176,7 @@ def test_a_batch_that_failed_is_aborted(use_cases: MemoryWiring) -> None:
 
 @pytest.mark.parametrize("properties", [{}, {QUERY_ID: "q"}, {BATCH_ID: "0"}])
 def test_a_task_has_to_know_its_batch(
-    use_cases: MemoryWiring, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
+    use_cases: MemoryUseCases, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
 ) -> None:
     """Rows of an unknown batch are not taken for those of one that can be seen already."""
     pretend(monkeypatch, properties)
@@ -185,7 +185,7 @@ def test_a_task_has_to_know_its_batch(
         writer.write(batches())
 
 
-def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryWiring) -> None:
+def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryUseCases) -> None:
     """Elsewhere no batch is known."""
     with pytest.raises(RuntimeError, match="outside of a Spark task"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())

@@ -84,17 +84,17 @@ def cluster() -> MemoryCluster:
     return cluster
 
 
-def cluster_ends(cluster: MemoryCluster, *, is_there: bool) -> Callable[..., object]:
-    """Give how a cluster answers, which may be gone."""
+def cluster_watermarks(cluster: MemoryCluster, *, is_there: bool) -> Callable[..., object]:
+    """Return how a cluster answers, or fails to."""
 
     def fail(*_: object, **__: object) -> object:
         raise BrokerUnreachableError("memory", 10.0)
 
-    return partial(MemoryCluster.ends, cluster) if is_there else fail
+    return partial(MemoryCluster.watermarks, cluster) if is_there else fail
 
 
 class Metering:
-    """Lends a meter of a cluster in memory, or fails to."""
+    """Yields a meter of a cluster in memory, or fails."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self.error: PysparkKafkaError | None = None
@@ -212,7 +212,7 @@ def test_each_time_that_counting_fails_is_logged(
     notes = Notes()
     worker = LagWorker([notes], Metering(cluster))
     for batch_id, is_there in enumerate((False, False, True, False)):
-        monkeypatch.setattr(cluster, "ends", cluster_ends(cluster, is_there=is_there))
+        monkeypatch.setattr(cluster, "watermarks", cluster_watermarks(cluster, is_there=is_there))
         notes.was_called.clear()
         worker.progressed(progress(batch_id))
         assert notes.was_called.wait(SECONDS)
