@@ -60,11 +60,11 @@ CASES: Final = (
 )
 
 ABOUT: Final = (
-    f"A batch query from the earliest to the latest offset into Spark's sink `noop`, on "
-    f"`local[{CORES}]`. All columns but the headers are read, and the headers too where records "
-    f"have them. The tuned JVM connector has "
+    f"A batch query reads from the earliest to the latest offset into Spark's sink `noop`, on "
+    f"`local[{CORES}]`. It reads all columns, but headers only where the records have them. The "
+    f"tuned JVM connector has "
     + ", ".join(f"`{name}={value}`" for name, value in TUNED.items())
-    + "; everything else is as it comes."
+    + "; all other settings are defaults."
 )
 
 

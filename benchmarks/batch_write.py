@@ -52,11 +52,11 @@ WRITERS: Final[Mapping[str, Writer]] = {
 SHAPES: Final = (B100, JSON100, KB1, JSON1K)
 
 ABOUT: Final = (
-    f"A batch query from files of Parquet, not compressed, to a topic of {PARTITIONS} partitions, "
-    f"on `local[{CORES}]`: keys of 8 B, by which partitions are chosen, and values. Every record "
-    f"is acknowledged by the broker. The tuned JVM connector has "
+    f"A batch query writes uncompressed Parquet files to a topic with {PARTITIONS} partitions, on "
+    f"`local[{CORES}]`. Rows have a key of 8 B, which determines the partition, and a value. The "
+    f"broker acknowledges every record. The tuned JVM connector has "
     + ", ".join(f"`{name}={value}`" for name, value in TUNED.items())
-    + "; everything else is as it comes, but for the codec where one is named."
+    + "; all other settings except a named codec are defaults."
 )
 
 

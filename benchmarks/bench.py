@@ -29,7 +29,7 @@ class Bench:
 
 
 def reader_options(bootstrap_servers: str, client: str, topic: str) -> SourceOptions:
-    """Give the options of a batch query by one of our clients."""
+    """Return the options of a batch query by one of our clients."""
     return parse_source_options(
         {"kafka.bootstrap.servers": bootstrap_servers, "client": client, "subscribe": topic},
         QueryKind.BATCH,

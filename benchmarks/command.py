@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the command line's parser."""
+    """Return the command line's parser."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Print ratios against the peers; a run of all measures writes the page.",
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def plan_of(chosen: argparse.Namespace) -> Plan:
-    """Give the plan that the command line asks for."""
+    """Return the plan that the command line asks for."""
     plan = QUICK if chosen.quick else FULL
     asked = {name: getattr(chosen, name) for name in ("runs", "records")}
     return replace(plan, **{name: value for name, value in asked.items() if value is not None})

@@ -26,10 +26,10 @@ PARTITIONS: Final = 4
 FETCHED_BYTES: Final = 64 << 20
 
 ABOUT: Final = (
-    f"About {FETCHED_BYTES >> 20} MiB of record batches, as they were fetched, decoded into Arrow "
-    "again and again by a process that is bound to one core, checksums checked and headers among "
-    f"the columns where records have them; `{COPY}` is numpy's `copyto` of the same bytes into one "
-    "buffer. MB/s are those of the fetched bytes, which compression makes fewer."
+    f"A process on one core decodes about {FETCHED_BYTES >> 20} MiB of fetched record batches into "
+    "Arrow, repeatedly, with checksums and with the headers if the records have them. "
+    f"`{COPY}` is numpy's `copyto` of the same bytes into one buffer. MB/s count fetched bytes, "
+    "after compression."
 )
 
 
@@ -54,7 +54,7 @@ def _compare(bench: Bench, topic: Topic) -> Comparison:
 
 
 def pass_rate(name: str, bootstrap_servers: str, topic: Topic, seconds: float) -> float:
-    """Give the records a second of a pass that is repeated, once it is warm."""
+    """Return the records a second of a pass that is repeated, once it is warm."""
     run, fetches = PASSES[name], _fetches(bootstrap_servers, topic)
     for _ in run(topic.shape, fetches[:1]):
         pass

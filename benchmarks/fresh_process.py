@@ -15,13 +15,13 @@ R = TypeVar("R")
 
 
 def on_one_core(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a module's function in a fresh process that has one core, and give its answer."""
+    """Run a module's function in a fresh process that has one core, and return its answer."""
     last = max(os.sched_getaffinity(0))
     return _run({last}, function, *args, **kwargs)
 
 
 def on_all_cores(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a module's function in a fresh process, and give its answer."""
+    """Run a module's function in a fresh process, and return its answer."""
     return _run(os.sched_getaffinity(0), function, *args, **kwargs)
 
 

@@ -22,7 +22,7 @@ MODEL: Final = re.compile(r"model name\s*: (.+)")
 
 
 def describe_machine() -> Mapping[str, str]:
-    """Give the machine and the versions that matter, by name."""
+    """Return the machine and the versions that matter, by name."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
         "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",

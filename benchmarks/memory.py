@@ -20,9 +20,9 @@ STATUS: Final = Path("/proc/self/status")
 PEAK: Final = re.compile(r"VmHWM:\s*(\d+) kB")
 
 ABOUT: Final = (
-    f"The peak of resident memory (`VmHWM`) of a fresh process that reads one range by a "
-    f"`RecordReader`; Python, Arrow and the client are part of it. The values have "
-    f"{KB10_PADDED.value_bytes:,} B and come compressed with {KB10_PADDED.compression}."
+    f"The peak resident memory (`VmHWM`) of a fresh process that reads one range with a "
+    f"`RecordReader`, including Python, Arrow and the client. The values have "
+    f"{KB10_PADDED.value_bytes:,} B and are compressed with {KB10_PADDED.compression}."
 )
 
 
@@ -48,7 +48,7 @@ def _compare(bench: Bench, size: int) -> Comparison:
 
 
 def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
-    """Give this process's peak after a read of all of a topic."""
+    """Return this process's peak after a read of all of a topic."""
     with READERS[client](bootstrap_servers) as read:
         records = sum(count for one in topic.ranges for count in read(one))
     if records != topic.records:
@@ -57,7 +57,7 @@ def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
 
 
 def own_peak() -> float:
-    """Give the peak of this process, in megabytes."""
+    """Return the peak of this process, in megabytes."""
     found = PEAK.search(STATUS.read_text())
     if found is None:
         raise RuntimeError(f"{STATUS} names no VmHWM")
@@ -65,5 +65,5 @@ def own_peak() -> float:
 
 
 def size_text(size: int) -> str:
-    """Give a number of bytes in words."""
+    """Return a number of bytes in words."""
     return f"{size // GB} GB" if size >= GB else f"{size // MB} MB"

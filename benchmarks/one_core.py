@@ -31,14 +31,14 @@ TUNED: Final = (
 )
 
 ABOUT: Final = (
-    "A process that is bound to one core reads the partitions of a topic one after another; the "
-    "broker has the other cores. `kafka-python` and `confluent` are this library's "
-    f"`RecordReader`, into Arrow, without headers. `{CONSUME}` is confluent-kafka's, with "
+    "A process on one core reads the partitions of a topic one after another; the broker has the "
+    "other cores. `kafka-python` and `confluent` are this library's `RecordReader`, reading into "
+    f"Arrow without headers. `{CONSUME}` is confluent-kafka's, with "
     + ", ".join(f"`{name}={CONSUMER_SETTINGS[name]}`" for name in TUNED)
-    + f", its keys, values, offsets and timestamps put into Arrow; `{POLL}` is kafka-python's, "
-    f"its records counted only. The {SOCKET} receives fetch responses into one buffer and decodes "
-    "nothing: the most that could be had. A run ends with the topic or, where that "
-    "would take longer, after some seconds."
+    + f", its keys, values, offsets and timestamps converted to Arrow. `{POLL}` is kafka-python's; "
+    f"its records are only counted. The {SOCKET} receives fetch responses into one buffer without "
+    "decoding them: the upper limit. A run ends with the topic, or after some seconds if that is "
+    "earlier."
 )
 
 
@@ -63,7 +63,7 @@ def _compare(bench: Bench, topic: Topic) -> Comparison:
 
 
 def reading_rate(reader: str, bootstrap_servers: str, topic: Topic, seconds: float) -> float:
-    """Give the records a second of one reader, connected and warm."""
+    """Return the records a second of one reader, connected and warm."""
     with READERS[reader](bootstrap_servers) as read:
         for _ in itertools.islice(_counts(read, topic), WARM_UP_BATCHES):
             pass

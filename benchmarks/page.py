@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def page(
     sections: Sequence[Section], machine: Mapping[str, str], plan: Plan, command: str, plot: str
 ) -> str:
-    """Give the page: what ran where, the plot, and a table for each section."""
+    """Return the page: the machine and versions, the plot, and a table per section."""
     return "\n".join(
         (
             _introduction(plan, command, plot),
@@ -31,27 +31,27 @@ def _introduction(plan: Plan, command: str, plot: str) -> str:
     return f"""\
 # Benchmarks
 
-Written by `make bench`; do not edit. All figures are of one run on one machine, against one broker,
-on the same topics:
+Written by `make bench`; do not edit. All figures are from one run on one machine, with one broker
+and the same topics:
 
 ```console
 {command}
 ```
 
-In each round every competitor runs once. Shown is the median of {_rounds(plan.runs)} after
-{_rounds(plan.warm_up_rounds)} to warm up, with the smallest and the largest figure beside it. A
-ratio says how many times as good a reader or a writer is as the peer of its column: above 1 it is
-the better one. Ratios carry over to other machines better than figures do.
+In each round every competitor runs once. The tables show the median of {_rounds(plan.runs)} after
+{_rounds(plan.warm_up_rounds)} to warm up, the minimum and the maximum. A ratio compares a reader or
+writer with the peer of its column; above 1 it is better than the peer. Ratios apply to other
+machines better than absolute figures do.
 
 ![How many times as fast as the peers]({plot})
 
-The topics of 100 B values have {plan.records:,} records, the others about as many bytes, and those
-of 1 kB and 10 kB {KB1.volume} times as many. Batches
-are as librdkafka's producer makes them: up to 10,000 records or 1 MB. MB/s are those of values,
-before compression, unless it is said otherwise.
+The topics with 100 B values have {plan.records:,} records. The others have about as many bytes, and
+those with 1 kB and 10 kB values {KB1.volume} times as many. Record batches have the defaults of
+librdkafka's producer: up to 10,000 records or 1 MB. MB/s count values before compression, unless a
+section says otherwise.
 
-`make bench ARGS='--only batch --runs 3'` repeats one part, and `make bench ARGS=--quick` tries in
-two minutes whether everything runs; neither writes this page.
+`make bench ARGS='--only batch --runs 3'` repeats one section. `make bench ARGS=--quick` checks in
+two minutes that everything runs. Neither writes this page.
 """
 
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Plan = Callable[[Container], object]
 
 ABOUT: Final = (
-    "What a driver asks of a broker before any record is read: the ranges of a batch query "
-    "(`KafkaBatch.plan_input_partitions`), and the latest offsets, which a stream asks for in "
-    "every trigger (`KafkaOffsetReader.latest`). The first call of a container connects; the "
-    "warm one follows it."
+    "The driver's calls before any record is read: planning the ranges of a batch query "
+    "(`KafkaBatch.plan_input_partitions`), and the latest offsets, which a stream needs in every "
+    "trigger (`KafkaOffsetReader.latest`). The first call of a container connects; the warm call "
+    "follows it."
 )
 
 

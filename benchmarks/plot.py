@@ -92,7 +92,7 @@ def _draw_competitor(
 def _ratios(
     section: Section, comparison: Comparison, competitor: str
 ) -> tuple[float, float, float]:
-    """Give the least, the median and the most times as good as the first peer's median."""
+    """Return the minimum, median and maximum as multiples of the first peer's median."""
     peer = comparison.of(section.peers[0]).median
     samples = comparison.of(competitor)
     figures = (samples.least, samples.median, samples.most)

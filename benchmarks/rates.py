@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def records_a_second(counts: Iterable[int], seconds: float) -> float:
-    """Let records come until there are no more or the time is over; give how fast they came."""
+    """Let records come until there are no more or the time is over; return the rate."""
     records = 0
     began = time.perf_counter()
     for count in counts:

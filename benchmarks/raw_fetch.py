@@ -119,7 +119,7 @@ class RawFetch:
 
 
 def _records(answer: memoryview, offset_range: OffsetRange) -> memoryview:
-    """Give the records of an answer that has one topic and one partition."""
+    """Return the records of an answer that has one topic and one partition."""
     # Before the partition: correlation, throttle, error, session, and the topic's name between
     # the numbers of topics and partitions.
     at = 4 + 4 + 2 + 4 + 4 + 2 + len(offset_range.partition.topic) + 4
@@ -136,7 +136,7 @@ def _records(answer: memoryview, offset_range: OffsetRange) -> memoryview:
 
 
 def next_offset(records: memoryview, offset: int) -> int:
-    """Give the offset behind the last whole batch."""
+    """Return the offset behind the last whole batch."""
     at = 0
     while at + BATCH_HEAD.size <= len(records):
         first, length, distance = BATCH_HEAD.unpack_from(records, at)

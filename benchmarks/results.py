@@ -64,7 +64,7 @@ class Comparison:
     """What makes bytes of records, where figures are rates."""
 
     def of(self, competitor: str) -> Samples:
-        """Give one competitor's figures."""
+        """Return one competitor's figures."""
         return next(one for one in self.samples if one.competitor == competitor)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def alternate(competitors: Mapping[str, Callable[[], float]], plan: Plan) -> tuple[Samples, ...]:
-    """Run every competitor once a round, and give the figures of the counted rounds."""
+    """Run every competitor once per round, and return the figures of the counted rounds."""
     for _ in range(plan.warm_up_rounds):
         for run in competitors.values():
             run()

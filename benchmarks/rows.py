@@ -47,7 +47,7 @@ def write_rows(directory: Path, shape: Shape, count: int) -> Rows:
 
 
 def batches(shape: Shape, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Give rows with numbers ``[start, end)`` as their keys."""
+    """Return rows with numbers ``[start, end)`` as their keys."""
     values = itertools.cycle(values_of(shape))
     for first in range(start, end, GROUP_ROWS):
         numbers = range(first, min(first + GROUP_ROWS, end))

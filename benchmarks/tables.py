@@ -13,28 +13,28 @@ if TYPE_CHECKING:
 
 
 def as_text(section: Section) -> str:
-    """Give a section as aligned columns, the first two to the left."""
+    """Return a section as aligned columns, the first two to the left."""
     lines = [headings(section), *rows(section)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join((section.title, "", *(_aligned(line, widths) for line in lines), ""))
 
 
 def as_markdown(section: Section) -> str:
-    """Give a section's table in Markdown."""
+    """Return a section's table in Markdown."""
     head = headings(section)
     rule = ["---", "---", *["---:"] * (len(head) - 2)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows(section)))
 
 
 def headings(section: Section) -> list[str]:
-    """Give the names of a section's columns."""
+    """Return the names of a section's columns."""
     rate = ["MB/s"] if _has_bytes(section) else []
     ratios = [f"to {peer}" for peer in section.peers]
     return ["case", "client", section.unit.name, "min..max", *rate, *ratios]
 
 
 def rows(section: Section) -> Iterator[list[str]]:
-    """Give a row for each competitor of each case, which is named once."""
+    """Return a row for each competitor of each case, which is named once."""
     for comparison in section.comparisons:
         case = comparison.case
         for samples in comparison.samples:
@@ -43,12 +43,12 @@ def rows(section: Section) -> Iterator[list[str]]:
 
 
 def figure(value: float) -> str:
-    """Give a figure as it can be told: three digits, or all of those before the point."""
+    """Return a figure as it can be told: three digits, or all of those before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def times(ratio: float) -> str:
-    """Give a ratio with two digits behind the point, or two that say something."""
+    """Return a ratio with two digits behind the point, or two that say something."""
     return f"{ratio:,.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
 
 

@@ -62,7 +62,7 @@ KB10_PADDED: Final = Shape("10 kB padded, lz4", 10_000, padded_bytes, "lz4")
 
 
 def partitions_text(count: int) -> str:
-    """Give a number of partitions in words."""
+    """Return a number of partitions in words."""
     return "1 partition" if count == 1 else f"{count:,} partitions"
 
 
@@ -98,11 +98,11 @@ class Topics:
     _filled: dict[tuple[Shape, int, int], Topic] = field(default_factory=dict)
 
     def filled(self, shape: Shape, partitions: int) -> Topic:
-        """Give a topic of a shape's usual size."""
+        """Return a topic of a shape's usual size."""
         return self.of_bytes(shape, partitions, self.records * B100.value_bytes * shape.volume)
 
     def of_bytes(self, shape: Shape, partitions: int, value_bytes: int) -> Topic:
-        """Give a topic whose values have so many bytes in all; the same one if asked again."""
+        """Return a topic whose values have so many bytes in all; the same one if asked again."""
         key = (shape, partitions, value_bytes)
         if key not in self._filled:
             each = max(1, value_bytes // shape.value_bytes // partitions)
@@ -151,7 +151,7 @@ def _produce(
 
 
 def values_of(shape: Shape) -> Sequence[bytes]:
-    """Give values of a shape, the same ones whenever it is asked."""
+    """Return values of a shape, the same ones whenever it is asked."""
     generator = Random(shape.name)  # noqa: S311 - the same data in every run, and no secret
     # An odd number: records go to an even number of partitions in turn, and each is to see all.
     size = POOL_BYTES // shape.value_bytes | 1

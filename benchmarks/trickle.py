@@ -41,10 +41,10 @@ QUERIES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 
 ABOUT: Final = (
-    f"A record every {EVERY_S * 1000:.0f} ms to a topic of one partition, read by a stream with "
-    f"`processingTime=0` into `noop`, on `local[{CORES}]`: the median of `triggerExecution`, as "
-    f"the query's progress reports it, over the triggers of a run that had records, without the "
-    f"first {UNCOUNTED}."
+    f"A topic with one partition gets a record every {EVERY_S * 1000:.0f} ms. A stream with "
+    f"`processingTime=0` reads it into `noop`, on `local[{CORES}]`. The figure is the median of "
+    f"`triggerExecution` in the query's progress, over the triggers of a run that had records, "
+    f"without the first {UNCOUNTED}."
 )
 
 
@@ -113,5 +113,5 @@ def _await_executions(query: StreamingQuery, count: int) -> Sequence[float]:
 
 
 def executions_ms(progress: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Give how long each trigger took that had records."""
+    """Return how long each trigger took that had records."""
     return [one["durationMs"]["triggerExecution"] for one in progress if one["numInputRows"]]

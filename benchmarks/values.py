@@ -22,17 +22,17 @@ WORDS: Final = (
 
 
 def random_bytes(generator: Random, size: int) -> bytes:
-    """Give bytes that no codec makes smaller."""
+    """Return bytes that no codec makes smaller."""
     return generator.randbytes(size)
 
 
 def padded_bytes(generator: Random, size: int) -> bytes:
-    """Give random bytes with a long constant tail."""
+    """Return random bytes with a long constant tail."""
     return generator.randbytes(size // COMPRESSED_TO).ljust(size, b".")
 
 
 def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
-    """Give an event of a shop as JSON, with a note that makes it as long as it is to be."""
+    """Return an event of a shop as JSON, with a note that makes it as long as it is to be."""
     event = {
         "id": generator.getrandbits(40),
         "at": 1_700_000_000_000 + generator.randrange(10**9),
@@ -48,7 +48,7 @@ def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
 
 
 def short_json_event(generator: Random, size: int) -> bytes:
-    """Give a smaller event, with blanks behind it."""
+    """Return a smaller event, with blanks behind it."""
     event = {
         "id": generator.getrandbits(40),
         "user": f"u{generator.randrange(10**6)}",
@@ -59,7 +59,7 @@ def short_json_event(generator: Random, size: int) -> bytes:
 
 
 def json_events(generator: Random, size: int) -> bytes:
-    """Give a JSON array of events, blanks behind it."""
+    """Return a JSON array of events, blanks behind it."""
     count = (size - 1) // (EVENT_BYTES + 1)
     events = b",".join(json_event(generator) for _ in range(count))
     return b"[%b]".ljust(size - len(events) + 2) % events

@@ -21,8 +21,8 @@ BATCH_ROWS: Final = 1_000
 """What Spark hands over at once: as many rows of this size as make about 10 MB."""
 
 ABOUT: Final = (
-    f"The peak of resident memory (`VmHWM`) of a fresh process that writes by a `RecordWriter`; "
-    f"Python, Arrow, the client and the rows themselves are part of it. The values have "
+    f"The peak resident memory (`VmHWM`) of a fresh process that writes with a `RecordWriter`, "
+    f"including Python, Arrow, the client and the rows. The values have "
     f"{KB10_PADDED.value_bytes:,} B and are compressed with {KB10_PADDED.compression}."
 )
 
@@ -51,7 +51,7 @@ def _compare(bench: Bench, size: int) -> Comparison:
 
 
 def peak_of_write(bootstrap_servers: str, client: str, topic: str, size: int) -> float:
-    """Give this process's peak after it wrote values of so many bytes."""
+    """Return this process's peak after it wrote values of so many bytes."""
     given = {
         "kafka.bootstrap.servers": bootstrap_servers,
         "client": client,

@@ -1,8 +1,7 @@
-"""The tests of the JVM connector's own suites, by name, and what becomes of each here.
+"""The tests of the JVM connector's own suites, by name, and their counterparts here.
 
-A test of ours says with ``@peer("Suite", "the test's name there")`` which of them it stands for;
-several marks on one test are several names. Those that cannot be held to are in
-``NOT_APPLICABLE`` with the reason. ``report.py`` makes a page of both.
+A test marks each of its counterparts with ``@peer("Suite", "the name of the test there")``. Tests
+without a counterpart are in ``NOT_APPLICABLE`` with the reason. ``report.py`` makes a page of both.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def peer(suite: str, name: str) -> pytest.MarkDecorator:
-    """Say for which test of the JVM connector's a test stands."""
+    """Mark a test as the counterpart of one of the JVM connector's."""
     return pytest.mark.peer(suite, name)
 
 
@@ -396,28 +395,27 @@ PEER_TESTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Every suite of the JVM connector with the names of its own tests.
 
-``comparison <one> <=> <two>`` is the name of five tests there, which differ in the offsets.
+Five tests there have the name ``comparison <one> <=> <two>``; they differ in the offsets.
 """
 
-_REAL_TIME: Final = "Spark's Python sources have no real-time mode."
-_CONTINUOUS: Final = "Not there yet: Spark's Python sources have no continuous processing."
+_REAL_TIME: Final = "Spark's Python data sources have no real-time mode."
+_CONTINUOUS: Final = "Not supported yet: Spark's Python data sources have no continuous processing."
 _TOGGLE: Final = (
-    "The setting chooses which of the JVM connector's two implementations its format is; ours is "
-    "always the newer one."
+    "The setting chooses between the JVM connector's two implementations; ours corresponds to the "
+    "newer one."
 )
 _DEPRECATED_FETCHING: Final = (
-    "`useDeprecatedOffsetFetching` chooses between the JVM connector's two ways to offsets; here "
-    "is only one, which the test for `false` holds."
+    "`useDeprecatedOffsetFetching` chooses between the JVM connector's two ways to fetch offsets. "
+    "There is only one here, which the test for `false` covers."
 )
 _GROUP: Final = (
-    "No consumer group is joined, so that none has a name; the JVM connector shows one only in "
-    "its deprecated way of fetching offsets."
+    "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
 )
-_DENYLIST: Final = "Not there yet: there is no list of Kafka settings that an operator forbids."
-_SQL_STATE: Final = "An error's SQL state belongs to its class; none is handed to a constructor."
+_DENYLIST: Final = "Not supported yet: operators cannot forbid Kafka settings."
+_SQL_STATE: Final = "The SQL state is part of an error's class, not an argument of its constructor."
 _FETCHED_DATA: Final = (
-    "A reader keeps what it prefetched to itself, and goes with its container; there is no pool "
-    "of fetched records."
+    "A reader owns its prefetched records and is closed with its container; there is no pool of "
+    "fetched records."
 )
 
 
@@ -435,11 +433,11 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(("KafkaMicroBatchV1SourceSuite", "KafkaRelationSuiteV2"), _TOGGLE),
     **_whole(
         ("KafkaSparkConfSuite",),
-        "Spark does not hand its configuration to a Python source, whose settings are options.",
+        "Spark does not pass its configuration to Python data sources; settings are options.",
     ),
     **_whole(
         ("KafkaDelegationTokenSuite",),
-        "Spark obtains delegation tokens in the JVM and hands them to no Python source.",
+        "Spark obtains delegation tokens in the JVM and does not pass them to Python data sources.",
     ),
     **_some(
         "KafkaMicroBatchSourceSuiteBase",
@@ -447,8 +445,8 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
             "allow group.id prefix": _GROUP,
             "allow group.id override": _GROUP,
             "ensure stream-stream self-join generates only one offset in log and correct metrics": (
-                "Spark makes a stream for each use of a Python source, so that both sides of a "
-                "self-join stand in its log, with equal offsets."
+                "Spark creates a stream per use of a Python data source: its log has both sides of "
+                "a self-join, with equal offsets."
             ),
         },
     ),
@@ -458,8 +456,8 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         {
             "V1 Source is used when set through SQLConf": _TOGGLE,
             "resolved start offset greater than end offset (with latest)": (
-                "Only the JVM connector's V1 source compares an end that a task binds; its V2 "
-                "source does not, nor do we."
+                "Only the JVM connector's V1 source compares an end that a task resolves; its V2 "
+                "source and this one do not."
             ),
         },
     ),
@@ -483,7 +481,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         "KafkaOffsetRangeCalculatorSuite",
         {
             "with minPartition = 3: N TopicPartitions to N offset ranges with executors": (
-                "A Python source cannot tell Spark on which executor a task should run."
+                "A Python data source cannot choose the executor of a task."
             ),
         },
     ),
@@ -501,7 +499,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         "InternalKafkaConsumerPoolSuite",
         {
             "evicting idle objects on background": (
-                "Not there yet: what waited too long is closed when the next client is asked for."
+                "Not supported yet: idle clients are closed when the next client is requested."
             ),
         },
     ),
@@ -513,4 +511,4 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         },
     ),
 }
-"""The reason for each test that nothing here can stand for."""
+"""The reason for each test without a counterpart."""

@@ -1,4 +1,4 @@
-"""Makes the page that sets the JVM connector's tests beside ours, by the marks of ours."""
+"""The page that lists the JVM connector's tests with ours, from the marks on ours."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ FOLDER: Final = Path(__file__).parent
 HEAD: Final = """\
 # Conformance
 
-Made from `tests/conformance` by `make docs`; do not edit.
+Generated from `tests/conformance` by `make docs`; do not edit.
 
-The tests of the JVM connector's own suites, by name. Beside each stands the test here that holds
-this library to the same behaviour, or the reason why none does.
+These are the tests of the JVM connector's own suites. Beside each is the test that checks the same
+behaviour here, or the reason why there is none.
 """
 
 _TABLE: Final = "| the JVM connector's test | here |\n|---|---|\n"
 
 
 def conformance_page() -> str:
-    """Give the page."""
+    """Return the page."""
     claims = claimed()
     total = sum(map(len, PEER_TESTS.values()))
     covered = sum((suite, name) in claims for suite in PEER_TESTS for name in PEER_TESTS[suite])
-    counts = f"\nOf {total} tests {covered} have one of ours.\n"
+    counts = f"\n{covered} of {total} tests have a counterpart here.\n"
     return HEAD + counts + "".join(_section(suite, claims) for suite in PEER_TESTS)
 
 
 def claimed() -> Claims:
-    """Give the tests of ours for each test of the JVM connector's, by their marks. None is run."""
+    """Return our tests for each test of the JVM connector, by their marks, without running them."""
     claims: Claims = {}
     for module in sorted(path.stem for path in FOLDER.glob("test_*.py")):
         for test, suite, name in _marks(module):
