@@ -20,7 +20,6 @@ from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, lo
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     InvalidRecordError,
@@ -32,6 +31,7 @@ from pyspark_kafka.domain.errors import (
     UnsupportedFeatureError,
 )
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.write_result import DeliveryStats
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, RecordWriterContract
 
 if TYPE_CHECKING:

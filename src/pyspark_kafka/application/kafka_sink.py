@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
 from ..domain.sink_log import BatchState, SinkLogEntry
-from ..domain.sink_task import query_transactions
+from ..domain.transaction import query_id_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..domain.options import SinkOptions
-    from ..domain.sink_task import WriteResult
     from ..domain.transaction import Transaction
+    from ..domain.write_result import WriteResult
     from ..ports.metadata_log import MetadataLog
     from ..ports.transactions import Transactions
 
@@ -102,7 +102,7 @@ class KafkaSink:
             )
 
     def _abort_abandoned(self, query_id: str) -> None:
-        prefix = query_transactions(self._options.transactional_id_prefix, query_id)
+        prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
         # The batch is committed whatever becomes of these: they time out by themselves.
         with suppress(PysparkKafkaError):
             self._transactions().abort_abandoned(prefix)

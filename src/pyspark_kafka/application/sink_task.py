@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 from ..domain.errors import PysparkKafkaError
-from ..domain.sink_task import WriteResult
+from ..domain.write_result import WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..domain.delivered import DeliveryStats
     from ..domain.transaction import Transaction
+    from ..domain.write_result import DeliveryStats
 
 
 class RecordWriter(ABC):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..domain.data_loss import DataLoss
-    from ..domain.delivered import DeliveryStats
     from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ..domain.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.write_result import DeliveryStats
 
 
 class SourceEvents(ABC):

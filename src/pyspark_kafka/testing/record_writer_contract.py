@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from ..domain.delivered import DeliveryStats
 from ..domain.errors import NullTopicError, UnknownTopicError, UnsupportedFeatureError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
+from ..domain.write_result import DeliveryStats
 from ..ports.record_schema import TYPES
 from .capability import Capability
 from .world_contract import COMMITTED, WorldContract

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from ..domain.data_loss import partitions_deleted
-from ..domain.delivered import DeliveryStats
 from ..domain.errors import OffsetOutOfRangeError
 from ..domain.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
+from ..domain.write_result import DeliveryStats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

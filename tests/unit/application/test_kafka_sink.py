@@ -17,7 +17,8 @@ from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.sink_task import SinkTaskId, WriteResult
+from pyspark_kafka.domain.transaction import SinkTaskId
+from pyspark_kafka.domain.write_result import WriteResult
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
 

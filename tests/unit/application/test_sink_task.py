@@ -11,11 +11,10 @@ from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
 from pyspark_kafka.application.sink_task import SinkTask
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import BrokerUnreachableError, NullTopicError
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.sink_task import WriteResult
+from pyspark_kafka.domain.write_result import DeliveryStats, WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

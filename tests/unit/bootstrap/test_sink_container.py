@@ -13,9 +13,9 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.application.kafka_sink import KafkaSink
 from pyspark_kafka.bootstrap.clients import client_named, client_names
 from pyspark_kafka.bootstrap.container import sink_container_for
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.write_result import DeliveryStats
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import numpy as np
 
-from ...domain.delivered import DeliveryStats
 from ...domain.errors import RecordDeliveryError, UnsupportedFeatureError
+from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
 from ..kafka_format.producer_columns import ProducerColumns

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ...domain.delivered import DeliveryStats
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
     from ...domain.producer.requests import Request
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
+    from ...domain.write_result import DeliveryStats
     from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
     from .failures import Cluster

@@ -12,7 +12,6 @@ import pyarrow as pa
 from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 
-from ...domain.delivered import DeliveryStats
 from ...domain.errors import (
     NullTopicError,
     ProducerFencedError,
@@ -22,6 +21,7 @@ from ...domain.errors import (
 )
 from ...domain.kafka_settings import api_timeout_ms
 from ...domain.topic_partition import TopicPartition
+from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large

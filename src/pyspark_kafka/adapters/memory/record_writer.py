@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, final
 
-from ...domain.delivered import DeliveryStats
 from ...domain.errors import NullTopicError
+from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
 
 if TYPE_CHECKING:

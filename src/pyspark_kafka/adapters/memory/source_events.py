@@ -10,10 +10,10 @@ from ...ports.source_events import SourceEvents
 
 if TYPE_CHECKING:
     from ...domain.data_loss import DataLoss
-    from ...domain.delivered import DeliveryStats
     from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ...domain.lag import Lag
     from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.write_result import DeliveryStats
 
 MAX_BUFFERED: Final = 10_000
 

@@ -13,7 +13,8 @@ from pyspark.sql.datasource import (
 )
 
 from ...domain.sink_schema import TYPES
-from ...domain.sink_task import SinkTaskId, WriteResult
+from ...domain.transaction import SinkTaskId
+from ...domain.write_result import WriteResult
 from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:

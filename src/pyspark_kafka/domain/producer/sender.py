@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, final
 
-from ..delivered import DeliveryStats
 from ..errors import (
     BrokerUnreachableError,
     ProducerFencedError,
     RecordDeliveryError,
     RecordTooLargeError,
 )
+from ..write_result import DeliveryStats
 from .batch import ProducerBatch, R
 from .errors import MESSAGE_TOO_LARGE, Failure, ProduceError
 from .partition_queue import PartitionQueue

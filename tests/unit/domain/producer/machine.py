@@ -8,7 +8,6 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     ProducerFencedError,
@@ -31,6 +30,7 @@ from pyspark_kafka.domain.producer.requests import (
 from pyspark_kafka.domain.producer.sender import Sender
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.write_result import DeliveryStats
 
 from .model_broker import (
     HEADER,

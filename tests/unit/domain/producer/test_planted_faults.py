@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.producer.batch import ProducerBatch
 from pyspark_kafka.domain.producer.errors import Failure, ProduceError
 from pyspark_kafka.domain.producer.sender import Sender
+from pyspark_kafka.domain.write_result import DeliveryStats
 
 from .machine import ProducerMachine
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.domain.delivered import DeliveryStats
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     ProducerFencedError,
@@ -29,6 +28,7 @@ from pyspark_kafka.domain.producer.requests import (
 from pyspark_kafka.domain.producer.sender import Sender
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.write_result import DeliveryStats
 
 from .model_broker import HEADER, Numbers, encode, failure
 

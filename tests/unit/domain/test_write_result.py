@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.delivered import NOTHING, DeliveryStats
+from pyspark_kafka.domain.write_result import NOTHING, DeliveryStats
 
 DELIVERED = st.builds(DeliveryStats, st.integers(0), st.integers(0))
 

@@ -5,9 +5,8 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.delivered import DeliveryStats
-from pyspark_kafka.domain.sink_task import SinkTaskId, WriteResult, query_transactions
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.transaction import SinkTaskId, Transaction, query_id_prefix
+from pyspark_kafka.domain.write_result import DeliveryStats, WriteResult
 
 PREFIX = "pyspark-kafka"
 
@@ -41,7 +40,7 @@ def test_a_querys_transactions_are_found_by_their_beginning(
     one: SinkTaskId, other: SinkTaskId
 ) -> None:
     """All of them begin so, and none of another query's does."""
-    beginning = query_transactions(PREFIX, one.query_id)
+    beginning = query_id_prefix(PREFIX, one.query_id)
     is_of_query = one.query_id == other.query_id
     assert other.transactional_id(PREFIX).startswith(beginning) is is_of_query
 
