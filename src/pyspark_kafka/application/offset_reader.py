@@ -128,15 +128,15 @@ class KafkaOffsetReader:
                 if offsets.keys() != partitions:
                     raise mismatch(offsets.keys(), partitions)
                 return offsets
-            case GlobalTimestamp(timestamp, no_match):
-                return self._at(dict.fromkeys(partitions, timestamp), no_match)
-            case ByTimestamp(timestamps, no_match):
+            case GlobalTimestamp(timestamp, on_no_match):
+                return self._at(dict.fromkeys(partitions, timestamp), on_no_match)
+            case ByTimestamp(timestamps, on_no_match):
                 times = dict(timestamps)
                 if times.keys() != partitions:
                     raise TimestampsMismatchError(position, times.keys(), partitions)
-                return self._at(times, no_match)
-            case CommittedOffsets(group_id, uncommitted):
-                return self._committed(group_id, uncommitted, partitions)
+                return self._at(times, on_no_match)
+            case CommittedOffsets(group_id, on_missing):
+                return self._committed(group_id, on_missing, partitions)
 
     def first_not_older(
         self, times: Mapping[TopicPartition, int]
@@ -149,19 +149,22 @@ class KafkaOffsetReader:
         self._fetcher.close()
 
     def _committed(
-        self, group_id: str, uncommitted: OnMissingCommit, partitions: frozenset[TopicPartition]
+        self,
+        group_id: str,
+        on_missing: OnMissingCommit,
+        partitions: frozenset[TopicPartition],
     ) -> PartitionOffsets:
         found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
         without = partitions - found.keys()
-        if without and uncommitted is OnMissingCommit.ERROR:
+        if without and on_missing is OnMissingCommit.ERROR:
             raise NoCommittedOffsetError(group_id, without)
-        fallback = EARLIEST if uncommitted is OnMissingCommit.EARLIEST else LATEST
+        fallback = EARLIEST if on_missing is OnMissingCommit.EARLIEST else LATEST
         return found.merge(dict.fromkeys(without, fallback))
 
-    def _at(self, times: Mapping[TopicPartition, int], no_match: OnNoMatch) -> PartitionOffsets:
+    def _at(self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch) -> PartitionOffsets:
         found = self.first_not_older(times)
         without = sorted(partition for partition in times if found.get(partition) is None)
-        if without and no_match is OnNoMatch.ERROR:
+        if without and on_no_match is OnNoMatch.ERROR:
             raise NoOffsetForTimestampError(without[0], times[without[0]])
         matched = ((part, offset) for part, offset in found.items() if offset is not None)
         return PartitionOffsets(matched).merge(self._all_of(self._fetcher.latest, without))

@@ -1,13 +1,13 @@
-"""What a query with ``Trigger.AvailableNow`` holds of each batch's end.
+"""Checks of each batch's end under ``Trigger.AvailableNow``.
 
 ``verifyEndOffsetForTriggerAvailableNow`` of Spark's ``KafkaMicroBatchStream``, with the texts of
-``kafka-error-conditions.json``. It fails whatever ``failOnDataLoss`` says.
+``kafka-error-conditions.json``. They apply whatever ``failOnDataLoss`` is.
 
     AvailableNowError
-    ├── PartitionsNotPrefetchedError   the end has other partitions than were found at the start
-    ├── EndBeyondPrefetchedError       the end is beyond what was found at the start
-    ├── LostPartitionsError            partitions of the end do not exist any more
-    └── EndBeyondLatestError           the end is beyond what Kafka has now
+    ├── PartitionsNotPrefetchedError   the end has other partitions than the prefetched offsets
+    ├── EndBeyondPrefetchedError       the end is beyond the prefetched offsets
+    ├── LostPartitionsError            partitions of the end no longer exist
+    └── EndBeyondLatestError           the end is beyond the latest offsets
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _RESTART: Final = (
 
 
 class AvailableNowError(PysparkKafkaError):
-    """Kafka changed under a query with ``Trigger.AvailableNow``."""
+    """Partitions changed during a query with ``Trigger.AvailableNow``."""
 
     fault = Fault.CLUSTER
 
 
 class PartitionsNotPrefetchedError(AvailableNowError):
-    """A batch ends in other partitions than those found when the query began."""
+    """A batch ends in other partitions than those at the query's start."""
 
     condition = "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED"
 
@@ -48,7 +48,7 @@ class PartitionsNotPrefetchedError(AvailableNowError):
 
 
 class EndBeyondPrefetchedError(AvailableNowError):
-    """A batch ends beyond the latest offsets of when the query began."""
+    """A batch ends beyond the latest offsets at the query's start."""
 
     condition = "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED"
 
@@ -61,7 +61,7 @@ class EndBeyondPrefetchedError(AvailableNowError):
 
 
 class LostPartitionsError(AvailableNowError):
-    """A batch ends in partitions that Kafka has no longer."""
+    """A batch ends in partitions that no longer exist."""
 
     condition = "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW"
 
@@ -75,7 +75,7 @@ class LostPartitionsError(AvailableNowError):
 
 
 class EndBeyondLatestError(AvailableNowError):
-    """A batch ends beyond the latest offsets of now."""
+    """A batch ends beyond the current latest offsets."""
 
     condition = (
         "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW"
@@ -92,9 +92,9 @@ class EndBeyondLatestError(AvailableNowError):
 def check_available_now(
     prefetched: PartitionOffsets, end: PartitionOffsets, latest: PartitionOffsets
 ) -> None:
-    """Hold a batch's ``end`` against the latest offsets of when the query began and of now.
+    """Check a batch's ``end``: ``prefetched`` are the latest offsets at the query's start.
 
-    :raises AvailableNowError: the first of its kinds, in the order above, that applies.
+    :raises AvailableNowError: the first of the tree above that applies.
     """
     if prefetched.keys() != end.keys():
         raise PartitionsNotPrefetchedError(prefetched, end)

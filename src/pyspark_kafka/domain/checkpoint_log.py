@@ -1,11 +1,11 @@
-"""What stands in the directories ``offsets`` and ``commits`` of a query's checkpoint.
+"""The files in the directories ``offsets`` and ``commits`` of a query's checkpoint.
 
-``OffsetSeqLog``: the version's line, metadata as a line of JSON, and a line for each source in the
-order of the plan. In version 2 (``OffsetMap``, with named sources) such a line has the source's
-name and a colon before the offset. The offset is ``-`` where a source has none yet.
+Spark's ``OffsetSeqLog``: a line with the version, a line with metadata as JSON, and a line for each
+source in the order of the plan. In version 2 (``OffsetMap``, with named sources) such a line is the
+source's name, a colon and the offset. The offset is ``-`` for a source that has none yet.
 
-It is written before a batch runs. A batch is committed once the directory ``commits`` has a file of
-its number, whatever it holds (``CommitLog``).
+Spark writes the file before a batch runs. A batch is committed once the directory ``commits`` has a
+file with its id, whatever its content (``CommitLog``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 VERSION: Final = 2
 
 COMMITTED: Final = b'v1\n{"nextBatchWatermarkMs":0}'
-"""What is written into the log of commits, whatever the batch."""
+"""The content of every file of the commit log."""
 
 _NO_OFFSET: Final = "-"
 
@@ -33,11 +33,11 @@ _NO_OFFSET: Final = "-"
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointedBatch:
-    """A batch as the offset log has it.
+    """A batch of the offset log.
 
-    ``timestamp_ms`` is when it began, in milliseconds since the epoch, if the log says so.
-    ``offsets`` are the ends of the Kafka sources' parts, by the source's name; those of the JVM
-    connector and of this one look the same. A source without a name is called by its position.
+    ``timestamp_ms`` is its start in milliseconds since the epoch, ``None`` if not logged.
+    ``offsets`` are the end offsets of the Kafka sources, those of the JVM connector and of this
+    library alike, by the source's name or else its position.
     """
 
     batch_id: int
@@ -49,9 +49,9 @@ class CheckpointedBatch:
 
 
 def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
-    """Read a file of the offset log; sources that are not Kafka's are passed over.
+    """Parse a file of the offset log; sources that are not Kafka's are ignored.
 
-    :raises ValueError: if it is no such file, or one of a later version.
+    :raises ValueError: if it is malformed, or of a later version.
     """
     number, metadata, sources = _read_lines(content)
     named = _with_names(sources) if number > 1 else ((str(i), s) for i, s in enumerate(sources))
@@ -64,26 +64,26 @@ def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
 
 
 def write_batch_end(end: PartitionOffsets, timestamp_ms: int) -> bytes:
-    """Give the bytes of a batch of one source, planned at a time (milliseconds since the epoch)."""
+    """Return the file of a batch of one source, planned at ``timestamp_ms`` since the epoch."""
     metadata = {"batchWatermarkMs": 0, "batchTimestampMs": timestamp_ms, "conf": {}}
     lines = ("v1", json.dumps(metadata, separators=(",", ":")), end.to_json())
     return "\n".join(lines).encode()
 
 
 def read_batch_end(content: bytes) -> PartitionOffsets:
-    """Read where a batch of one source ends.
+    """Parse the end of a batch of one source.
 
-    :raises ValueError: if it is no such file, one of a later version, or one of a query that has
-        other sources beside this one, or names for them.
+    :raises ValueError: if it is malformed, of a later version, or of a query with several or named
+        sources.
     """
     number, _, sources = _read_lines(content)
     if number > 1 or len(sources) != 1:
-        raise ValueError(f"not the log of a query with one source: v{number}, {len(sources)} in it")
+        raise ValueError(f"expected a query with one source, got v{number} with {len(sources)}")
     return PartitionOffsets.from_json(sources[0])
 
 
 def kafka_offsets(text: str | None) -> PartitionOffsets | None:
-    """Read a source's offset; ``None`` if it has none, or one that is not of Kafka's shape."""
+    """Parse a source's offset; ``None`` if there is none, or the source is not Kafka's."""
     if text is None or text == _NO_OFFSET:
         return None
     try:
@@ -93,12 +93,12 @@ def kafka_offsets(text: str | None) -> PartitionOffsets | None:
 
 
 def _read_lines(content: bytes) -> tuple[int, str, list[str]]:
-    """Give the version, the metadata, and the lines of the sources."""
+    """Return the version, the metadata, and a line for each source."""
     try:
-        # Not by `splitlines`, for which there are other ends of lines than JSON escapes.
+        # Not `splitlines`: it also splits at characters that JSON does not escape.
         version, metadata, *sources = content.decode().split("\n")
     except ValueError as error:
-        raise ValueError("Log file was malformed: it is no offset log.") from error
+        raise ValueError("Log file was malformed: it is not an offset log.") from error
     return require_version(version, VERSION), metadata, sources
 
 
@@ -109,9 +109,9 @@ def _with_names(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _timestamp(metadata: str) -> int | None:
-    """Find the batch's time: metadata is empty where there was none, and {} before Spark 2.2."""
+    """Return the batch's timestamp; metadata is empty if there was none, {} before Spark 2.2."""
     try:
         timestamp = json.loads(metadata or "{}").get("batchTimestampMs")
     except (AttributeError, ValueError) as error:
-        raise ValueError(f"Log file was malformed: these are no metadata: {metadata}") from error
+        raise ValueError(f"Log file was malformed: invalid metadata: {metadata}") from error
     return timestamp if is_integer(timestamp) and timestamp > 0 else None

@@ -1,7 +1,7 @@
-"""What a query finds missing in Kafka, in the words of the JVM connector.
+"""Cases of data loss, with the texts of the JVM connector.
 
-Each finding has two texts: the reason of the error with which the query fails, from Spark's
-``kafka-error-conditions.json``, and the warning that is logged instead when ``failOnDataLoss`` is
+Each case has two texts: the reason in the error that fails the query, from Spark's
+``kafka-error-conditions.json``, and the warning that is logged instead if ``failOnDataLoss`` is
 false, from ``KafkaMicroBatchStream`` and ``KafkaOffsetReaderAdmin``.
 """
 
@@ -40,23 +40,23 @@ _GROUP_ID_WARNING: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class DataLoss:
-    """One finding: its condition below ``KAFKA_DATA_LOSS``, the error's reason, the warning."""
+    """One case: its sub-condition of ``KAFKA_DATA_LOSS``, the error's reason, the warning."""
 
     condition: str
     reason: str
     warning: str
 
     def as_error(self) -> DataLossError:
-        """Give the error with which a query fails that may not lose data."""
+        """Return the error that fails the query if ``failOnDataLoss`` is true."""
         return DataLossError(self.condition, self.reason)
 
     def as_warning(self) -> str:
-        """Give what is logged when a query goes on."""
+        """Return the warning to log if ``failOnDataLoss`` is false."""
         return f"{self.warning}. {WARNING_TAIL}"
 
 
 def earliest_offsets_not_found(partitions: Iterable[TopicPartition]) -> DataLoss:
-    """Partitions that appeared since the last batch, and whose start Kafka does not tell."""
+    """Return the loss of new partitions whose earliest offset is unknown."""
     names = partition_set(partitions)
     return DataLoss(
         "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
@@ -66,7 +66,7 @@ def earliest_offsets_not_found(partitions: Iterable[TopicPartition]) -> DataLoss
 
 
 def added_partition_starts_late(partition: TopicPartition, offset: int) -> DataLoss:
-    """A partition that appeared since the last batch, and whose first records are gone."""
+    """Return the loss of a new partition whose first records are gone."""
     text = f"Added partition {partition} starts from {offset} instead of 0."
     return DataLoss(
         "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
@@ -78,7 +78,7 @@ def added_partition_starts_late(partition: TopicPartition, offset: int) -> DataL
 def partitions_deleted(
     partitions: Iterable[TopicPartition], *, group_id_is_set: bool = False
 ) -> DataLoss:
-    """Partitions that the last batch had, and that are gone."""
+    """Return the loss of partitions that the last batch had and that no longer exist."""
     names = partition_set(partitions)
     if group_id_is_set:
         return DataLoss(
@@ -94,17 +94,17 @@ def partitions_deleted(
 
 
 def partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
-    """A partition that ends before the offset from which it is to be read on."""
+    """Return the loss of a partition that ends before the offset to read next."""
     return _offset_changed(partition, previous, now, ". ")
 
 
 def legacy_partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
-    """The same, of the legacy source, whose warning says what follows from it."""
+    """Return the same for the legacy source, whose warning differs."""
     return _offset_changed(partition, previous, now, ", some data may have been missed. ")
 
 
 def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> DataLoss:
-    """An offset of ``startingOffsets`` that no broker holds."""
+    """Return the loss of an offset of ``startingOffsets`` that the broker does not hold."""
     return DataLoss(
         "START_OFFSET_RESET",
         f"Starting offset for {partition} was {given} but consumer reset to {reset_to}.",
@@ -115,10 +115,10 @@ def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> 
 def offset_range_not_read(
     partition: TopicPartition, start: int, until: int, skipped_to: int, group_id: str
 ) -> DataLoss:
-    """Offsets from ``start`` on that the broker deleted before they were read.
+    """Return the loss of offsets from ``start`` on that were deleted before they were read.
 
-    The error names the range that a query did not get, up to ``until``; the warning what a query
-    leaves out when it goes on, up to ``skipped_to``.
+    The error names the range to read, up to ``until``; the warning what is skipped, up to
+    ``skipped_to``.
     """
     return DataLoss(
         "COULD_NOT_READ_OFFSET_RANGE",

@@ -1,4 +1,4 @@
-"""Reading durations as Spark's ``JavaUtils.timeStringAsMs`` reads them."""
+"""Parsing durations as Spark's ``JavaUtils.timeStringAsMs`` does."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _HELP: Final = (
 
 
 def milliseconds(text: str) -> int:
-    """Read ``15m``, ``5s`` or ``100ms``; a number alone counts milliseconds.
+    """Return the milliseconds of ``15m``, ``5s``, ``100ms`` or a plain number of milliseconds.
 
-    Case and the space around do not count, a space inside is refused. Parts of a millisecond are
-    cut off, and what a JVM ``long`` does not hold becomes the nearest that it does.
+    Case and surrounding blanks are ignored, a blank inside is an error. Fractions of a millisecond
+    are truncated, and values beyond a JVM ``long`` are clamped.
 
-    :raises ValueError: in the words of ``JavaUtils``, if it is no duration.
+    :raises ValueError: with the message of ``JavaUtils``, if it is not a duration.
     """
     try:
         microseconds = _microseconds(text)
     except ValueError as error:
         raise ValueError(f"{_HELP}\n{error}") from error
-    whole = abs(microseconds) // 1_000
-    return max(INT64_MIN, min(INT64_MAX, whole if microseconds >= 0 else -whole))
+    truncated = abs(microseconds) // 1_000
+    return max(INT64_MIN, min(INT64_MAX, truncated if microseconds >= 0 else -truncated))
 
 
 def _microseconds(text: str) -> int:

@@ -1,7 +1,7 @@
-"""The bytes that Spark's Kafka source keeps of the offsets at which a stream begins.
+"""The file in which Spark's Kafka source stores the offsets at which a stream starts.
 
-``KafkaSourceInitialOffsetWriter``: a byte, the version's line, and the offsets as JSON. The byte is
-there because Spark 2.1.0 read, and wrote, the length of the text in it (SPARK-19517).
+``KafkaSourceInitialOffsetWriter``: a byte, a line with the version, and the offsets as JSON.
+Spark 2.1.0 stored the length of the text in that byte (SPARK-19517).
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from .partition_offsets import PartitionOffsets
 
 VERSION: Final = 1
 BATCH_ID: Final = 0
-"""The batch under which the offsets are kept, which is the only one of their log."""
+"""The only batch id of this log."""
 
 
 def write_initial_offsets(offsets: PartitionOffsets) -> bytes:
-    """Give the bytes of a file."""
+    """Return the content of the file."""
     return b"\0" + f"v{VERSION}\n{offsets.to_json()}".encode()
 
 
 def read_initial_offsets(content: bytes) -> PartitionOffsets:
-    """Read the bytes of a file, those of Spark 2.1.0 included, which have no version.
+    """Parse the content of the file; that of Spark 2.1.0 has no version.
 
-    :raises ValueError: in the words of Spark, if they are of a later version or malformed.
+    :raises ValueError: with Spark's message, if it is malformed or of a later version.
     """
     try:
         text = content[1:].decode()
     except UnicodeDecodeError as error:
-        raise ValueError("Log file was malformed: it is no text.") from error
+        raise ValueError("Log file was malformed: it is not text.") from error
     if not text.startswith("v"):
         return PartitionOffsets.from_json(text)
     version, newline, offsets = text.partition("\n")

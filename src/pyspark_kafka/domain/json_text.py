@@ -1,4 +1,4 @@
-"""Reading JSON that people wrote into an option."""
+"""Parsing the JSON of options."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def read_json_object(text: str, expected: str) -> dict[str, Any]:
-    """Read ``text`` as a JSON object that has no key twice.
+    """Parse ``text`` as a JSON object without duplicate keys.
 
-    :raises ValueError: if it is anything else; ``expected`` is then quoted as the example.
+    :raises ValueError: if it is anything else; the message quotes ``expected`` as the example.
     """
     pairs = read_json_pairs(text, expected)
     found = dict(pairs)
@@ -20,9 +20,9 @@ def read_json_object(text: str, expected: str) -> dict[str, Any]:
 
 
 def read_json_pairs(text: str, expected: str) -> list[tuple[str, Any]]:
-    """Read ``text`` as a JSON object and give its pairs; an object within has no key twice.
+    """Parse ``text`` as a JSON object; return its pairs, objects inside without duplicate keys.
 
-    :raises ValueError: if it is anything else; ``expected`` is then quoted as the example.
+    :raises ValueError: if it is anything else; the message quotes ``expected`` as the example.
     """
     try:
         value = json.loads(text, object_pairs_hook=_Pairs)
@@ -30,19 +30,19 @@ def read_json_pairs(text: str, expected: str) -> list[tuple[str, Any]]:
             return [(name, _without_duplicates(inner)) for name, inner in value]
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Expected e.g. {expected}, got {text}") from error
-    # Valid JSON of another shape is still a wrong option, not a wrong type in our code.
+    # A ValueError, not a TypeError: JSON of another shape is an invalid option.
     raise ValueError(f"Expected e.g. {expected}, got {text}")
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The pairs of a JSON object, which a JSON list is not taken for."""
+    """The pairs of a JSON object, which differ in type from a JSON array."""
 
 
 def _without_duplicates(value: Any) -> Any:
     if isinstance(value, _Pairs):
         found = {name: _without_duplicates(inner) for name, inner in value}
         if len(found) != len(value):
-            raise ValueError("a key stands twice")
+            raise ValueError("duplicate key")
         return found
     if isinstance(value, list):
         return [_without_duplicates(inner) for inner in value]
@@ -50,15 +50,15 @@ def _without_duplicates(value: Any) -> Any:
 
 
 def partition_number(text: str) -> int:
-    """Read a partition's number from a JSON key.
+    """Parse a partition number from a JSON key.
 
-    :raises ValueError: if it is not written as a plain non-negative decimal number.
+    :raises ValueError: if it is not a plain non-negative decimal number.
     """
     if not re.fullmatch("0|[1-9][0-9]{0,9}", text):
-        raise ValueError(f"not a partition's number: {text!r}")
+        raise ValueError(f"not a partition number: {text!r}")
     return int(text)
 
 
 def is_integer(value: object) -> bool:
-    """Tell a JSON integer from a boolean, which Python counts among the integers."""
+    """Return whether it is a JSON integer: in Python, ``bool`` is an ``int`` too."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -1,13 +1,13 @@
-"""The line at the head of a metadata log's files that names their version."""
+"""The first line of a metadata log's files: their version."""
 
 from __future__ import annotations
 
 
 def require_version(line: str, supported: int) -> int:
-    """Read ``v1``, and give the number.
+    """Return the number of a version line such as ``v1``.
 
-    :raises ValueError: in the words of Spark's ``MetadataVersionUtil``, if it is no version, or
-        one above ``supported``.
+    :raises ValueError: with the message of Spark's ``MetadataVersionUtil``, if it is not a version
+        or is above ``supported``.
     """
     number = line[1:]
     if not line.startswith("v") or not number.isdecimal() or int(number) == 0:

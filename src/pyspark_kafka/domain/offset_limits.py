@@ -1,4 +1,4 @@
-"""Where a query starts and where a batch query ends."""
+"""Starting offsets, and ending offsets of batch queries."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 @final
 @dataclass(frozen=True, slots=True)
 class Earliest:
-    """The first offset that the broker holds, in every partition."""
+    """The earliest offset of every partition."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The offset after the last record, in every partition."""
+    """The latest offset of every partition."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Specific:
-    """An offset for each partition, where -1 stands for latest and -2 for earliest.
+    """An offset for each partition; -1 is latest and -2 earliest.
 
-    ``topics`` holds the same for whole topics (SPARK-58774): ``(("topicA", -2),)``.
+    ``topics`` are offsets for all partitions of a topic (SPARK-58774): ``(("topicA", -2),)``.
     """
 
     offsets: PartitionOffsets
@@ -47,7 +47,7 @@ class Specific:
 
 
 class OnNoMatch(enum.Enum):
-    """What becomes of a partition that has no record of the time or later."""
+    """What to do with a partition that has no record at or after a timestamp."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -56,27 +56,27 @@ class OnNoMatch(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class GlobalTimestamp:
-    """The first record that is not older than a time, in every partition (milliseconds)."""
+    """The first record at or after a timestamp in every partition (milliseconds since epoch)."""
 
     timestamp: int
-    no_match: OnNoMatch
+    on_no_match: OnNoMatch
 
 
 Timestamps = tuple[tuple[TopicPartition, int], ...]
-"""Times by partition, in the order of the partitions, in milliseconds."""
+"""Milliseconds since the epoch by partition, in the order of the partitions."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ByTimestamp:
-    """A time for each partition, as in ``GlobalTimestamp``."""
+    """A timestamp for each partition, as in ``GlobalTimestamp``."""
 
     timestamps: Timestamps
-    no_match: OnNoMatch
+    on_no_match: OnNoMatch
 
 
 class OnMissingCommit(enum.Enum):
-    """What becomes of a partition for which a consumer group has committed nothing."""
+    """What to do with a partition without a committed offset."""
 
     ERROR = "error"
     EARLIEST = "earliest"
@@ -86,14 +86,14 @@ class OnMissingCommit(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class CommittedOffsets:
-    """The next offset that a consumer group has committed, in every partition."""
+    """The committed offset of a consumer group in every partition."""
 
     group_id: str
-    uncommitted: OnMissingCommit = OnMissingCommit.ERROR
+    on_missing_commit: OnMissingCommit = OnMissingCommit.ERROR
 
 
 GROUP: Final = CommittedOffsets("")
-"""What ``group`` is read as, before the group is known."""
+"""The value of ``group`` before the group id is known."""
 
 OffsetLimit = Earliest | Latest | Specific | GlobalTimestamp | ByTimestamp
 StartingOffsets = OffsetLimit | CommittedOffsets
@@ -101,9 +101,9 @@ EndingOffsets = Latest | Specific | GlobalTimestamp | ByTimestamp
 
 
 def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
-    """Read ``earliest``, ``latest`` (in any case) or offsets as JSON.
+    """Parse ``earliest``, ``latest`` (case-insensitive) or offsets as JSON.
 
-    :raises ValueError: in the words of Spark's ``JsonUtils``, if it is none of these.
+    :raises ValueError: with the message of Spark's ``JsonUtils``, if it is none of these.
     """
     trimmed = text.strip()
     match trimmed.lower():
@@ -116,15 +116,15 @@ def parse_offset_limit(text: str) -> Earliest | Latest | Specific:
 
 
 def parse_starting_offsets(text: str) -> Earliest | Latest | Specific | CommittedOffsets:
-    """Read what ``parse_offset_limit`` reads, or ``group`` (in any case).
+    """Parse what ``parse_offset_limit`` parses, or ``group`` (case-insensitive).
 
-    :raises ValueError: as ``parse_offset_limit`` does.
+    :raises ValueError: as ``parse_offset_limit``.
     """
     return GROUP if text.strip().lower() == "group" else parse_offset_limit(text)
 
 
-def parse_uncommitted(text: str) -> OnMissingCommit:
-    """Read what to do where a group has committed nothing.
+def parse_on_missing_commit(text: str) -> OnMissingCommit:
+    """Parse what to do with partitions without a committed offset.
 
     :raises ValueError: if it is none of ``error``, ``earliest`` and ``latest``.
     """
@@ -138,9 +138,9 @@ def parse_uncommitted(text: str) -> OnMissingCommit:
 
 
 def parse_global_timestamp(text: str) -> int:
-    """Read a time in milliseconds since the epoch.
+    """Parse milliseconds since the epoch.
 
-    :raises ValueError: in the words of Spark's ``KafkaSourceProvider``.
+    :raises ValueError: with the message of Spark's ``KafkaSourceProvider``.
     """
     trimmed = text.strip()
     try:
@@ -150,9 +150,9 @@ def parse_global_timestamp(text: str) -> int:
 
 
 def parse_timestamps(text: str) -> Timestamps:
-    """Read ``{"topicA":{"0":123456789}}``.
+    """Parse ``{"topicA":{"0":123456789}}``.
 
-    :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+    :raises ValueError: with the message of Spark's ``JsonUtils``, if it has any other shape.
     """
     text = text.strip()
     pairs = read_json_pairs(text, TIMESTAMPS_EXAMPLE)
@@ -169,10 +169,10 @@ def parse_timestamps(text: str) -> Timestamps:
         raise ValueError(f"Expected e.g. {TIMESTAMPS_EXAMPLE}, got {text}") from error
 
 
-def parse_no_match(text: str) -> OnNoMatch:
-    """Read what to do where no record is of a time or later.
+def parse_on_no_match(text: str) -> OnNoMatch:
+    """Parse what to do with partitions without a matching record.
 
-    :raises ValueError: in the words of Scala's ``Enumeration``, if it is none of the two.
+    :raises ValueError: with the message of Scala's ``Enumeration``, if it is neither value.
     """
     try:
         return OnNoMatch(text.lower())
@@ -184,10 +184,11 @@ def _parse_specific(text: str) -> Specific:
     pairs = read_json_pairs(text, EXAMPLE)
     words = [(topic, value) for topic, value in pairs if isinstance(value, str)]
     numbers = [(topic, value) for topic, value in pairs if not isinstance(value, str)]
-    both = sorted({topic for topic, _ in words} & {topic for topic, _ in numbers})
-    if both:
+    clashing = sorted({topic for topic, _ in words} & {topic for topic, _ in numbers})
+    if clashing:
         raise ValueError(
-            f"Topic '{both[0]}' has both a topic-level offset and offsets of partitions, got {text}"
+            f"Topic '{clashing[0]}' has both a topic-level offset and offsets of partitions, "
+            f"got {text}"
         )
     try:
         _require_single(topic for topic, _ in pairs)
@@ -201,10 +202,10 @@ def _parse_specific(text: str) -> Specific:
 
 def _require_single(names: Iterable[str]) -> None:
     if any(count > 1 for count in Counter(names).values()):
-        raise ValueError("a topic stands twice")
+        raise ValueError("duplicate topic")
 
 
 def _timestamp(value: Any) -> int:
     if not is_integer(value) or abs(value) > INT64_MAX:
-        raise ValueError(f"not a time: {value!r}")
+        raise ValueError(f"not a timestamp: {value!r}")
     return int(value)

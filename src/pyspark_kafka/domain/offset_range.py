@@ -1,4 +1,4 @@
-"""A stretch of one partition: what one task reads."""
+"""The offset range of one partition that one task reads."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .topic_partition import TopicPartition
 class OffsetRange:
     """The offsets ``[from_offset, until_offset)`` of a partition.
 
-    A batch query may leave its ends open, ``EARLIEST`` (-2) for the start and ``LATEST`` (-1)
-    for the end: they are bound when the task runs, as Spark's ``KafkaSourceRDD`` does.
+    The ends of a batch query may be open: ``EARLIEST`` (-2) as start, ``LATEST`` (-1) as end. The
+    task binds them when it runs, as in Spark's ``KafkaSourceRDD``.
     """
 
     partition: TopicPartition
@@ -24,9 +24,9 @@ class OffsetRange:
 
     def __post_init__(self) -> None:
         if self.from_offset < 0 and self.from_offset != EARLIEST:
-            raise ValueError(f"not a start: {self.from_offset}")
+            raise ValueError(f"not a valid starting offset: {self.from_offset}")
         if self.until_offset < 0 and self.until_offset != LATEST:
-            raise ValueError(f"not an end: {self.until_offset}")
+            raise ValueError(f"not a valid ending offset: {self.until_offset}")
         if self.is_bound and self.from_offset > self.until_offset:
             raise ValueError(f"{self} ends before it starts")
 
@@ -37,16 +37,16 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many offsets it spans; at most so many records are visible in it.
+        """The number of offsets, an upper bound of its visible records.
 
-        :raises ValueError: if an end is still open.
+        :raises ValueError: if an end is open.
         """
         if not self.is_bound:
             raise ValueError(f"{self} has no size before its ends are bound")
         return self.until_offset - self.from_offset
 
     def starting_at(self, offset: int) -> OffsetRange:
-        """Give the rest of the range from ``offset`` on."""
+        """Return the rest of the range from ``offset`` on."""
         return OffsetRange(self.partition, offset, self.until_offset)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Offsets by partition, in the JSON form that Spark's checkpoints hold."""
+"""Offsets by partition, in the JSON form of Spark's checkpoints."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
     @classmethod
     def from_json(cls, text: str) -> PartitionOffsets:
-        """Read ``{"topic":{"0":23}}``.
+        """Parse ``{"topic":{"0":23}}``.
 
-        :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+        :raises ValueError: with the message of Spark's ``JsonUtils``, if it has any other shape.
         """
         topics = read_json_object(text, EXAMPLE)
         try:
@@ -75,22 +75,22 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
             raise ValueError(f"Expected e.g. {EXAMPLE}, got {text}") from error
 
     def to_dict(self) -> dict[str, dict[str, int]]:
-        """Give ``{"topic": {"0": 23}}``, topics and partitions in order."""
+        """Return ``{"topic": {"0": 23}}``, topics and partitions in order."""
         return {
             topic: {str(partition.partition): offset for partition, offset in group}
             for topic, group in groupby(self._offsets.items(), lambda item: item[0].topic)
         }
 
     def to_json(self) -> str:
-        """Give the text that Spark's checkpoints hold."""
+        """Return the JSON of Spark's checkpoints."""
         return json.dumps(self.to_dict(), separators=(",", ":"), ensure_ascii=False)
 
     def merge(self, newer: Mapping[TopicPartition, int]) -> PartitionOffsets:
-        """Take over what ``newer`` holds and keep the rest."""
+        """Return these offsets updated with ``newer``."""
         return PartitionOffsets({**self._offsets, **newer})
 
     def restrict(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """Keep only the offsets of ``partitions``."""
+        """Return only the offsets of ``partitions``."""
         wanted = set(partitions)
         return PartitionOffsets(
             (partition, offset) for partition, offset in self.items() if partition in wanted

@@ -1,4 +1,4 @@
-"""Which columns of a record are read."""
+"""The columns of records to read."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ COLUMNS: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The columns to read, in the order in which they are wanted."""
+    """The columns to read, in order."""
 
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise ValueError("a projection has at least one column")
+            raise ValueError("a projection needs at least one column")
         unknown = [column for column in self.columns if column not in COLUMNS]
         if unknown:
             raise ValueError(f"not a column of a Kafka record: {', '.join(unknown)}")
         if len(set(self.columns)) != len(self.columns):
-            raise ValueError("a column is projected once")
+            raise ValueError("duplicate column")
 
     def __contains__(self, column: str) -> bool:
         return column in self.columns

@@ -20,7 +20,7 @@ class TopicPartition:
         if not self.topic:
             raise ValueError("a topic's name is not empty")
         if not 0 <= self.partition <= INT32_MAX:
-            raise ValueError(f"not a partition's number: {self.partition}")
+            raise ValueError(f"not a partition number: {self.partition}")
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"

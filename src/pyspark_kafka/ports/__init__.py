@@ -1,1 +1,1 @@
-"""What the use cases need of the outside world: small abstract classes, named for the need."""
+"""The interfaces that the use cases need and adapters implement."""

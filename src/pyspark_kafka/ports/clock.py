@@ -1,4 +1,4 @@
-"""The need to know the time and to wait."""
+"""The time, and waiting."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 
 
 class Clock(ABC):
-    """Time, as the use cases see it."""
+    """A monotonic clock."""
 
     @abstractmethod
     def now_ms(self) -> int:
-        """Give milliseconds that never go back; their origin means nothing."""
+        """Return monotonic milliseconds; only differences have a meaning."""
 
     @abstractmethod
     def sleep_ms(self, milliseconds: int) -> None:
-        """Wait that long."""
+        """Wait for a number of milliseconds."""

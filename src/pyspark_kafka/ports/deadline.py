@@ -27,12 +27,12 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """The seconds that are left, 0 at the least."""
+        """The seconds that are left, at least 0."""
         return max(0.0, self.at - time.monotonic())
 
     @property
     def has_passed(self) -> bool:
-        """Whether nothing is left."""
+        """Whether no time is left."""
         return time.monotonic() >= self.at
 
     def poll(self, ask: Callable[[], T], pause_seconds: float) -> T:

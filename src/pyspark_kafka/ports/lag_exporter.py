@@ -1,4 +1,4 @@
-"""The need to tell others how far queries are behind."""
+"""Exporting the lag of queries."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class LagExporter(ABC):
-    """Takes the lag of queries, from one thread at a time.
+    """Exports the lag of queries; called from one thread at a time.
 
-    It may raise what it likes: that is logged, and neither the query nor another exporter notices.
+    Any exception is logged, and affects neither the query nor other exporters.
     """
 
     @abstractmethod
     def export(self, lag: QueryLag) -> None:
-        """Take the lag of a query after a batch; it stands for the query's lag until the next."""
+        """Export the lag of a query after a batch; it is valid until the next one."""
 
     @abstractmethod
     def query_ended(self, query_id: str, run_id: str) -> None:
-        """Forget a run of a query, of which perhaps nothing was exported."""
+        """Forget a run of a query; perhaps nothing of it was exported."""
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to give back
-        """Give back what is held. Nothing is exported after it. A second call does nothing."""
+    def close(self) -> None:  # noqa: B027 - most hold no resources
+        """Release resources. Nothing is exported afterwards. A second call does nothing."""

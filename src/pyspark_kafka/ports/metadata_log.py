@@ -1,4 +1,4 @@
-"""The need to remember, once and for all, what belongs to a batch."""
+"""A log of metadata by batch id."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ if TYPE_CHECKING:
 
 
 class MetadataLog(ABC):
-    """An append-only log of bytes by batch id, as Spark's ``HDFSMetadataLog`` keeps one.
+    """An append-only log of bytes by batch id, such as Spark's ``HDFSMetadataLog``.
 
-    Safe for concurrent writers: an id is written once, whole, or not at all. Its ``str`` says
-    where it is, without credentials. Every call may raise:
+    Safe for concurrent writers: an entry is written once, atomically. ``str`` returns its location
+    without credentials. Every method may raise:
 
-    :raises MetadataLogError: if the storage fails or refuses.
+    :raises MetadataLogError: if the storage fails or refuses access.
     """
 
     @abstractmethod
     def add(self, batch_id: int, metadata: bytes) -> bool:
-        """Write what belongs to a batch, unless that was done before.
+        """Write the entry of a batch and return ``True``, unless there is one already.
 
-        Of two concurrent writers one is told ``True``; ``False`` says that another was first,
-        and that ``get`` answers with what the other wrote.
+        Of two concurrent writers exactly one gets ``True``. After ``False``, ``get`` returns what
+        the other one wrote.
         """
 
     @abstractmethod
     def get(self, batch_id: int) -> bytes | None:
-        """Give what was written for a batch, or ``None``."""
+        """Return the entry of a batch, or ``None``."""
 
     @abstractmethod
     def latest(self) -> tuple[int, bytes] | None:
-        """Give the highest batch id and what was written for it, or ``None`` if there is none."""
+        """Return the highest batch id and its entry, or ``None`` if the log is empty."""
 
     @abstractmethod
     def batch_ids(self) -> Sequence[int]:
-        """Give the batch ids that were written, from the lowest on."""
+        """Return the batch ids of all entries, in ascending order."""
 
     @abstractmethod
     def purge(self, threshold: int) -> None:
-        """Forget every batch below ``threshold``. Repeating it changes nothing."""
+        """Delete the entries of all batches below ``threshold``. Idempotent."""

@@ -1,4 +1,4 @@
-"""The need to know which partitions there are and which offsets they hold."""
+"""Fetching partitions and offsets."""
 
 from __future__ import annotations
 
@@ -14,66 +14,63 @@ if TYPE_CHECKING:
 
 
 class OffsetFetcher(ABC):
-    """Asks a Kafka cluster for partitions and offsets.
+    """Fetches partitions and offsets from a Kafka cluster.
 
-    Every call asks the cluster afresh, may be repeated, blocks for a bounded time (the client's
-    ``default.api.timeout.ms``, in milliseconds) and may be made from any one thread at a time.
-    Every call but ``close`` may raise, besides what it names:
+    Every method sends a new request, is idempotent and blocks for at most the client's
+    ``default.api.timeout.ms`` (milliseconds). One thread at a time may call it. Every method
+    but ``close`` may raise, in addition to its own errors:
 
     :raises BrokerUnreachableError: if no broker answered in that time.
-    :raises KafkaRequestError: if a broker answered with an error, authorization included.
-    :raises UnsupportedFeatureError: if the client cannot do it: groups and timestamps may lack.
+    :raises KafkaRequestError: if a broker refused the request; missing permissions included.
+    :raises UnsupportedFeatureError: if the client does not support groups or timestamps.
     """
 
     @abstractmethod
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
-        """Give the partitions that a subscription stands for now.
+        """Return the current partitions of a subscription.
 
-        Of assigned partitions, those that do not exist are left out; a pattern does not find
-        internal topics. Both as in Spark's ``ConsumerStrategy``.
+        Assigned partitions that do not exist are left out, and a pattern does not match internal
+        topics, as in Spark's ``ConsumerStrategy``.
 
         :raises UnknownTopicError: if a topic of a ``Subscribe`` does not exist.
         """
 
     @abstractmethod
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        """Give the first offset that each partition holds.
+        """Return the earliest offset of each partition (the log start offset).
 
-        Partitions that do not exist are left out of the answer.
+        Partitions that do not exist are left out.
         """
 
     @abstractmethod
     def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        """Give the offset after the last one that may be read from each partition.
+        """Return the latest offset of each partition (the high watermark).
 
-        With ``isolation.level=read_committed`` that is the last stable offset, which an open
-        transaction holds back. Partitions that do not exist are left out of the answer.
+        With ``isolation.level=read_committed`` it is the last stable offset, which an open
+        transaction holds back. Partitions that do not exist are left out.
         """
 
     @abstractmethod
     def for_timestamps(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
-        """Give the first offset whose record is not older than a time.
+        """Return the offset of the first record at or after a timestamp, or ``None``.
 
         ``timestamps`` are milliseconds since the epoch. ``None`` stands for a partition without
-        such a record. Partitions that do not exist are left out of the answer.
+        such a record. Partitions that do not exist are left out.
         """
 
     @abstractmethod
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        """Give the next offsets that a consumer group has committed.
+        """Return the committed offsets of a consumer group.
 
-        Partitions for which it has committed nothing are left out of the answer.
+        Partitions without a committed offset are left out.
         """
 
     @abstractmethod
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
-        """Commit next offsets for a consumer group that has no members.
-
-        Repeating it changes nothing.
-        """
+        """Commit offsets for a consumer group that has no members. Idempotent."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back connections and threads. A second call does nothing."""
+        """Close connections and stop threads. A second call does nothing."""

@@ -1,4 +1,4 @@
-"""The need to read a stretch of a partition as Arrow."""
+"""Reading offset ranges as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -19,29 +19,26 @@ class RecordReader(ABC):
 
     @abstractmethod
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        """Read the records of a bound range, in order, each once.
+        """Yield the records of a bound range in order, each once.
 
-        The batches have the schema of ``record_schema(projection)``, at least one row each, and
-        belong to the caller. Offsets without a visible record (control batches, aborted
-        transactions under ``read_committed``, what compaction removed) are passed over silently.
-        At any time no more is held in memory than a few fetches, whatever the range. The iterator
-        may be closed or dropped at any time; the reader can then read another range.
+        Each batch has the schema ``record_schema(projection)`` and at least one row, and belongs to
+        the caller. Offsets without a visible record (control batches, aborted transactions under
+        ``read_committed``, compacted records) are skipped. Memory is bounded by a few fetches,
+        whatever the size of the range. The iterator may be closed or dropped at any time; the
+        reader can then read another range.
 
-        Blocks up to the option ``kafkaConsumer.pollTimeoutMs`` for a record or for progress. An
-        empty answer of a broker, or one of a replica that lags, never ends a range.
+        Blocks for at most ``kafkaConsumer.pollTimeoutMs`` without progress. An empty response, or
+        one of a replica that lags, never ends a range. Records before an error are yielded first.
 
-        :raises OffsetOutOfRangeError: if the broker does not hold the next offset to read. What
-            was read before it has been handed out.
-        :raises MissingOffsetsError: if the log's start moved past offsets of the range while it
-            was read. What was read before it has been handed out.
-        :raises FetchTimeoutError: if the broker holds the next offset and nothing comes.
-        :raises MalformedTimestampError: if ``timestamp`` is projected and does not fit.
+        :raises OffsetOutOfRangeError: if the broker does not hold the next offset to read.
+        :raises MissingOffsetsError: if offsets of the range were deleted while it was read.
+        :raises FetchTimeoutError: if the broker holds the next offset and does not return it.
+        :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
         :raises BrokerUnreachableError: if no broker answers.
-        :raises CorruptBatchError: if bytes of the log are not what Kafka writes. What stands
-            before them has been handed out.
-        :raises KafkaRequestError: if a broker answers with an error that no retry mends.
+        :raises CorruptBatchError: if a record batch is corrupt.
+        :raises KafkaRequestError: if a broker refuses the request, and retries do not help.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give back connections and threads. A second call does nothing."""
+        """Close connections and stop threads. A second call does nothing."""

@@ -1,4 +1,4 @@
-"""The Arrow schema of records, the currency between readers and whoever reads."""
+"""The Arrow schema of the records that readers return."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TYPES: Final[dict[str, pa.DataType]] = {
     "timestampType": pa.int32(),
     "headers": HEADERS,
 }
-"""The types of the JVM connector's schema, as Spark spells them in Arrow."""
+"""The Arrow types of the JVM connector's schema."""
 
 
 def record_schema(projection: Projection) -> pa.Schema:
-    """Give the schema of batches that hold the projected columns."""
+    """Return the schema of the projected columns."""
     return pa.schema([pa.field(column, TYPES[column]) for column in projection.columns])

@@ -1,4 +1,4 @@
-"""The need to write Arrow batches to topics."""
+"""Writing Arrow record batches to topics."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class RecordWriter(ABC):
-    """Writes records and tells when all of them are safe.
+    """Writes records and waits for their acknowledgement.
 
-    After an error of ``write`` or ``flush`` the writer is to be closed. Every call may raise:
+    After an error of ``write`` or ``flush`` it must be closed. Every method may raise:
 
-    :raises RecordDeliveryError: naming the first record that could not be delivered.
+    :raises RecordDeliveryError: for the first record that could not be delivered.
     :raises UnknownTopicError: if a record's topic does not exist.
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises ProducerFencedError: if somebody else has taken the transaction's id.
+    :raises ProducerFencedError: if another producer took over the transactional id.
     """
 
     @abstractmethod
     def join_transaction(self, transaction: Transaction) -> None:
-        """Write into a transaction from now on, and until the next ``flush``.
+        """Write to a transaction from now on, until the next ``flush``.
 
-        :raises UnsupportedFeatureError: if the client cannot write into what it did not begin.
+        :raises UnsupportedFeatureError: if the client cannot join another process's transaction.
         """
 
     @abstractmethod
@@ -35,20 +35,21 @@ class RecordWriter(ABC):
         """Send the records of a batch.
 
         The batch may have the columns ``key``, ``value``, ``topic``, ``partition``, ``headers``
-        and ``timestamp``; ``topic`` stands above the column. A record without a partition goes
-        where its key goes, as in Kafka's Java client; one without a timestamp has that of now.
-        May block while buffers are full, and may return before the records are acknowledged.
+        and ``timestamp``; the argument ``topic`` takes precedence over the column. Without a
+        partition, the key decides as in Kafka's Java client; without a timestamp, a record gets the
+        current time. Blocks while buffers are full, and may return before acknowledgement.
 
-        :raises NullTopicError: if a record names no topic.
+        :raises NullTopicError: if a record has no topic.
+        :raises InvalidRecordError: if a row cannot become a record.
         """
 
     @abstractmethod
     def flush(self) -> DeliveryStats:
-        """Wait until every record is acknowledged, and give what was since the last call."""
+        """Wait until all records are acknowledged; return those since the last call."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back connections and threads; what was not flushed may be lost.
+        """Close connections and stop threads; records that were not flushed may be lost.
 
-        An enlisted transaction stays as it is. A second call does nothing.
+        A joined transaction stays open. A second call does nothing.
         """

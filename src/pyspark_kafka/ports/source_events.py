@@ -1,4 +1,4 @@
-"""The need to tell what happens to a source, and to a sink."""
+"""Events of sources and sinks."""
 
 from __future__ import annotations
 
@@ -14,44 +14,41 @@ if TYPE_CHECKING:
 
 
 class SourceEvents(ABC):
-    """Takes reports. Returns at once, and never fails the source: it raises nothing."""
+    """A listener. Its methods return immediately and raise nothing."""
 
     @abstractmethod
     def initial_offsets(self, offsets: PartitionOffsets) -> None:
-        """Take the offsets with which a new stream begins."""
+        """Called with the offsets at which a new stream starts."""
 
     @abstractmethod
     def partitions_added(self, offsets: PartitionOffsets) -> None:
-        """Take partitions that were not there before, with the offsets they are read from."""
+        """Called with new partitions and the offsets from which they are read."""
 
     @abstractmethod
     def data_lost(self, loss: DataLoss) -> None:
-        """Take a finding with which the query goes on, since ``failOnDataLoss`` is false."""
+        """Called when data is lost and the query continues (``failOnDataLoss`` is false)."""
 
     @abstractmethod
     def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:
-        """Take a read that began outside of what the broker holds."""
+        """Called when a read starts outside of the broker's log."""
 
     @abstractmethod
     def offsets_retried(self, attempt: int, attempts: int, reason: str) -> None:
-        """Take an attempt to learn offsets that did not succeed and is made again.
-
-        ``attempt`` counts from 1.
-        """
+        """Called when a fetch of offsets failed and is retried; ``attempt`` counts from 1."""
 
     @property
     def takes_lag(self) -> bool:
-        """Whether lag is to be measured: with thousands of partitions that takes milliseconds."""
+        """Whether to measure lag, which takes milliseconds with thousands of partitions."""
         return True
 
     @abstractmethod
     def lag_measured(self, lag: Lag) -> None:
-        """Take the offsets between what a stream has committed and the latest that it knows of."""
+        """Called with the lag between committed and latest offsets."""
 
     @abstractmethod
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
-        """Take a commit of offsets to a consumer group that did not succeed."""
+        """Called when a commit of offsets to a consumer group failed."""
 
     @abstractmethod
     def records_delivered(self, delivered: DeliveryStats) -> None:
-        """Take what a task of a sink has written, once all of it is acknowledged."""
+        """Called when all records of a sink's task are acknowledged."""

@@ -1,4 +1,4 @@
-"""The need to begin a transaction in one process and to end it in another."""
+"""Transactions that one process begins and another one ends."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ if TYPE_CHECKING:
 
 
 class Transactions(ABC):
-    """Begins and ends transactions, whoever writes to them.
+    """Begins and ends transactions; a ``RecordWriter`` writes to them.
 
-    Every call may raise:
+    Every method may raise:
 
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises KafkaRequestError: if the cluster refuses, for want of a right, say.
+    :raises KafkaRequestError: if a broker refuses the request, such as for missing permissions.
     """
 
     @abstractmethod
     def begin(self, transactional_id: str) -> Transaction:
-        """Open a transaction; one that is open under the same id is aborted and shut out."""
+        """Begin a transaction; an open one with the same id is aborted and fenced."""
 
     @abstractmethod
     def commit(self, transaction: Transaction) -> None:
-        """Make its records visible. Repeating it changes nothing.
+        """Commit a transaction. Idempotent.
 
         :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``.
         """
 
     @abstractmethod
     def abort(self, transaction: Transaction) -> None:
-        """Make sure that its records are never visible, unless they are already."""
+        """Abort a transaction, unless it is committed already. Idempotent."""
 
     @abstractmethod
     def abort_abandoned(self, prefix: str) -> None:
-        """Abort every open transaction whose id begins so, and shut its writer out.
+        """Abort every open transaction whose id starts with ``prefix``, and fence its writer.
 
-        A cluster that cannot list transactions (Kafka before 3.0) lets them time out.
+        Kafka before 3.0 cannot list transactions: there they time out.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Give back connections. Open transactions stay as they are."""
+        """Close connections. Open transactions stay open."""

@@ -254,9 +254,9 @@ def test_two_drivers_do_not_share_logs(kit: Kit, driver: Driver, name: str) -> N
     ("number", "content", "problem"),
     [
         (1, b"v3\n{}\n{}", "maximum supported log version is v2"),
-        (1, b"v1\n{}\n{}\n{}", "not the log of a query with one source: v1, 2 in it"),
+        (1, b"v1\n{}\n{}\n{}", "expected a query with one source, got v1 with 2"),
         (1, b"v1\n{}\n-", "Expected e.g."),
-        (1, b"\xff", "it is no offset log"),
+        (1, b"\xff", "it is not an offset log"),
         (3, b"v1\n{}\n{}", "Batch 3 is the last one planned, and 0 the last one committed"),
     ],
 )

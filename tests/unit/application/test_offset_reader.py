@@ -388,13 +388,16 @@ def test_a_group_that_has_not_committed_all_is_an_error(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uncommitted", "offset"), [(OnMissingCommit.EARLIEST, 1), (OnMissingCommit.LATEST, 3)]
+    ("on_missing", "offset"), [(OnMissingCommit.EARLIEST, 1), (OnMissingCommit.LATEST, 3)]
 )
 def test_what_a_group_has_not_committed_falls_back(
-    kit: Kit, uncommitted: OnMissingCommit, offset: int
+    kit: Kit, on_missing: OnMissingCommit, offset: int
 ) -> None:
     """Partitions without a committed offset begin at their start or end, as asked for."""
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
-    assert reader(kit).resolve(CommittedOffsets("g", uncommitted)) == {tp(0): 4, tp(1): offset}
+    assert reader(kit).resolve(CommittedOffsets("g", on_missing)) == {
+        tp(0): 4,
+        tp(1): offset,
+    }

@@ -50,13 +50,13 @@ def test_a_batch_without_a_time(metadata: str) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "it is no offset log"),
-        (b"v1", "it is no offset log"),
-        (b"v1\n\xff", "it is no offset log"),
+        (b"", "it is not an offset log"),
+        (b"v1", "it is not an offset log"),
+        (b"v1\n\xff", "it is not an offset log"),
         (b"v3\n{}\n-", "maximum supported log version is v2"),
         (b"1\n{}\n-", "failed to read correct log version"),
-        (b"v1\n[]\n-", "these are no metadata"),
-        (b"v1\n{\n-", "these are no metadata"),
+        (b"v1\n[]\n-", "invalid metadata"),
+        (b"v1\n{\n-", "invalid metadata"),
     ],
 )
 def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
@@ -100,13 +100,13 @@ def test_what_spark_writes_is_read() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "it is no offset log"),
+        (b"", "it is not an offset log"),
         (b"v3\n{}\n{}", "maximum supported log version is v2, but encountered v3"),
-        (b"v2\n{}\n0:{}", "not the log of a query with one source: v2, 1 in it"),
-        (b"v1\n{}", "not the log of a query with one source: v1, 0 in it"),
-        (FROM_SPARK + b"\n{}", "not the log of a query with one source: v1, 2 in it"),
+        (b"v2\n{}\n0:{}", "expected a query with one source, got v2 with 1"),
+        (b"v1\n{}", "expected a query with one source, got v1 with 0"),
+        (FROM_SPARK + b"\n{}", "expected a query with one source, got v1 with 2"),
         (b"v1\n{}\n-", "Expected e.g."),
-        (b"\xff", "it is no offset log"),
+        (b"\xff", "it is not an offset log"),
     ],
 )
 def test_what_is_no_log_of_one_source(content: bytes, problem: str) -> None:

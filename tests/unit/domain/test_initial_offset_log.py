@@ -56,7 +56,7 @@ def test_offsets_without_a_version() -> None:
             b"\0v1" + JSON,
             "Log file was malformed: failed to detect the log file version line.",
         ),
-        (b"\0v1\n\xff", "Log file was malformed: it is no text."),
+        (b"\0v1\n\xff", "Log file was malformed: it is not text."),
         (b"", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got '),
         (b"\0v1\n[]", 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got []'),
     ],

@@ -88,9 +88,9 @@ def test_partition_number(number: int) -> None:
 )
 def test_not_a_partition_number(text: str) -> None:
     """A partition's number is nothing but decimal digits."""
-    with pytest.raises(ValueError, match=r"^not a partition's number: ") as caught:
+    with pytest.raises(ValueError, match=r"^not a partition number: ") as caught:
         partition_number(text)
-    assert str(caught.value) == f"not a partition's number: {text!r}"
+    assert str(caught.value) == f"not a partition number: {text!r}"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from pyspark_kafka.domain.offset_limits import (
     Specific,
     Timestamps,
     parse_global_timestamp,
-    parse_no_match,
     parse_offset_limit,
+    parse_on_no_match,
     parse_timestamps,
 )
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -183,19 +183,19 @@ def test_no_timestamps(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "no_match"),
+    ("text", "on_no_match"),
     [("error", OnNoMatch.ERROR), ("ERROR", OnNoMatch.ERROR), ("Latest", OnNoMatch.LATEST)],
 )
-def test_no_match(text: str, no_match: OnNoMatch) -> None:
+def test_no_match(text: str, on_no_match: OnNoMatch) -> None:
     """The strategy is one of two words, in any case."""
-    assert parse_no_match(text) is no_match
+    assert parse_on_no_match(text) is on_no_match
 
 
 @pytest.mark.parametrize("text", ["", "foo", "earliest", " latest"])
 def test_no_strategy(text: str) -> None:
     """Another word is refused in the words of a Scala enumeration."""
     with pytest.raises(ValueError, match=r"^No value found") as caught:
-        parse_no_match(text)
+        parse_on_no_match(text)
     assert str(caught.value) == f"No value found for '{text.upper()}'"
 
 

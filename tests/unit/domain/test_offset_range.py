@@ -56,10 +56,10 @@ def test_open_range_has_no_size(start: int, end: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "problem"),
     [
-        (LATEST, 10, "not a start: -1"),
-        (-3, LATEST, "not a start: -3"),
-        (0, EARLIEST, "not an end: -2"),
-        (EARLIEST, -3, "not an end: -3"),
+        (LATEST, 10, "not a valid starting offset: -1"),
+        (-3, LATEST, "not a valid starting offset: -3"),
+        (0, EARLIEST, "not a valid ending offset: -2"),
+        (EARLIEST, -3, "not a valid ending offset: -3"),
         (11, 10, "t-0[11, 10) ends before it starts"),
     ],
 )

@@ -126,7 +126,7 @@ def test_malformed_json(text: str) -> None:
 @pytest.mark.parametrize(
     ("topics", "problem"),
     [
-        ({"t": {"x": 1}}, "not a partition's number: 'x'"),
+        ({"t": {"x": 1}}, "not a partition number: 'x'"),
         ({"t": {"0": True}}, "not an offset: True"),
         ({"t": {"0": -3}}, "not an offset: -3 for t-0"),
         ({"": {"0": 1}}, "a topic's name is not empty"),

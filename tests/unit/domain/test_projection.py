@@ -29,9 +29,9 @@ def test_any_choice(columns: list[str], count: int) -> None:
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ((), "a projection has at least one column"),
+        ((), "a projection needs at least one column"),
         (("key", "Value", "x"), "not a column of a Kafka record: Value, x"),
-        (("key", "value", "key"), "a column is projected once"),
+        (("key", "value", "key"), "duplicate column"),
     ],
 )
 def test_refusal(columns: tuple[str, ...], problem: str) -> None:

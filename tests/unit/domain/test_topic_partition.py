@@ -45,7 +45,7 @@ def test_pickle(partition: TopicPartition) -> None:
     ("topic", "number", "problem"),
     [
         ("", 0, "a topic's name is not empty"),
-        ("t", -1, "not a partition's number: -1"),
+        ("t", -1, "not a partition number: -1"),
     ],
 )
 def test_refusal(topic: str, number: int, problem: str) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def starting_problems(starting: StartingOffsets) -> list[str]:
     """Return why a batch query cannot start there."""
     if isinstance(starting, CommittedOffsets):
-        if starting.uncommitted is not OnMissingCommit.LATEST:
+        if starting.on_missing_commit is not OnMissingCommit.LATEST:
             return []
         return ["startingOffsetsGroupFallback can't be latest for batch queries on Kafka"]
     if isinstance(starting, Latest):

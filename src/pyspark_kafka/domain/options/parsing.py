@@ -132,11 +132,11 @@ class _SourceReading(Reading):
 
     def starting(self, default: StartingOffsets) -> StartingOffsets:
         # KafkaSourceProvider.getKafkaOffsetRangeLimit
-        no_match = self.read(table.STARTING_STRATEGY)
+        on_no_match = self.read(table.STARTING_STRATEGY)
         if table.STARTING_TIMESTAMP.key in self.given:
-            return GlobalTimestamp(self.read(table.STARTING_TIMESTAMP) or 0, no_match)
+            return GlobalTimestamp(self.read(table.STARTING_TIMESTAMP) or 0, on_no_match)
         if table.STARTING_OFFSETS_BY_TIMESTAMP.key in self.given:
-            return ByTimestamp(self.read(table.STARTING_OFFSETS_BY_TIMESTAMP), no_match)
+            return ByTimestamp(self.read(table.STARTING_OFFSETS_BY_TIMESTAMP), on_no_match)
         limit = self.read(table.STARTING_OFFSETS) or default
         fallback = self.read(table.STARTING_GROUP_FALLBACK)
         return self._of_group(fallback) if isinstance(limit, CommittedOffsets) else limit

@@ -18,11 +18,11 @@ from ..offset_limits import (
     StartingOffsets,
     Timestamps,
     parse_global_timestamp,
-    parse_no_match,
     parse_offset_limit,
+    parse_on_missing_commit,
+    parse_on_no_match,
     parse_starting_offsets,
     parse_timestamps,
-    parse_uncommitted,
 )
 from ..option_values import (
     boolean,
@@ -102,7 +102,7 @@ STARTING_OFFSETS: Final[Option[StartingOffsets | None]] = Option(
 )
 STARTING_GROUP_FALLBACK: Final = Option(
     "startingOffsetsGroupFallback",
-    parse_uncommitted,
+    parse_on_missing_commit,
     OnMissingCommit.ERROR,
     "`error`, `earliest`, `latest` (streams)",
     "Where to start in partitions without a committed offset, if `startingOffsets` is `group`.",
@@ -110,7 +110,7 @@ STARTING_GROUP_FALLBACK: Final = Option(
 )
 STARTING_STRATEGY: Final = Option(
     "startingOffsetsByTimestampStrategy",
-    parse_no_match,
+    parse_on_no_match,
     OnNoMatch.ERROR,
     "`error`, `latest`",
     "Where to start in partitions without a record at or after the starting timestamp.",
