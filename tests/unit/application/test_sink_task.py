@@ -85,7 +85,7 @@ def test_what_was_delivered_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture
     """Each task leaves one line in the log of its worker."""
     with caplog.at_level("INFO", "pyspark_kafka"):
         task(kit, events=LoggingSourceEvents()).write([batch(b"a"), batch(b"bc")])
-    assert caplog.messages == ["DeliveryStats 2 records, 3 bytes of keys, values and headers"]
+    assert caplog.messages == ["Delivered 2 records, 3 bytes of keys, values and headers"]
 
 
 def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
