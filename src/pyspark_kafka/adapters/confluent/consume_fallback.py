@@ -134,7 +134,7 @@ class _AssignedPartition(FetchedPartition):
             self._is_assigned = False
             self._consumer.unassign()
 
-    def ends(self) -> tuple[int, int]:
+    def watermarks(self) -> tuple[int, int]:
         try:
             earliest, latest = self._consumer.get_watermark_offsets(
                 self._theirs(), timeout=self._connection.timeout_s
@@ -147,7 +147,7 @@ class _AssignedPartition(FetchedPartition):
 
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
         wanted = [record for record in records if record.offset < self._until_offset]
-        kept, error = before_deleted(self._partition, position, wanted, self.ends)
+        kept, error = before_deleted(self._partition, position, wanted, self.watermarks)
         if kept:
             columns = RecordColumns.of(wanted[:kept])
             yield columns.to_record_batch(self._partition, self._projection)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
-    from ..fetching.watermarks import LogEnds
+    from ..fetching.watermarks import Watermarks
     from .connection import Connection
 
 POLL_S: Final = 0.1
@@ -47,14 +47,14 @@ class ConsumedPartitions:
         connection: Connection,
         forced: Mapping[str, str],
         tuned: Mapping[str, str],
-        ends: LogEnds,
+        watermarks: Watermarks,
     ) -> None:
         """Make the consumer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         self._connection = connection
-        self._ends = ends
+        self._watermarks = watermarks
         self._consumer = SimpleConsumer(library, connection, connection.config(forced, tuned))
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
 
@@ -66,7 +66,7 @@ class ConsumedPartitions:
             offset_range,
             builder,
             wanted=wanted_of(projection),
-            ends=self._ends,
+            watermarks=self._watermarks,
         )
 
     def close(self) -> None:
@@ -90,10 +90,10 @@ class ConsumedPartition(FetchedPartition):
         builder: BatchBuilder,
         *,
         wanted: int,
-        ends: LogEnds,
+        watermarks: Watermarks,
     ) -> None:
         """Take a builder for the columns that are wanted, as ``wanted_of`` says it."""
-        self._ends = ends
+        self._watermarks = watermarks
         self._consumer = consumer
         self._connection = connection
         self._partition = offset_range.partition
@@ -125,8 +125,8 @@ class ConsumedPartition(FetchedPartition):
     def leave(self) -> None:
         self._consumer.stop(self)
 
-    def ends(self) -> tuple[int, int]:
-        return self._ends.of(self._partition)
+    def watermarks(self) -> tuple[int, int]:
+        return self._watermarks.of(self._partition)
 
     @property
     def _next_offset(self) -> int:

@@ -16,7 +16,7 @@ def before_deleted(
     partition: TopicPartition,
     position: int,
     records: Sequence[Any],
-    ends: Callable[[], tuple[int, int]],
+    watermarks: Callable[[], tuple[int, int]],
 ) -> tuple[int, MissingOffsetsError | None]:
     """Count the records before the first offsets that were deleted, and give the error for these.
 
@@ -26,7 +26,7 @@ def before_deleted(
     """
     if not records or records[-1].offset - position + 1 == len(records):
         return len(records), None
-    earliest, _ = ends()
+    earliest, _ = watermarks()
     expected = position
     for index, record in enumerate(records):
         if expected < min(record.offset, earliest):

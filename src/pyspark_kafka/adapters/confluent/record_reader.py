@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...ports.record_reader import RecordReader
 from ..fetching.range_loop import read_range
-from ..fetching.watermarks import LogEnds
+from ..fetching.watermarks import Watermarks
 from .connection import Connection
 from .consume_fallback import ConsumeFallback
 from .consumed_partition import ConsumedPartitions
@@ -78,7 +78,7 @@ class ConfluentRecordReader(RecordReader):
     def __init__(self, options: SourceOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
         """Check the options; nothing is connected yet."""
         self._connection = Connection(options)
-        self._ends = LogEnds(partial(ConfluentOffsetFetcher, options), options)
+        self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._made: _Client | None = None
@@ -106,7 +106,7 @@ class ConfluentRecordReader(RecordReader):
         except LibraryUnusableError as error:
             _warn_once(str(error))
             return ConsumeFallback(self._connection, FORCED, TUNED)
-        return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._ends)
+        return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._watermarks)
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Asking where a partition's log begins and ends, when a fetch says too little."""
+"""The first and last offsets of a partition's log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 @final
-class LogEnds:
-    """Asks through a fetcher that lives for the question: it is asked where something is wrong."""
+class Watermarks:
+    """Asks for watermarks, with a new fetcher each time: only a failing read needs them."""
 
     def __init__(self, make: Callable[[], OffsetFetcher], options: SourceOptions) -> None:
         self._make = make
         self._options = options
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
-        """Give the first offset that the broker holds, and the one after the last.
+        """Return the first offset that the broker holds, and the one after the last.
 
-        :raises UnknownTopicError: if there is no such partition.
+        :raises UnknownTopicError: if the partition does not exist.
         :raises BrokerUnreachableError: if no broker answers.
         """
         with closing(self._make()) as fetcher:

@@ -42,8 +42,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
 def connect(client: Callable[..., T], config: Mapping[str, Any]) -> T:
     """Return a connected ``KafkaAdminClient`` or ``KafkaConsumer``.
 
-    Where that fails, 3.0.12 leaves the thread of the network client running, and it goes on trying
-    to connect for as long as the process lives.
+    If that fails, 3.0.12 leaves the thread of its network client running, which tries to connect
+    for as long as the process lives.
     """
     made: list[Any] = []
 

@@ -21,7 +21,7 @@ RETRIABLE_ERRORS: Final = (
     # Metadata do not name it any more.
     kafka_errors.UnknownBrokerIdError,
 )
-"""Lost connections, changes of leaders, and what else a second request may not meet."""
+"""Lost connections, changes of leaders, and other errors that may pass."""
 
 _PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
     kafka_errors.DuplicateSequenceNumberError: ProduceError.DUPLICATE_SEQUENCE,
@@ -48,15 +48,15 @@ UNREACHABLE: Final = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """The cluster that is talked to, as far as an error has to name it."""
+class ErrorMapper:
+    """Maps kafka-python's errors, with the cluster and the timeout that they name."""
 
     bootstrap_servers: str
     timeout_ms: int
 
     @contextmanager
     def mapped_errors(self, request: str) -> Iterator[None]:
-        """Turn what kafka-python raises while it answers ``request`` into our errors."""
+        """Raise kafka-python's errors of ``request`` as this library's."""
         try:
             yield
         except UNREACHABLE as error:
@@ -69,7 +69,7 @@ class Cluster:
 
 
 def failure_of(error: type[Exception], message: str) -> Failure:
-    """Return an error as a producer acts on it, with what Kafka says of it if nobody says more."""
+    """Return an error as a producer acts on it, with Kafka's description if there is no message."""
     classes = (_PRODUCE_ERRORS[base] for base in error.__mro__ if base in _PRODUCE_ERRORS)
     description: str = getattr(error, "description", None) or error.__name__
     return Failure(next(classes), message or description)

@@ -1,4 +1,4 @@
-"""Fetches from whichever broker leads a partition, with one request ahead."""
+"""Fetch requests to the leaders of partitions, with one request ahead."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, final
 from kafka import errors as kafka_errors
 
 from ..kafka_format.buffer_pool import BufferPool
+from .cluster_metadata import ClusterMetadata
 from .fetch_connection import FetchConnection, ReceiveBuffer
 from .fetch_wire import NO_REPLICA, FetchResponse, FetchSettings
-from .leaders import Leaders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...domain.topic_partition import TopicPartition
-    from .failures import Cluster
+    from .failures import ErrorMapper
 
 
 @final
@@ -24,13 +24,13 @@ class FetchClient:
     """Connections to brokers, kept from range to range; used by one thread at a time."""
 
     def __init__(
-        self, config: Mapping[str, Any], cluster: Cluster, settings: FetchSettings
+        self, config: Mapping[str, Any], errors: ErrorMapper, settings: FetchSettings
     ) -> None:
-        """Connect to nothing yet; ``config`` is kafka-python's, whole."""
+        """Connect to nothing yet; ``config`` is kafka-python's, complete."""
         self._config = config
-        self._cluster = cluster
+        self._errors = errors
         self._settings = settings
-        self._leaders: Leaders | None = None
+        self._metadata: ClusterMetadata | None = None
         self._connections: dict[int, FetchConnection] = {}
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._not_before: dict[int, float] = {}
@@ -39,12 +39,12 @@ class FetchClient:
     def fetch(
         self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer
     ) -> FetchResponse | None:
-        """Ask for what stands at an offset, and wait for the answer, which comes into the buffer.
+        """Return what a broker has from an offset on; its records are in the buffer.
 
-        ``None`` while nobody leads the partition.
+        ``None`` while the partition has no leader.
 
-        :raises RETRIABLE_ERRORS: if it is worth another try, once ``forget`` was called.
-        :raises KafkaError: if it is not.
+        :raises RETRIABLE_ERRORS: if another try may succeed, after ``invalidate``.
+        :raises KafkaError: if none will.
         """
         node = self._node(partition)
         if node is None:
@@ -56,7 +56,7 @@ class FetchClient:
         response = connection.receive(buffer)
         self._not_before[node] = time.monotonic() + response.throttle_s
         if response.preferred_replica != NO_REPLICA:
-            # For as long as the Java client keeps to it: until metadata are to be asked for anew.
+            # As the Java client: until the metadata expire.
             until = time.monotonic() + self._config["metadata_max_age_ms"] / 1_000
             self._replicas[partition] = response.preferred_replica, until
         return response
@@ -69,55 +69,55 @@ class FetchClient:
                 return
             self._connection(node, partition, offset).send(partition, offset)
         except (OSError, kafka_errors.KafkaError):
-            # The next fetch says what is wrong, if it still is.
-            self.forget(partition)
+            # The next fetch raises the error, if it persists.
+            self.invalidate(partition)
 
     def leave_replica(self, partition: TopicPartition) -> bool:
-        """Go back from a nearer replica to the leader; false if it was the leader already."""
+        """Return to the leader from a nearer replica; false if it was the leader already."""
         return self._replicas.pop(partition, None) is not None
 
-    def forget(self, partition: TopicPartition) -> None:
-        """Ask anew who leads the partition, and connect anew, with the next fetch."""
-        self.drop_answers(everything=True)
+    def invalidate(self, partition: TopicPartition) -> None:
+        """Refresh the metadata and reconnect with the next fetch."""
+        self._close_connections(idle=True)
         self._replicas.pop(partition, None)
-        if self._leaders is not None:
-            self._leaders.forget(partition)
+        if self._metadata is not None:
+            self._metadata.invalidate(partition)
 
-    def drop_answers(self, *, everything: bool = False) -> None:
-        """Hang up where an answer is to come that nobody waits for any more."""
-        for node, connection in list(self._connections.items()):
-            if everything or connection.in_flight:
-                self._hang_up(node)
+    def abandon(self) -> None:
+        """Close connections with a request in flight, whose response is no longer wanted."""
+        self._close_connections(idle=False)
 
     def close(self) -> None:
-        """Hang up on every broker; a second call does nothing."""
-        self.drop_answers(everything=True)
-        if self._leaders is not None:
-            self._leaders.close()
-            self._leaders = None
+        """Close all connections; a second call does nothing."""
+        self._close_connections(idle=True)
+        if self._metadata is not None:
+            self._metadata.close()
+            self._metadata = None
 
-    def _led(self) -> Leaders:
-        if self._leaders is None:
-            self._leaders = Leaders(self._config, self._cluster)
-        return self._leaders
+    def _close_connections(self, *, idle: bool) -> None:
+        for node, connection in list(self._connections.items()):
+            if idle or connection.in_flight:
+                self._connections.pop(node).close()
+
+    def _opened(self) -> ClusterMetadata:
+        if self._metadata is None:
+            self._metadata = ClusterMetadata(self._config, self._errors)
+        return self._metadata
 
     def _node(self, partition: TopicPartition) -> int | None:
         replica, until = self._replicas.get(partition, (NO_REPLICA, 0.0))
-        return replica if time.monotonic() < until else self._led().node(partition)
+        return replica if time.monotonic() < until else self._opened().leader(partition)
 
     def _connection(self, node: int, partition: TopicPartition, offset: int) -> FetchConnection:
-        """Give a connection over which nothing else is to come than the answer to this."""
+        """Return a connection that is idle, or that has this very request in flight."""
         kept = self._connections.get(node)
         if kept and (kept.is_expired or kept.in_flight not in (None, (partition, offset))):
-            self._hang_up(node)
+            self._connections.pop(node).close()
         if node not in self._connections:
-            connected = self._led().connect(node)
-            timeout_ms = min(self._config["request_timeout_ms"], self._cluster.timeout_ms)
+            connected = self._opened().connect(node)
+            timeout_ms = min(self._config["request_timeout_ms"], self._errors.timeout_ms)
             self._connections[node] = FetchConnection(connected, self._settings, timeout_ms)
         return self._connections[node]
-
-    def _hang_up(self, node: int) -> None:
-        self._connections.pop(node).close()
 
     def _await_throttle(self, node: int) -> None:
         pause = self._not_before.get(node, 0) - time.monotonic()

@@ -46,7 +46,7 @@ class FetchSettings:
     def request(
         self, partition: TopicPartition, offset: int, *, version: int, correlation_id: int
     ) -> bytes:
-        """Give the bytes of a request for what stands at an offset."""
+        """Return the bytes of a request for the records from an offset on."""
         topic = FetchRequest.FetchTopic
         wanted = topic.FetchPartition(
             partition=partition.partition,

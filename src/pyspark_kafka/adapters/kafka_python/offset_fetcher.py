@@ -18,7 +18,7 @@ from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscrip
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .connecting import connect
-from .failures import Cluster
+from .failures import ErrorMapper
 from .settings import admin_config, client_config
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """
         settings = dict(options.kafka)
         self._config = admin_config(client_config(settings))
-        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
+        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[TopicPartition, int] = {}
         self._connected: Any = None
@@ -124,7 +124,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         described = self._describe(sorted(topics))
         unknown = [topic["name"] for topic in described if _is_unknown(topic["error_code"])]
         if required and unknown:
-            raise UnknownTopicError(unknown, "subscribe", self._cluster.bootstrap_servers)
+            raise UnknownTopicError(unknown, "subscribe", self._errors.bootstrap_servers)
         return frozenset(
             partition
             for topic in described
@@ -162,7 +162,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             lambda admin: admin.list_partition_offsets(
                 {_theirs(partition): wanted[partition] for partition in existing},
                 isolation_level=self._isolation_level,
-                timeout_ms=self._cluster.timeout_ms,
+                timeout_ms=self._errors.timeout_ms,
             ),
         )
         return [(_ours(partition), answer.offset) for partition, answer in found.items()]
@@ -216,8 +216,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         return self._run(request, ask)
 
     def _run(self, request: str, call: Callable[[Any], Any]) -> Any:
-        with self._cluster.mapped_errors(request):
-            deadline = time.monotonic() + self._cluster.timeout_ms / 1_000
+        with self._errors.mapped_errors(request):
+            deadline = time.monotonic() + self._errors.timeout_ms / 1_000
             while True:
                 try:
                     return call(self._admin())

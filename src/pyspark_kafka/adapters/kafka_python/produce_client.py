@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from ...domain.write_result import DeliveryStats
     from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
-    from .failures import Cluster
-    from .leaders import Leaders
+    from .cluster_metadata import ClusterMetadata
+    from .failures import ErrorMapper
     from .produce_wire import ProduceSettings
 
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -80,21 +80,21 @@ class ProduceClient:
     def __init__(
         self,
         config: Mapping[str, Any],
-        cluster: Cluster,
+        errors: ErrorMapper,
         settings: ProduceSettings,
         producer: ProducerSettings,
-        metadata: Leaders,
+        metadata: ClusterMetadata,
         encoder: RecordEncoder,
     ) -> None:
         """Connect to nothing yet; ``config`` is kafka-python's, complete."""
         self._settings = settings
         self._metadata = metadata
-        self._requests = TransactionRequests(metadata, cluster)
+        self._requests = TransactionRequests(metadata, errors)
         self._encoder = encoder
         self._timeout_ms = config["request_timeout_ms"]
         self._connections: dict[int, ProduceConnection] = {}
         self._sender: Sender[Rows] = Sender(
-            producer, config["retry_backoff_ms"] / 1_000, cluster.bootstrap_servers
+            producer, config["retry_backoff_ms"] / 1_000, errors.bootstrap_servers
         )
 
     def join_transaction(self, transaction: Transaction | None) -> None:
@@ -156,11 +156,11 @@ class ProduceClient:
         self, partitions: Collection[TopicPartition], stale: Collection[TopicPartition]
     ) -> None:
         for partition in stale:
-            self._metadata.forget(partition)
+            self._metadata.invalidate(partition)
         leaders: dict[TopicPartition, int] = {}
         for partition in partitions:
             try:
-                node = self._metadata.node(partition)
+                node = self._metadata.leader(partition)
                 if node is None:
                     raise kafka_errors.LeaderNotAvailableError
                 if self._is_connected(node):

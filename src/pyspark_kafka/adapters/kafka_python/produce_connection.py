@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, final
 
 from .produce_wire import responses_of
-from .taken_socket import TakenSocket
+from .raw_connection import RawConnection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @final
 class ProduceConnection:
-    """Sends produce requests over a socket that was kafka-python's, several before a response."""
+    """Sends produce requests, several before the first response."""
 
     def __init__(self, connected: Any, settings: ProduceSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; a response has so long to come."""
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
         self._version = settings.version(connected.broker_version_data)
         self._settings = settings
-        self._socket = TakenSocket(connected, timeout_ms)
+        self._socket = RawConnection(connected, timeout_ms)
         self._received = 0
 
     @property

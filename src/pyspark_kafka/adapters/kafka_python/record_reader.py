@@ -10,13 +10,13 @@ from kafka import KafkaConsumer
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
 from ..fetching.range_loop import read_range
-from ..fetching.watermarks import LogEnds
+from ..fetching.watermarks import Watermarks
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
-from .failures import Cluster
+from .failures import ErrorMapper
 from .fetch_client import FetchClient
 from .fetch_wire import FetchSettings
-from .led_partition import LedPartition
 from .offset_fetcher import KafkaPythonOffsetFetcher
+from .partition_fetcher import PartitionFetcher
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -54,23 +54,23 @@ class KafkaPythonRecordReader(RecordReader):
             **client_config(settings),
         }
         self._options = options
-        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
-        self._client = FetchClient(config, self._cluster, _fetch_settings(config, options))
-        self._ends = LogEnds(partial(KafkaPythonOffsetFetcher, options), options)
+        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
+        self._client = FetchClient(config, self._errors, _fetch_settings(config, options))
+        self._watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
         self._retry_s: float = config["retry_backoff_ms"] / 1_000
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        partition = LedPartition(
+        partition = PartitionFetcher(
             self._client,
-            self._cluster,
+            self._errors,
             offset_range,
             RecordDecoder(
                 offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
             ),
             retry_s=self._retry_s,
-            ends=self._ends,
+            watermarks=self._watermarks,
         )
         return read_range(partition, offset_range, self._options.poll_timeout_ms)
 

@@ -1,4 +1,4 @@
-"""Writing with record batches of our own, sent by kafka-python's connections."""
+"""Writing with record batches of our own, sent over kafka-python's connections."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ...domain.errors import (
 from ...domain.kafka_settings import api_timeout_ms
 from ...domain.topic_partition import TopicPartition
 from ...domain.write_result import DeliveryStats
+from ...ports.deadline import Deadline
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.java_sizes import JAVAS_OVERHEAD, first_too_large
@@ -30,8 +31,8 @@ from ..kafka_format.record_blocks import read_only
 from ..kafka_format.record_encoder import RecordEncoder
 from ..partitioning.murmur2 import group_by_partition, murmur2_partitions
 from ..partitioning.topic_rows import partitions_of, rows_by_topic
-from .failures import RETRIABLE_ERRORS, Cluster
-from .leaders import Leaders
+from .cluster_metadata import ClusterMetadata
+from .failures import RETRIABLE_ERRORS, ErrorMapper
 from .produce_client import ProduceClient
 from .produce_wire import ProduceSettings
 from .settings import client_config
@@ -46,15 +47,15 @@ if TYPE_CHECKING:
     Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 GATHERED_BYTES: Final = 1024 * 1024
-"""Smaller Arrow batches are put together before they are encoded: a Kafka batch is of one
-partition, and of a small Arrow batch each gets little."""
+"""Smaller Arrow batches are concatenated before they are encoded: a Kafka batch belongs to one
+partition, and each partition gets only a few rows of a small Arrow batch."""
 
 _TOPIC_PAUSE_S: Final = 0.1
 
 
 @final
 class KafkaPythonRecordWriter(RecordWriter):
-    """Encodes Arrow batches into Kafka's, and sends them; connects at first use, and stays so."""
+    """Encodes Arrow batches as Kafka's and sends them; connects at first use, and stays so."""
 
     def __init__(self, options: SinkOptions) -> None:
         """Translate the options; nothing is connected yet.
@@ -64,12 +65,12 @@ class KafkaPythonRecordWriter(RecordWriter):
         settings = dict(options.kafka)
         config = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
         self._producer = options.producer
-        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
-        self._leaders = Leaders(config, self._cluster, for_writing=True)
+        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
+        self._metadata = ClusterMetadata(config, self._errors, for_writing=True)
         codec = Codec[options.producer.compression.upper()]
         self._client = ProduceClient(
             config,
-            self._cluster,
+            self._errors,
             ProduceSettings(
                 client_id=config["client_id"],
                 acks=options.producer.acks,
@@ -77,7 +78,7 @@ class KafkaPythonRecordWriter(RecordWriter):
                 needs_zstd=codec is Codec.ZSTD,
             ),
             options.producer,
-            self._leaders,
+            self._metadata,
             RecordEncoder(Compressor(codec, options.producer.compression_level)),
         )
         self._transaction: Transaction | None = None
@@ -114,7 +115,7 @@ class KafkaPythonRecordWriter(RecordWriter):
 
     def close(self) -> None:
         self._client.close()
-        self._leaders.close()
+        self._metadata.close()
 
     def _write_gathered(self) -> None:
         batches, self._gathered, self._gathered_bytes = self._gathered, [], 0
@@ -124,40 +125,38 @@ class KafkaPythonRecordWriter(RecordWriter):
         with self._mapped_errors():
             columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
             for topic, rows in rows_by_topic(batch, self._gathered_topic):
-                self._put(topic, batch, columns, rows)
+                self._append(topic, batch, columns, rows)
             self._client.send()
 
-    def _put(
+    def _append(
         self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs
     ) -> None:
-        count = self._partitions(topic)
+        count = self._partition_count(topic)
         chosen = self._chosen(topic, batch, columns, rows, count)
         self._require_size(topic, columns, rows, chosen)
         for number, of_partition in group_by_partition(chosen, rows):
             self._client.append(TopicPartition(topic, number), columns, of_partition)
 
-    def _partitions(self, topic: str) -> int:
-        """Give how many partitions a topic has; it may be about to be created, or made known."""
-        deadline = time.monotonic() + self._producer.max_block_ms / 1_000
-        while not (count := self._told_partitions(topic, deadline)):
-            if time.monotonic() > deadline:
-                raise UnknownTopicError([topic], "topic", self._cluster.bootstrap_servers)
-            time.sleep(_TOPIC_PAUSE_S)
-        return count
+    def _partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic, which may be about to be created."""
+        deadline = Deadline.after(self._producer.max_block_ms / 1_000)
 
-    def _told_partitions(self, topic: str, deadline: float) -> int:
-        """Give 0 if there is no such topic, or if the broker that was asked is gone."""
-        try:
-            return self._leaders.partitions(topic)
-        except RETRIABLE_ERRORS:
-            if time.monotonic() > deadline:
-                raise
-            return 0
+        def count() -> int:
+            try:
+                return self._metadata.partition_count(topic)
+            except RETRIABLE_ERRORS:
+                if deadline.has_passed:
+                    raise
+                return 0
+
+        if found := deadline.poll(count, _TOPIC_PAUSE_S):
+            return found
+        raise UnknownTopicError([topic], "topic", self._errors.bootstrap_servers)
 
     def _chosen(
         self, topic: str, batch: pa.RecordBatch, columns: ProducerColumns, rows: Longs, count: int
     ) -> Integers:
-        """Give the partition of every row of the batch; those of other topics have any."""
+        """Return the partition of every row of the batch; those of other topics have any."""
         self._sticky += 1
         sticky = self._sticky % count
         if self._producer.ignores_keys:
@@ -201,7 +200,7 @@ class KafkaPythonRecordWriter(RecordWriter):
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:
         try:
-            with self._cluster.mapped_errors("a request to produce"):
+            with self._errors.mapped_errors("a request to produce"):
                 yield
         except Exception as error:
             fenced = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)

@@ -1,4 +1,4 @@
-"""Requests about producers and transactions, answered by the broker that coordinates them."""
+"""Requests about producers and transactions, to the broker that coordinates them."""
 
 from __future__ import annotations
 
@@ -16,62 +16,57 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.transaction import Transaction
+from ...ports.deadline import Deadline
+from .failures import RETRIABLE_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from ...domain.topic_partition import TopicPartition
-    from .failures import Cluster
-    from .leaders import Leaders
+    from .cluster_metadata import ClusterMetadata
+    from .failures import ErrorMapper
 
 _NEW: Final = {"producer_id": -1, "producer_epoch": -1}
 _RETRY_S: Final = 0.05
 
 _END_TXN_VERSION: Final = 3
-"""From version 5 on (KIP-890) each end of a transaction raises the epoch, and who asks to commit a
-second time is told that it is fenced. The coordinator goes by the version that it is asked in."""
+"""From version 5 on (KIP-890) each end of a transaction raises the epoch, and a second request to
+commit it is fenced. The coordinator goes by the version of the request."""
 
 _GONE: Final = (
     kafka_errors.KafkaConnectionError,
     # Metadata do not name it any more.
     kafka_errors.UnknownBrokerIdError,
 )
-_LOST_COORDINATOR: Final = (
+_COORDINATOR_MOVED: Final = (
     kafka_errors.NotCoordinatorError,
     kafka_errors.CoordinatorNotAvailableError,
     *_GONE,
-)
-_RETRIED: Final = (
-    *_LOST_COORDINATOR,
-    kafka_errors.RetriableError,
-    # The transaction before is still being ended.
-    kafka_errors.ConcurrentTransactionsError,
-    OSError,
 )
 
 
 @final
 class TransactionRequests:
-    """Asks, and asks again for as long as an answer may come to be another."""
+    """Sends requests, and sends them again while their errors may pass."""
 
-    def __init__(self, leaders: Leaders, cluster: Cluster) -> None:
-        self._leaders = leaders
-        self._cluster = cluster
+    def __init__(self, metadata: ClusterMetadata, errors: ErrorMapper) -> None:
+        self._metadata = metadata
+        self._errors = errors
         self._coordinators: dict[str, int] = {}
 
     def new_producer(self) -> tuple[int, int]:
-        """Give the id and the epoch of a producer that writes without transactions.
+        """Return the id and the epoch of a new producer without transactions.
 
-        :raises KafkaError: if no broker gives one in time.
+        :raises KafkaError: if no broker answers in time.
         """
         request = InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=0, max_version=4, **_NEW
         )
-        answer = self._until_answered(lambda: self._leaders.ask(request))
+        answer = self._until_answered(lambda: self._metadata.send(request))
         return answer.producer_id, answer.producer_epoch
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
-        """Shut out whoever had the id before, and give the epoch that is to write now."""
+        """Fence earlier producers with the id, and return a transaction with a new epoch."""
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
             transaction_timeout_ms=timeout_ms,
@@ -84,7 +79,7 @@ class TransactionRequests:
     def add_partitions(
         self, transaction: Transaction, partitions: Collection[TopicPartition]
     ) -> None:
-        """Say which partitions a transaction is about to write to."""
+        """Add partitions to a transaction, which comes before writing to them."""
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
         by_topic: dict[str, list[int]] = {}
         for partition in partitions:
@@ -101,7 +96,7 @@ class TransactionRequests:
         self._of_coordinator(transaction.transactional_id, request)
 
     def end(self, transaction: Transaction, *, commit: bool) -> None:
-        """Commit or abort; to do the same once more is no error."""
+        """Commit or abort a transaction; a second call of the same kind does nothing."""
         request = EndTxnRequest(
             transactional_id=transaction.transactional_id,
             producer_id=transaction.producer_id,
@@ -112,11 +107,11 @@ class TransactionRequests:
         self._of_coordinator(transaction.transactional_id, request)
 
     def open_transactions(self) -> Iterable[str]:
-        """Give the ids of all transactions of the cluster that are open.
+        """Yield the ids of the cluster's open transactions.
 
-        :raises IncompatibleBrokerVersion: if the cluster is of before Kafka 3.0 (KIP-664).
+        :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
         """
-        for node in self._leaders.nodes():
+        for node in self._metadata.nodes():
             answer = self._until_answered(partial(self._open_transactions_at, node))
             for state in answer.transaction_states if answer else ():
                 yield state.transactional_id
@@ -124,9 +119,9 @@ class TransactionRequests:
     def _open_transactions_at(self, node: int) -> Any:
         request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
         try:
-            return self._leaders.ask(request, node)
+            return self._metadata.send(request, node)
         except _GONE:
-            # Other brokers coordinate its transactions from now on, or from the next time on.
+            # Other brokers coordinate its transactions, now or soon.
             return None
 
     def _of_coordinator(self, transactional_id: str, request: Any) -> Any:
@@ -136,9 +131,9 @@ class TransactionRequests:
                 node = self._coordinator(transactional_id)
                 self._coordinators[transactional_id] = node
             try:
-                answer = self._leaders.ask(request, node)
+                answer = self._metadata.send(request, node)
                 _raise_for(answer)
-            except _LOST_COORDINATOR:
+            except _COORDINATOR_MOVED:
                 self._coordinators.pop(transactional_id, None)
                 raise
             return answer
@@ -149,21 +144,21 @@ class TransactionRequests:
         request = FindCoordinatorRequest(
             key=transactional_id, key_type=CoordinatorType.TRANSACTION.value, max_version=3
         )
-        answer = self._leaders.ask(request)
+        answer = self._metadata.send(request)
         _raise_for(answer)
         node: int = answer.node_id
-        if node not in self._leaders.nodes():
-            self._leaders.refresh()
+        if node not in self._metadata.nodes():
+            self._metadata.refresh()
         return node
 
     def _until_answered(self, ask: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + self._cluster.timeout_ms / 1_000
+        deadline = Deadline.after(self._errors.timeout_ms / 1_000)
         while True:
             try:
                 answer = ask()
                 _raise_for(answer)
-            except _RETRIED:
-                if time.monotonic() > deadline:
+            except RETRIABLE_ERRORS:
+                if deadline.has_passed:
                     raise
                 time.sleep(_RETRY_S)
             else:
@@ -174,7 +169,7 @@ def _raise_for(answer: Any) -> None:
     codes = [getattr(answer, "error_code", 0)]
     for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
         codes += [result.partition_error_code for result in topic.results_by_partition]
-    # A partition that was not looked at, for another's sake, says so; the other says why.
+    # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
     codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
     for code in codes:
         if code:

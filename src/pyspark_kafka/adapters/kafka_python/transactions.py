@@ -1,4 +1,4 @@
-"""Transactions by kafka-python's protocol, for a driver and its tasks."""
+"""Transactions by kafka-python's protocol classes, for a driver and its tasks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kafka import errors as kafka_errors
 from ...domain.errors import TransactionLostError
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.transactions import Transactions
-from .failures import Cluster
-from .leaders import Leaders
+from .cluster_metadata import ClusterMetadata
+from .failures import ErrorMapper
 from .settings import client_config
 from .transaction_requests import TransactionRequests
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...domain.transaction import Transaction
 
 _ENDED: Final = (
-    # A timeout, or a later begin, has raised the epoch.
+    # A timeout, or another producer with the same id, has raised the epoch.
     kafka_errors.ProducerFencedError,
     kafka_errors.InvalidProducerEpochError,
     # It was aborted under the same epoch.
@@ -40,10 +40,10 @@ class KafkaPythonTransactions(Transactions):
         :raises OptionsError: if kafka-python does not know a setting or cannot read its value.
         """
         settings = dict(options.kafka)
-        self._cluster = Cluster(options.bootstrap_servers, api_timeout_ms(settings))
+        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
         self._timeout_ms = options.producer.transaction_timeout_ms
-        self._leaders = Leaders(client_config(settings), self._cluster)
-        self._requests = TransactionRequests(self._leaders, self._cluster)
+        self._metadata = ClusterMetadata(client_config(settings), self._errors)
+        self._requests = TransactionRequests(self._metadata, self._errors)
 
     def begin(self, transactional_id: str) -> Transaction:
         with self._mapped("a request to begin a transaction"):
@@ -79,9 +79,9 @@ class KafkaPythonTransactions(Transactions):
                 self._requests.begin(transactional_id, self._timeout_ms)
 
     def close(self) -> None:
-        self._leaders.close()
+        self._metadata.close()
 
     @contextmanager
     def _mapped(self, request: str) -> Iterator[None]:
-        with self._cluster.mapped_errors(request):
+        with self._errors.mapped_errors(request):
             yield

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from .machine import ProducerMachine
 
 STEPS: Final = 50
-EXAMPLES: Final = int(os.environ.get("PRODUCER_EXAMPLES", "150"))
+EXAMPLES: Final = int(os.environ.get("PRODUCER_EXAMPLES", "250"))
 
 TestProducer = ProducerMachine.TestCase
 TestProducer.settings = settings(

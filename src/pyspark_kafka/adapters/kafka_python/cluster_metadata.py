@@ -1,4 +1,4 @@
-"""Which broker leads a partition, and connections to it, by kafka-python's connection manager."""
+"""The cluster's metadata and connections to its brokers, by kafka-python's connection manager."""
 
 from __future__ import annotations
 
@@ -10,63 +10,64 @@ from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
 from kafka.net.selector import NetworkSelector
 
+from ...ports.deadline import Deadline
 from .connecting import ConnectionManager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...domain.topic_partition import TopicPartition
-    from .failures import Cluster
+    from .failures import ErrorMapper
 
-NOBODY: Final = (None, -1)
-"""What metadata say of a partition without a leader."""
+NO_LEADER: Final = (None, -1)
+"""The leader of a partition without one."""
 
 _MAX_AGE: Final = "metadata_max_age_ms"
 
 
 @final
-class Leaders:
-    """Finds leaders and connects to them, from the thread that calls.
+class ClusterMetadata:
+    """Finds leaders and connects to them, in the thread that calls.
 
-    No thread of kafka-python's runs here: its event loop turns while something is asked of it.
+    kafka-python's event loop runs during a call only.
     """
 
     def __init__(
-        self, config: Mapping[str, Any], cluster: Cluster, *, for_writing: bool = False
+        self, config: Mapping[str, Any], errors: ErrorMapper, *, for_writing: bool = False
     ) -> None:
-        """Connect to nothing yet; ``config`` is kafka-python's, whole.
+        """Connect to nothing yet; ``config`` is kafka-python's, complete.
 
-        Who writes goes to many topics at once, and a cluster may create those that it lacks.
+        A writer uses many topics at once, and the cluster may create those that are missing.
         """
-        self._cluster = cluster
+        self._errors = errors
         self._network = NetworkSelector(**config)
         self._manager = ConnectionManager(self._network, **config)
-        # A topic that was deleted is not to come into being again because it was read from.
+        # Reading must not create a deleted topic again.
         self._manager.cluster.config["allow_auto_create_topics"] = for_writing
         self._for_writing = for_writing
         self._topics: set[str] = set()
-        self._unsure: set[TopicPartition] = set()
+        self._stale: set[TopicPartition] = set()
         self._refreshed = -math.inf
 
-    def node(self, partition: TopicPartition) -> int | None:
-        """Give the leader's number; ``None`` while there is none.
+    def leader(self, partition: TopicPartition) -> int | None:
+        """Return the leader's node id; ``None`` while there is none.
 
         :raises KafkaError: if no broker answers in time.
         """
-        self._want(partition.topic)
-        theirs = ClientPartition(partition.topic, partition.partition)
+        self._use(partition.topic)
+        client_partition = ClientPartition(partition.topic, partition.partition)
         metadata = self._manager.cluster
-        if partition in self._unsure or metadata.leader_for_partition(theirs) in NOBODY:
+        if partition in self._stale or metadata.leader_for_partition(client_partition) in NO_LEADER:
             self.refresh()
-        leader: int | None = metadata.leader_for_partition(theirs)
-        return None if leader in NOBODY else leader
+        leader: int | None = metadata.leader_for_partition(client_partition)
+        return None if leader in NO_LEADER else leader
 
-    def partitions(self, topic: str) -> int:
-        """Give how many partitions a topic has, 0 if there is no such topic.
+    def partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic, 0 if it does not exist.
 
-        :raises KafkaError: if no broker answers in time, or the topic's name is none.
+        :raises KafkaError: if no broker answers in time, or the topic's name is invalid.
         """
-        self._want(topic)
+        self._use(topic)
         metadata = self._manager.cluster
         age_ms = 1_000 * (time.monotonic() - self._refreshed)
         if not metadata.partitions_for_topic(topic) or age_ms > metadata.config[_MAX_AGE]:
@@ -76,51 +77,51 @@ class Leaders:
         return len(metadata.partitions_for_topic(topic) or ())
 
     def refresh(self) -> None:
-        """Ask for the metadata of the topics that are wanted.
+        """Request the metadata of the topics in use.
 
         :raises KafkaError: if no broker answers in time.
         """
         self._run(self._manager.call_soon(self._manager.cluster.refresh_metadata))
         self._refreshed = time.monotonic()
-        self._unsure.clear()
+        self._stale.clear()
 
     def nodes(self) -> list[int]:
-        """Give the numbers of all brokers; raises as ``refresh`` does."""
+        """Return the node ids of all brokers; raises as ``refresh`` does."""
         self._bootstrap()
         return [broker.node_id for broker in self._manager.cluster.brokers()]
 
-    def ask(self, request: Any, node: int | None = None) -> Any:
-        """Send a request to a broker, or to any, and give its answer.
+    def send(self, request: Any, node: int | None = None) -> Any:
+        """Send a request to a broker, or to any, and return its response.
 
-        :raises KafkaError: if it does not answer in time.
+        :raises KafkaError: if none comes in time.
         """
         self._bootstrap()
         if node is not None:
             self._await_backoff(node)
         return self._run(self._manager.send(request, node))
 
-    def _want(self, topic: str) -> None:
+    def _use(self, topic: str) -> None:
         if topic not in self._topics:
             self._topics = {*self._topics, topic} if self._for_writing else {topic}
-        # set_topics and add_topic would begin to ask by themselves.
+        # set_topics and add_topic would send requests by themselves.
         self._manager.cluster._topics = self._topics  # noqa: SLF001
         self._bootstrap()
 
     def _bootstrap(self) -> None:
         if not self._manager.bootstrapped:
-            self._manager.bootstrap(self._cluster.timeout_ms)
+            self._manager.bootstrap(self._errors.timeout_ms)
 
-    def forget(self, partition: TopicPartition) -> None:
-        """Ask anew who leads the partition before the next answer."""
-        self._unsure.add(partition)
+    def invalidate(self, partition: TopicPartition) -> None:
+        """Refresh the metadata before the partition's leader is returned again."""
+        self._stale.add(partition)
 
     def connect(self, node: int) -> Any:
-        """Make a connection to a broker that nobody else uses: a ``KafkaConnection``.
+        """Return a new connection to a broker, a ``KafkaConnection``.
 
-        :raises KafkaError: if it does not answer in time.
+        :raises KafkaError: if the broker does not answer in time.
         """
         self._await_backoff(node)
-        # What metadata goes over stays in kafka-python's hands.
+        # The connection that metadata requests use stays in the manager.
         connections = self._manager._conns  # noqa: SLF001
         shared = connections.pop(node, None)
         connected = self._manager.get_connection(node, refresh_metadata_on_err=False)
@@ -136,14 +137,14 @@ class Leaders:
         return connected
 
     def close(self) -> None:
-        """Hang up on every broker."""
+        """Close all connections."""
         self._manager.close()
         self._network.close()
 
     def _await_backoff(self, node: int) -> None:
-        deadline = time.monotonic() + self._cluster.timeout_ms / 1_000
-        while (delay := self._manager.connection_delay(node)) > 0 and time.monotonic() < deadline:
+        deadline = Deadline.after(self._errors.timeout_ms / 1_000)
+        while (delay := self._manager.connection_delay(node)) > 0 and not deadline.has_passed:
             self._network.poll(timeout_ms=1_000 * delay)
 
     def _run(self, future: Any) -> Any:
-        return self._network.run(self._manager.wait_for, future, self._cluster.timeout_ms)
+        return self._network.run(self._manager.wait_for, future, self._errors.timeout_ms)

@@ -1,4 +1,4 @@
-"""One partition, fetched from its leader, or from a nearer replica where that says so."""
+"""One partition, fetched from its leader, or from the replica that the leader prefers (KIP-392)."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ from .fetch_client import FetchClient
 
 if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
-    from ..fetching.watermarks import LogEnds
-    from .failures import Cluster
+    from ..fetching.watermarks import Watermarks
+    from .failures import ErrorMapper
     from .fetch_connection import ReceiveBuffer
     from .fetch_wire import FetchResponse
 
-_PASSING: Final = (kafka_errors.UnknownTopicOrPartitionError, kafka_errors.UnknownError)
-"""Errors that pass, as the Java client's ``FetchCollector`` takes them, and kafka-python does not
-say so: a broker that was just made the leader knows nothing of the topic yet."""
+_TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
+"""The Java client's ``FetchCollector`` retries UNKNOWN_SERVER_ERROR too; it is not retriable."""
 
 
 @final
-class LedPartition(FetchedPartition):
-    """Follows the leader through elections, restarts and lost connections."""
+class PartitionFetcher(FetchedPartition):
+    """Fetches a range through elections, restarts and lost connections."""
 
     def __init__(
         self,
         client: FetchClient,
-        cluster: Cluster,
+        errors: ErrorMapper,
         offset_range: OffsetRange,
         decoder: RecordDecoder,
         *,
         retry_s: float,
-        ends: LogEnds,
+        watermarks: Watermarks,
     ) -> None:
-        """Take a client that nobody else uses meanwhile."""
+        """Take a client that nothing else uses meanwhile."""
         self._client = client
-        self._cluster = cluster
+        self._errors = errors
         self._range = offset_range
         self._partition = offset_range.partition
         self._decoder = decoder
         self._retry_s = retry_s
-        self._ends = ends
+        self._watermarks = watermarks
         self._failing_since = math.inf
         self._buffer: ReceiveBuffer | None = None
 
     def fetch(self, position: int) -> Fetched | None:
         begun = time.monotonic()
-        with self._cluster.mapped_errors(f"a fetch from {self._partition}"):
+        with self._errors.mapped_errors(f"a fetch from {self._partition}"):
             try:
                 response = self._client.fetch(self._partition, position, self._received)
             except RETRIABLE_ERRORS as error:
-                # The caller's pauses between fetches are no failures.
+                # The caller's pauses between fetches do not count.
                 self._failing_since = min(self._failing_since, begun)
                 return self._try_again(position, error)
         self._failing_since = math.inf
@@ -67,21 +66,21 @@ class LedPartition(FetchedPartition):
             return self._fetched(response, position)
         if response.error is not kafka_errors.OffsetOutOfRangeError:
             return self._failed(response.error, position)
-        # What a replica misses its leader may have (KIP-392).
+        # The leader may hold what a replica does not (KIP-392).
         return Fetched((), position) if self._client.leave_replica(self._partition) else None
 
     def leave(self) -> None:
-        self._client.drop_answers()
+        self._client.abandon()
         if self._buffer is not None:
             self._client.buffers.give_back(self._buffer)
             self._buffer = None
 
-    def ends(self) -> tuple[int, int]:
-        return self._ends.of(self._partition)
+    def watermarks(self) -> tuple[int, int]:
+        return self._watermarks.of(self._partition)
 
     @property
     def _received(self) -> ReceiveBuffer:
-        # Each range has one of its own: two that are read by turns would not overwrite another's.
+        # One for each range: two ranges that are read in turns must not overwrite each other's.
         if self._buffer is None:
             self._buffer = self._client.buffers.take()
         return self._buffer
@@ -92,7 +91,7 @@ class LedPartition(FetchedPartition):
         stretch = FetchedRecords.of(response.records, response.aborted)
         next_offset = stretch.next_offset
         if next_offset is None:
-            # A broker sends the first batch whole, whatever its size (KIP-74).
+            # A broker sends the first batch complete, whatever its size (KIP-74).
             reason = stretch.problem or "it is cut off"
             raise CorruptBatchError(self._partition, position, reason)
         next_offset = max(position, next_offset)
@@ -104,14 +103,14 @@ class LedPartition(FetchedPartition):
     def _failed(self, error: type[kafka_errors.KafkaError], position: int) -> Fetched:
         if error is kafka_errors.CorruptRecordError:
             raise CorruptBatchError(self._partition, position, "its broker cannot read it")
-        if not (error.retriable or error.invalid_metadata or error in _PASSING):
+        if not issubclass(error, _TRANSIENT_ERRORS):
             raise KafkaRequestError(f"a fetch from {self._partition}", error.__name__)
         return self._try_again(position)
 
     def _try_again(self, position: int, error: Exception | None = None) -> Fetched:
-        """Bring nothing, and ask anew who the leader is; unless no broker answers for too long."""
-        if error and time.monotonic() - self._failing_since > self._cluster.timeout_ms / 1_000:
+        """Return nothing and refresh the metadata, unless brokers have failed for too long."""
+        if error and time.monotonic() - self._failing_since > self._errors.timeout_ms / 1_000:
             raise kafka_errors.KafkaConnectionError(str(error)) from error
-        self._client.forget(self._partition)
+        self._client.invalidate(self._partition)
         time.sleep(self._retry_s)
         return Fetched((), position)

@@ -1,4 +1,4 @@
-"""The socket of a connection that kafka-python has made, for requests of one kind."""
+"""The socket of a connection that kafka-python opened, for requests of one kind."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SESSION_PART: Final = 0.85
-"""How much of an authenticated session is used: as the Java client's ``SaslClientAuthenticator``,
-which comes back before the broker would hang up (KIP-368)."""
+"""How much of an authenticated session is used, as by the Java client's
+``SaslClientAuthenticator``: the broker closes the connection at its end (KIP-368)."""
 
 
 @final
-class TakenSocket:
-    """Takes over the socket of a connection that kafka-python has made.
+class RawConnection:
+    """Uses the socket of a connection that kafka-python opened.
 
-    Connecting, TLS, authentication and the agreement on versions are kafka-python's. From then
-    on the socket is ours: read with ``recv_into`` it gives several times the bytes that
-    kafka-python's transport does, which receives 4,096 at a time, and what is sent is copied once.
+    kafka-python connects, authenticates and negotiates versions. ``recv_into`` then reads several
+    times as fast as kafka-python's transport, which receives 4,096 bytes at a time, and requests
+    are copied once.
     """
 
     def __init__(self, connected: Any, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; an answer has so long to come."""
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
         self._socket = _taken_from(connected)
         self._socket.settimeout(timeout_ms / 1_000)
         self._expires = _expiry(connected)
@@ -34,34 +34,34 @@ class TakenSocket:
 
     @property
     def is_expired(self) -> bool:
-        """Whether the broker is about to ask who this is again."""
+        """Whether the broker is about to ask for authentication again."""
         return time.monotonic() > self._expires
 
     def next_correlation_id(self) -> int:
-        """Give the number of the next request."""
+        """Return the number of the next request, from 1 on."""
         self._correlation_id += 1
         return self._correlation_id
 
     def send(self, request: bytes) -> None:
         """Send a request's bytes.
 
-        :raises OSError: if the connection is gone.
+        :raises OSError: if the connection is lost.
         """
         self._socket.sendall(request)
 
-    def receive(self, room: Callable[[int], memoryview]) -> memoryview:
-        """Wait for a frame, which comes without its length into the room that is given for it.
+    def receive(self, allocate: Callable[[int], memoryview]) -> memoryview:
+        """Receive a frame without its length, in memory of the size that ``allocate`` is given.
 
-        :raises OSError: if the connection is gone, or nothing comes in time.
+        :raises OSError: if the connection is lost, or nothing comes in time.
         :raises KafkaProtocolError: if what comes is no frame.
         """
         size = int.from_bytes(self._fill(memoryview(bytearray(4))), "big", signed=True)
         if size < 0:
             raise kafka_errors.InvalidReceiveError(f"a frame of {size} bytes")
-        return self._fill(room(size))
+        return self._fill(allocate(size))
 
     def close(self) -> None:
-        """Hang up; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         self._socket.close()
 
     def _fill(self, view: memoryview) -> memoryview:
@@ -69,18 +69,18 @@ class TakenSocket:
         while filled < len(view):
             received = self._socket.recv_into(view[filled:])
             if not received:
-                raise ConnectionResetError("the broker has hung up")
+                raise ConnectionResetError("the broker closed the connection")
             filled += received
         return view
 
 
 def _taken_from(connected: Any) -> socket.socket:
-    """Take the socket out of kafka-python's transport, which then waits for nothing any more."""
+    """Return the socket of kafka-python's transport, which no longer reads from it."""
     transport, network = connected.transport, connected.net
     transport.pause_reading()
-    if transport._read_task is not None:  # noqa: SLF001  # what pause_reading leaves waiting
+    if transport._read_task is not None:  # noqa: SLF001  # left waiting by pause_reading
         network.cancel(transport._read_task)  # noqa: SLF001
-    connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket by and by
+    connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
     taken: socket.socket = transport._sock  # noqa: SLF001
     return taken
 
