@@ -21,6 +21,15 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     assert names == modules | {"pyspark_kafka/py.typed"}
 
 
+def test_the_wheel_holds_the_license(wheel: Path) -> None:
+    """The wheel names its license, and has its text."""
+    archive = zipfile.ZipFile(wheel)
+    [text] = [name for name in archive.namelist() if name.endswith("/licenses/LICENSE")]
+    [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+    assert archive.read(text) == (ROOT / "LICENSE").read_bytes()
+    assert b"\nLicense-Expression: Apache-2.0\n" in archive.read(metadata)
+
+
 def test_the_layers_stand_at_the_top() -> None:
     """The four links lead to the layers of the package."""
     for layer in LAYERS:
