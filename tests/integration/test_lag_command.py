@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.testing.waiting import await_until
+from pyspark_kafka.testing import await_until
 
 from .commands import SECONDS, command, environment, run, running
 

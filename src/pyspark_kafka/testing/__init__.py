@@ -1,6 +1,6 @@
-"""Contract suites for whoever writes an adapter, and the worlds in which they run.
+"""Contract suites for authors of adapters, and the worlds in which they run.
 
-A suite is a class of pytest tests. A subclass says what is held to it::
+A suite is a class of pytest tests. A subclass provides the adapter under test::
 
     class TestMyFetcher(OffsetFetcherContract):
         @pytest.fixture
@@ -17,7 +17,7 @@ from ..domain.errors import MissingDependencyError
 try:
     import pytest
 
-    # Before they are imported, or their assertions would not say what they compared.
+    # Register them before they are imported: pytest can rewrite their assertions only then.
     pytest.register_assert_rewrite(
         *(
             f"{__name__}.{module}"
@@ -31,7 +31,7 @@ try:
                 "record_writer_contract",
                 "source_events_contract",
                 "transactions_contract",
-                "waiting",
+                "world",
                 "world_contract",
             )
         )
@@ -48,13 +48,11 @@ from .lag_exporter_contract import LagExporterContract
 from .memory_world import MemoryWorld
 from .metadata_log_contract import MetadataLogContract
 from .offset_fetcher_contract import OffsetFetcherContract
-from .record import Record, numbered
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
 from .transactions_contract import TransactionsContract
-from .waiting import await_until
-from .world import World, unique_name
+from .world import Record, World, await_until, numbered, unique_name
 
 __all__ = [
     "ALL",

@@ -1,4 +1,4 @@
-"""What a client and the world it is tested in are able to do."""
+"""The capabilities of a client and of the world that it is tested in."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Final
 
 
 class Capability(enum.Enum):
-    """Something that a world declares; the tests of what it does not declare are skipped."""
+    """A feature that a world declares; tests that need an undeclared one are skipped."""
 
-    ADD_PARTITIONS = "topics that grow"
+    ADD_PARTITIONS = "adding partitions to topics"
     COMPRESSION = "topics with a `compression.type`"
-    DELETE_RECORDS = "logs that lose their first records"
-    DELETE_TOPICS = "topics that go away"
-    GROUPS = "offsets that consumer groups commit"
-    HEADERS = "headers of records"
-    TIMESTAMPS = "records with the time that was given to them, and offsets by time"
-    TRANSACTIONAL_WRITES = "transactions that one process begins and another one ends"
+    DELETE_RECORDS = "deleting records"
+    DELETE_TOPICS = "deleting topics"
+    GROUPS = "committed offsets of consumer groups"
+    HEADERS = "record headers"
+    TIMESTAMPS = "record timestamps, and offsets by timestamp"
+    TRANSACTIONAL_WRITES = "transactions that one process begins and another ends"
     TRANSACTIONS = "transactions that are committed and aborted"
 
 
 ALL: Final = frozenset(Capability)
-"""What Apache Kafka is able to do."""
+"""The capabilities of Apache Kafka."""

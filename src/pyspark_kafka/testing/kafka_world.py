@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..domain.errors import MissingDependencyError
 from .capability import ALL, Capability
-from .waiting import await_until
-from .world import World
+from .world import World, await_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
     from ..domain.topic_partition import TopicPartition
-    from .record import Record
+    from .world import Record
 
 
-class Cluster(Protocol):
-    """What a world needs of a running Kafka; ``pyspark_kafka.brokers.KafkaCluster`` has it.
+class RunningKafka(Protocol):
+    """A running Kafka and its topics, such as ``pyspark_kafka.brokers.KafkaCluster``.
 
-    Each method returns when every broker knows of what it did.
+    Each method returns when every broker has seen the change.
     """
 
     @property
@@ -31,7 +30,7 @@ class Cluster(Protocol):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """What a query needs besides its topic."""
+        """The options of a query, without its topic."""
 
     def create_topic(
         self, name: str, partitions: int = 1, *, config: Mapping[str, str] = ...
@@ -39,7 +38,7 @@ class Cluster(Protocol):
         """Create a topic."""
 
     def add_partitions(self, name: str, total: int) -> None:
-        """Give a topic more partitions, ``total`` in all."""
+        """Add partitions to a topic, up to ``total``."""
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
@@ -49,22 +48,22 @@ class Cluster(Protocol):
 
 
 class KafkaWorld(World):
-    """A real Kafka, written to by librdkafka's producer whichever client reads.
+    """A real Kafka; librdkafka's producer writes to it, whichever client reads.
 
-    Needs the extra ``confluent``. Records of any age have to stay: a cluster of one's own gets
-    ``log.retention.ms=-1``.
+    Needs the extra ``confluent``. The tests write old timestamps: set ``log.retention.ms=-1`` on
+    your own cluster.
     """
 
     def __init__(
         self,
         client: str,
         fresh_name: Callable[[], str],
-        cluster: Cluster,
+        cluster: RunningKafka,
         capabilities: frozenset[Capability] = ALL,
     ) -> None:
-        """Take a cluster that runs, and goes on running; ``unique_name`` gives fresh names.
+        """Take a running cluster, which stays running, and a source of new names.
 
-        ``capabilities`` are the client's, as the cluster has all of them.
+        ``capabilities`` are those of the client; the cluster has all of them.
 
         :raises MissingDependencyError: if confluent-kafka is not installed.
         """
@@ -75,17 +74,17 @@ class KafkaWorld(World):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The cluster's own options."""
+        """The options of the cluster."""
         return self._cluster.options
 
     def topic(self, partitions: int = 1, **config: str) -> str:
-        """Create a topic of a fresh name."""
+        """Create a topic with a new name."""
         name = self.fresh_name()
         self.create(name, partitions, **config)
         return name
 
     def create(self, name: str, partitions: int = 1, **config: str) -> None:
-        """Create a topic of a given name."""
+        """Create a topic."""
         self._cluster.create_topic(
             name,
             partitions,
@@ -93,13 +92,13 @@ class KafkaWorld(World):
         )
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        """Append records, and wait until they are acknowledged."""
+        """Append records, and wait for their acknowledgement."""
         produce_with(self._producer, partition, records)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Give a topic more partitions."""
+        """Add partitions to a topic."""
         self._cluster.add_partitions(topic, total)
-        # A producer keeps what it knows of a topic, and does not write to a partition it misses.
+        # A producer caches a topic's metadata, and would not write to a new partition.
         self._producer = self._new_producer()
 
     def delete_topic(self, topic: str) -> None:
@@ -108,14 +107,14 @@ class KafkaWorld(World):
         self._producer = self._new_producer()
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
-        """Delete records by request, as ``kafka-delete-records`` does."""
+        """Delete records with a request, as ``kafka-delete-records`` does."""
         self._cluster.delete_records({(partition.topic, partition.partition): before})
 
     @contextmanager
     def transaction(
         self, *, commit: bool
     ) -> Iterator[Callable[[TopicPartition, Sequence[Record]], None]]:
-        """Write within a transaction of a producer of its own."""
+        """Yield a function that writes within a transaction of a new producer."""
         producer = self._new_producer({"transactional.id": self.fresh_name()})
         producer.init_transactions()
         producer.begin_transaction()
@@ -133,7 +132,7 @@ class KafkaWorld(World):
         self._await_markers(written)
 
     def _await_markers(self, partitions: set[TopicPartition]) -> None:
-        """Wait for the control records, which a broker writes after it has answered."""
+        """Wait for the control records, which brokers write after they respond."""
         ends = [
             self.container(kafka__isolation__level=level).offset_fetcher()
             for level in ("read_committed", "read_uncommitted")
@@ -145,14 +144,14 @@ class KafkaWorld(World):
             from confluent_kafka import Producer
         except ModuleNotFoundError as error:
             raise MissingDependencyError(
-                "confluent-kafka, with which KafkaWorld writes,", "confluent"
+                "confluent-kafka, which KafkaWorld writes with,", "confluent"
             ) from error
         return Producer(
             {
                 "bootstrap.servers": self._cluster.bootstrap_servers,
                 "linger.ms": 0,
-                # A new partition may refuse the first batch and take the second: only a producer
-                # whose batches are numbered (KIP-98) then keeps the order.
+                # A new partition may reject the first batch and accept the second: only an
+                # idempotent producer (KIP-98) keeps the order.
                 "enable.idempotence": True,
                 **(config or {}),
             }
@@ -160,7 +159,7 @@ class KafkaWorld(World):
 
 
 def produce_with(producer: Producer, partition: TopicPartition, records: Sequence[Record]) -> None:
-    """Append records by a producer, and wait until they are acknowledged."""
+    """Append records with a producer, and wait for their acknowledgement."""
     failures = []
     for record in records:
         producer.produce(

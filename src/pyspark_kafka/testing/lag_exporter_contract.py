@@ -1,4 +1,4 @@
-"""What every ``LagExporter`` owes."""
+"""The contract suite of ``LagExporter``."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ def _lag(batch_id: int, name: str | None = "orders", query_id: str = "query") ->
 
 
 class LagExporterContract:
-    """Holds a ``LagExporter`` to its contract; a subclass gives it in the fixture ``exporter``."""
+    """The contract of ``LagExporter``; a subclass overrides the fixture ``exporter``."""
 
     @pytest.fixture
     def exporter(self) -> LagExporter:
-        """Give the exporter that is held to the contract."""
-        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'exporter'")
+        """Return the exporter under test."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'exporter'")
 
     @pytest.fixture(autouse=True)
     def _closing(self, exporter: LagExporter) -> Iterator[None]:
-        """Close the exporter behind each test, a second time perhaps."""
+        """Close the exporter after each test, perhaps for a second time."""
         yield
         exporter.close()
 
-    def test_the_lag_of_batch_after_batch_is_taken(self, exporter: LagExporter) -> None:
-        """Each batch's lag is taken, the same batch's once more as well."""
+    def test_the_lag_of_each_batch_is_exported(self, exporter: LagExporter) -> None:
+        """Each batch's lag can be exported, also twice."""
         for batch_id in (0, 1, 1):
             exporter.export(_lag(batch_id))
 
     def test_a_query_needs_no_name_and_no_partitions(self, exporter: LagExporter) -> None:
-        """A query without a name, and one whose topics are gone, are taken like any other."""
+        """The lag of a query without a name, or without partitions, can be exported."""
         exporter.export(_lag(0, name=None))
         exporter.export(QueryLag("other", "run", None, 0, 0, {"0": SourceLag.of([])}))
 
-    def test_queries_end_apart(self, exporter: LagExporter) -> None:
-        """The end of one query leaves another's lag to be taken."""
+    def test_queries_end_independently(self, exporter: LagExporter) -> None:
+        """After the end of one query, another's lag can be exported."""
         exporter.export(_lag(0, query_id="one"))
         exporter.export(_lag(0, query_id="other"))
         exporter.query_ended("one", "run of one")
         exporter.export(_lag(1, query_id="other"))
 
     def test_a_query_may_end_without_a_batch(self, exporter: LagExporter) -> None:
-        """The end of a run of which nothing was exported is taken, and taken again."""
+        """The end of a run without exported batches is accepted, also twice."""
         for _ in range(2):
             exporter.query_ended("never seen", "run")
 
-    def test_closing_twice_does_no_harm(self, exporter: LagExporter) -> None:
-        """The second call of close does nothing."""
+    def test_closing_twice_is_allowed(self, exporter: LagExporter) -> None:
+        """A second call of close has no effect."""
         exporter.export(_lag(0))
         exporter.close()
         exporter.close()

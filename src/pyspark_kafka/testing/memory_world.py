@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ..bootstrap.container import Container, SinkContainer
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.topic_partition import TopicPartition
-    from .record import Record
+    from .world import Record
 
 
 class MemoryWorld(World):
-    """A ``MemoryCluster`` of its own, or one that is given."""
+    """A new ``MemoryCluster``, or a given one."""
 
     capabilities = ALL - {Capability.COMPRESSION}
 
@@ -34,11 +34,11 @@ class MemoryWorld(World):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """Whatever the address: the cluster is the container's."""
+        """An address that is ignored: the cluster belongs to the container."""
         return {"kafka.bootstrap.servers": ADDRESS}
 
     def topic(self, partitions: int = 1, **_config: str) -> str:
-        """Create a topic, which has no configuration."""
+        """Create a topic; its configuration is ignored."""
         name = self.fresh_name()
         self.cluster.create_topic(name, partitions)
         return name
@@ -48,7 +48,7 @@ class MemoryWorld(World):
         self._produce(partition, records, None)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Give a topic more partitions."""
+        """Add partitions to a topic."""
         self.cluster.add_partitions(topic, total)
 
     def delete_topic(self, topic: str) -> None:
@@ -63,19 +63,19 @@ class MemoryWorld(World):
     def transaction(
         self, *, commit: bool
     ) -> Iterator[Callable[[TopicPartition, Sequence[Record]], None]]:
-        """Write within a transaction of the cluster."""
+        """Yield a function that writes within a transaction."""
         number = self.cluster.begin_transaction()
         yield lambda partition, records: self._produce(partition, records, number)
         self.cluster.end_transaction(number, commit=commit)
 
     def make_container(self, options: SourceOptions) -> Container:
-        """Make a container that has this cluster."""
+        """Return a container with this cluster."""
         container = super().make_container(options)
         container.memory_cluster.override(self.cluster)
         return container
 
     def make_sink_container(self, options: SinkOptions) -> SinkContainer:
-        """Make a sink's container that has this cluster."""
+        """Return a sink's container with this cluster."""
         container = super().make_sink_container(options)
         container.memory_cluster.override(self.cluster)
         return container

@@ -1,4 +1,4 @@
-"""What every ``MetadataLog`` owes."""
+"""The contract suite of ``MetadataLog``."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ _OFFSETS: Final = b'\x00v1\n{"orders":{"0":23}}'
 
 
 class MetadataLogContract:
-    """Holds a ``MetadataLog`` to its contract.
+    """The contract of ``MetadataLog``.
 
-    A subclass gives an empty log in the fixture ``log``, and in ``again`` a second one of the same
-    place, as another process would have it; that may be the first one, if a place has one log only.
+    A subclass overrides the fixture ``log`` with an empty log, and ``again`` with a second log at
+    the same path, as another process would open it; if that is impossible, with the same log.
     """
 
     @pytest.fixture
     def log(self) -> MetadataLog:
-        """Give an empty log of a place that nobody else uses."""
-        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'log'")
+        """Return an empty log at a path that is not used elsewhere."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'log'")
 
     @pytest.fixture
     def again(self, log: MetadataLog) -> MetadataLog:
-        """Give another log of the same place."""
-        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'again'")
+        """Return another log at the same path."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'again'")
 
     @pytest.mark.parametrize("metadata", [_OFFSETS, b"", bytes(range(256)), b"x" * 3_000_000])
-    def test_what_was_added_is_given_back(self, log: MetadataLog, metadata: bytes) -> None:
-        """A batch's bytes are given back as they were, whatever they are and however many."""
+    def test_what_was_added_is_returned(self, log: MetadataLog, metadata: bytes) -> None:
+        """The bytes of a batch are returned unchanged."""
         assert log.add(0, metadata)
         assert log.get(0) == metadata
 
     def test_an_empty_log_has_nothing(self, log: MetadataLog) -> None:
-        """What was never written is not there, and is no error."""
+        """An empty log returns no batches, and raises no error."""
         assert log.get(0) is None
         assert log.latest() is None
         assert list(log.batch_ids()) == []
         log.purge(10)
 
     def test_a_batch_is_written_once(self, log: MetadataLog, again: MetadataLog) -> None:
-        """Whoever comes second is told so, by any log of the place, and changes nothing."""
+        """A second write returns ``False`` in every log at the path, and changes nothing."""
         assert log.add(3, b"first")
         assert not log.add(3, b"second")
         assert not again.add(3, b"first")
         assert again.get(3) == b"first"
 
     def test_another_log_sees_what_was_added(self, log: MetadataLog, again: MetadataLog) -> None:
-        """What one log has listed does not hide what another adds after that."""
+        """A listing by one log does not hide what another adds later."""
         for batch_id, (writer, reader) in enumerate([(log, again), (again, log)] * 2):
             assert reader.get(batch_id) is None
             assert writer.add(batch_id, b"%d" % batch_id)
@@ -61,7 +61,7 @@ class MetadataLogContract:
             assert reader.latest() == (batch_id, b"%d" % batch_id)
 
     def test_another_log_sees_what_was_purged(self, log: MetadataLog, again: MetadataLog) -> None:
-        """What one log has listed does not bring back what another deletes after that."""
+        """A listing by one log does not keep what another deletes later."""
         log.add(0, b"old")
         log.add(1, b"new")
         assert list(again.batch_ids()) == [0, 1]
@@ -69,18 +69,18 @@ class MetadataLogContract:
         assert (again.get(0), again.latest(), list(again.batch_ids())) == (None, (1, b"new"), [1])
 
     def test_the_latest_batch_is_the_highest(self, log: MetadataLog) -> None:
-        """Batches are ordered by number, not by when they were written or how they are spelled."""
+        """Batches are ordered by number, neither by time nor as strings."""
         for batch_id in (9, 10, 2):
             log.add(batch_id, b"%d" % batch_id)
         assert log.latest() == (10, b"10")
         assert list(log.batch_ids()) == [2, 9, 10]
 
     def test_the_highest_batch_of_all_is_kept(self, log: MetadataLog) -> None:
-        """A batch id is a long of the JVM, up to the last one."""
+        """A batch id may be any non-negative 64-bit integer."""
         assert log.add(2**63 - 1, b"last")
         assert log.latest() == (2**63 - 1, b"last")
 
-    def test_purging_keeps_the_threshold_and_what_is_above(self, log: MetadataLog) -> None:
+    def test_purging_keeps_the_threshold_and_later_batches(self, log: MetadataLog) -> None:
         """Batches below the threshold are gone, and a second purge changes nothing."""
         for batch_id in range(5):
             log.add(batch_id, b"x")
@@ -90,22 +90,22 @@ class MetadataLogContract:
             assert [log.get(batch_id) for batch_id in range(5)] == [None] * 3 + [b"x"] * 2
 
     def test_a_purged_batch_can_be_written_again(self, log: MetadataLog) -> None:
-        """What is forgotten is no obstacle."""
+        """A purged batch does not block a new one."""
         log.add(0, b"before")
         log.purge(1)
         assert log.add(0, b"after")
         assert log.get(0) == b"after"
 
-    def test_purging_while_another_does(self, log: MetadataLog, again: MetadataLog) -> None:
-        """Two that purge at once do not trip over each other."""
+    def test_concurrent_purges(self, log: MetadataLog, again: MetadataLog) -> None:
+        """Two logs can purge at the same time."""
         for batch_id in range(15):
             log.add(batch_id, b"x")
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda each: each.purge(10), (log, again)))
         assert list(log.batch_ids()) == list(range(10, 15))
 
-    def test_of_many_writers_one_wins(self, log: MetadataLog, again: MetadataLog) -> None:
-        """Of concurrent writers of one batch exactly one is told that it was first."""
+    def test_one_of_many_writers_wins(self, log: MetadataLog, again: MetadataLog) -> None:
+        """Of concurrent writers of a batch exactly one gets ``True``."""
         ready = Barrier(_WRITERS)
 
         def write(number: int) -> bool:
@@ -117,10 +117,10 @@ class MetadataLogContract:
         assert won.count(True) == 1
         assert log.get(0) == again.get(0) == b"%d" % won.index(True)
 
-    def test_a_batch_is_read_whole_or_not_at_all(
+    def test_a_batch_is_read_completely_or_not_at_all(
         self, log: MetadataLog, again: MetadataLog
     ) -> None:
-        """Whoever looks while a batch is written finds nothing, or all of it."""
+        """Reading during a write returns nothing, or the complete batch."""
         metadata = b"x" * 300_000
         with ThreadPoolExecutor(1) as pool:
             for batch_id in range(5):
@@ -134,7 +134,7 @@ class MetadataLogContract:
     def test_the_latest_batch_while_others_are_added_and_purged(
         self, log: MetadataLog, again: MetadataLog
     ) -> None:
-        """A batch that is deleted between the list and its reading is passed over."""
+        """A batch that is deleted between listing and reading is skipped."""
 
         def move_on() -> None:
             for batch_id in range(15):
@@ -149,7 +149,7 @@ class MetadataLogContract:
             moving.result()
         assert again.latest() == (14, b"14")
 
-    def test_its_text_says_where_it_is(self, log: MetadataLog) -> None:
-        """A log can be named in a message."""
+    def test_its_string_is_its_path(self, log: MetadataLog) -> None:
+        """The string of a log identifies it in messages."""
         [line] = str(log).splitlines()
         assert line.strip()

@@ -1,4 +1,4 @@
-"""What every ``OffsetFetcher`` owes."""
+"""The contract suite of ``OffsetFetcher``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..domain.errors import UnknownTopicError, UnsupportedFeatureError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from .capability import Capability
-from .record import Record, numbered
+from .world import Record, numbered
 from .world_contract import COMMITTED, WorldContract
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def _all_of(topic: str, partitions: int) -> frozenset[TopicPartition]:
 
 
 class OffsetFetcherContract(WorldContract):
-    """Holds an ``OffsetFetcher`` to its contract; a subclass gives the fixture ``world``."""
+    """The contract of ``OffsetFetcher``; a subclass overrides the fixture ``world``."""
 
-    def test_a_subscription_stands_for_all_partitions_of_its_topics(self, world: World) -> None:
-        """Every partition of each subscribed topic is given, those without records included."""
+    def test_a_subscription_has_all_partitions_of_its_topics(self, world: World) -> None:
+        """Every partition of each subscribed topic is returned, also empty ones."""
         one, other = world.topic(3), world.topic()
         options = world.options(subscribe=f"{one},{other}")
         expected = _all_of(one, 3) | _all_of(other, 1)
@@ -52,35 +52,35 @@ class OffsetFetcherContract(WorldContract):
         assert options.bootstrap_servers in str(caught.value)
 
     def test_assigned_partitions_that_do_not_exist_are_left_out(self, world: World) -> None:
-        """Of an assignment only the partitions that the cluster has are given."""
+        """Only the assigned partitions that exist are returned."""
         topic = world.topic(2)
         options = world.options(assign=json.dumps({topic: [1, 7], world.fresh_name(): [0]}))
         assert _fetcher(world).partitions(options.subscription) == {TopicPartition(topic, 1)}
 
-    def test_a_pattern_is_found_anywhere_in_a_name(self, world: World) -> None:
-        """A pattern needs to match a part of a topic's name only."""
+    def test_a_pattern_matches_anywhere_in_a_name(self, world: World) -> None:
+        """A pattern needs to match only a part of a topic's name."""
         topic = world.topic(2)
         options = world.options(subscribePattern=f"{topic[1:]}$")
         assert _all_of(topic, 2) <= _fetcher(world).partitions(options.subscription)
 
-    def test_a_pattern_does_not_find_internal_topics(self, world: World) -> None:
-        """Kafka's own topics are no records of the user's."""
+    def test_a_pattern_does_not_match_internal_topics(self, world: World) -> None:
+        """Kafka's internal topics are left out."""
         topic = world.topic()
         made = _fetcher(world)
         if Capability.GROUPS in world.capabilities:
-            # Committing lets a real Kafka create its internal topic of offsets.
+            # The first commit makes Kafka create its internal topic of offsets.
             made.commit(world.fresh_name(), PartitionOffsets({TopicPartition(topic, 0): 1}))
         found = made.partitions(world.options(subscribePattern=".*").subscription)
         assert not [partition for partition in found if partition.topic.startswith("__")]
         assert TopicPartition(topic, 0) in found
 
-    def test_a_pattern_without_topics_stands_for_no_partition(self, world: World) -> None:
-        """A pattern that finds nothing is no error: a topic may come later."""
+    def test_a_pattern_without_topics_has_no_partitions(self, world: World) -> None:
+        """A pattern without matches is valid: a topic may be created later."""
         options = world.options(subscribePattern=f"^{world.fresh_name()}-none$")
         assert _fetcher(world).partitions(options.subscription) == frozenset()
 
-    def test_partitions_that_are_added_are_seen(self, world: World) -> None:
-        """Each call asks the cluster afresh."""
+    def test_added_partitions_are_seen(self, world: World) -> None:
+        """Each call asks the cluster again."""
         world.require(Capability.ADD_PARTITIONS)
         topic = world.topic()
         options = world.options(subscribe=topic)
@@ -89,8 +89,8 @@ class OffsetFetcherContract(WorldContract):
         world.add_partitions(topic, 3)
         assert made.partitions(options.subscription) == _all_of(topic, 3)
 
-    def test_a_topic_that_is_deleted_is_gone(self, world: World) -> None:
-        """What is deleted while a fetcher lives is neither subscribed to nor has it offsets."""
+    def test_a_deleted_topic_is_gone(self, world: World) -> None:
+        """A topic that is deleted while a fetcher is open has neither partitions nor offsets."""
         world.require(Capability.DELETE_TOPICS)
         topic = world.topic(2)
         options = world.options(subscribePattern=f"^{topic}$")
@@ -108,7 +108,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.latest([partition]) == {partition: 0}
 
     def test_the_latest_offset_follows_what_is_written(self, world: World) -> None:
-        """The latest offset is that behind the last record, asked for afresh each time."""
+        """The latest offset is that after the last record, fetched anew each time."""
         topic = world.topic(2)
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
         made = _fetcher(world)
@@ -118,7 +118,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.latest([first, second]) == {first: 5, second: 2}
 
     def test_the_earliest_offset_follows_what_is_deleted(self, world: World) -> None:
-        """The earliest offset is that of the first record kept; the latest stays."""
+        """The earliest offset is that of the first remaining record; the latest stays."""
         world.require(Capability.DELETE_RECORDS)
         topic = world.topic(2)
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -130,7 +130,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.latest([first, second]) == {first: 5, second: 2}
 
     def test_partitions_that_do_not_exist_have_no_offsets(self, world: World) -> None:
-        """Unknown topics and partitions are left out of the answer, the rest stands in it."""
+        """Unknown topics and partitions are left out of the result."""
         topic = world.topic()
         known, unknown = TopicPartition(topic, 0), TopicPartition(topic, 5)
         asked = [known, unknown, TopicPartition(world.fresh_name(), 0)]
@@ -141,14 +141,14 @@ class OffsetFetcherContract(WorldContract):
             assert made.for_timestamps(dict.fromkeys(asked, 0)) == {known: None}
 
     def test_no_partitions_have_no_offsets(self, world: World) -> None:
-        """Asking for nothing answers nothing."""
+        """A request without partitions returns no offsets."""
         made = _fetcher(world)
         assert made.earliest([]) == {}
         assert made.latest([]) == {}
         if Capability.TIMESTAMPS in world.capabilities:
             assert made.for_timestamps({}) == {}
 
-    def test_an_open_transaction_holds_the_latest_offset_back(self, world: World) -> None:
+    def test_an_open_transaction_bounds_the_latest_offset(self, world: World) -> None:
         """Under read_committed the latest offset is the last stable one, else the log's end."""
         world.require(Capability.TRANSACTIONS)
         partition = TopicPartition(world.topic(), 0)
@@ -160,7 +160,7 @@ class OffsetFetcherContract(WorldContract):
         assert _fetcher(world, **COMMITTED).latest([partition]) == {partition: 6}
 
     def test_a_timestamp_finds_the_first_record_that_is_not_older(self, world: World) -> None:
-        """Times between records find the later one, and times behind the last record find none."""
+        """A time between records finds the later one, and one after the last record finds none."""
         world.require(Capability.TIMESTAMPS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, [Record(b"v", timestamp=1_000 * number) for number in (1, 2, 3)])
@@ -170,8 +170,8 @@ class OffsetFetcherContract(WorldContract):
         ]
         assert found == [0, 1, 2, None]
 
-    def test_what_a_group_commits_is_found_again(self, world: World) -> None:
-        """A group's committed offsets are its own, and partitions without any are left out."""
+    def test_committed_offsets_of_a_group_are_returned(self, world: World) -> None:
+        """Each group has its own committed offsets; partitions without any are left out."""
         world.require(Capability.GROUPS)
         topic, group = world.topic(2), world.fresh_name()
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
@@ -182,8 +182,8 @@ class OffsetFetcherContract(WorldContract):
         assert made.committed(group, [first, second]) == {first: 7}
         assert made.committed(world.fresh_name(), [first]) == {}
 
-    def test_what_cannot_be_done_is_refused(self, world: World) -> None:
-        """A client without groups, or offsets by time, says so, and answers nothing untrue."""
+    def test_an_undeclared_capability_is_refused(self, world: World) -> None:
+        """A client without groups, or offsets by timestamp, raises instead of a wrong result."""
         partition = TopicPartition(world.topic(), 0)
         made = _fetcher(world)
         calls: dict[Capability, list[Callable[[], object]]] = {
@@ -201,8 +201,8 @@ class OffsetFetcherContract(WorldContract):
                 with pytest.raises(UnsupportedFeatureError):
                     call()
 
-    def test_closing_twice_does_no_harm(self, world: World) -> None:
-        """The second call of close does nothing."""
+    def test_closing_twice_is_allowed(self, world: World) -> None:
+        """A second call of close has no effect."""
         made = _fetcher(world)
         made.earliest([TopicPartition(world.topic(), 0)])
         made.close()

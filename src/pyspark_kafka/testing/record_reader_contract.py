@@ -1,4 +1,4 @@
-"""What every ``RecordReader`` owes."""
+"""The contract suite of ``RecordReader``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..domain.projection import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
 from ..ports.record_schema import record_schema
 from .capability import Capability
-from .record import Record, numbered
+from .world import Record, numbered
 from .world_contract import COMMITTED, WorldContract
 
 if TYPE_CHECKING:
@@ -42,21 +42,21 @@ def _offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
 
 
 class RecordReaderContract(WorldContract):
-    """Holds a ``RecordReader`` to its contract; a subclass gives the fixture ``world``."""
+    """The contract of ``RecordReader``; a subclass overrides the fixture ``world``."""
 
     @pytest.fixture
     def partition(self, world: World) -> TopicPartition:
-        """Give the second of two partitions, so that none is taken for the other."""
+        """Return the second of two partitions, so that mixing them up fails."""
         return TopicPartition(world.topic(2), 1)
 
     def test_records_come_in_order_and_once(self, world: World, partition: TopicPartition) -> None:
-        """A range over many fetches and batches is read whole, in order, each record once."""
+        """A range over many fetches and batches is read completely, in order, each record once."""
         world.produce(partition, numbered(0, 25_000))
         read = _rows(_reader(world), OffsetRange(partition, 0, 25_000), VALUES)
         assert read == [{"offset": n, "value": b"v%d" % n} for n in range(25_000)]
 
-    def test_every_part_of_a_record_is_read(self, world: World, partition: TopicPartition) -> None:
-        """Each column holds what was produced, in the type that the schema names."""
+    def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
+        """Each column has the produced value, in the type of the schema."""
         world.require(Capability.HEADERS, Capability.TIMESTAMPS)
         record = Record(b"value", b"key", (("a", b"1"), ("b", b"2")), 1_700_000_000_123)
         world.produce(partition, [record])
@@ -73,7 +73,7 @@ class RecordReaderContract(WorldContract):
         }
 
     @pytest.mark.parametrize(("key", "value"), [(None, b""), (b"", None), (None, None), (b"", b"")])
-    def test_null_and_empty_are_told_apart(
+    def test_null_and_empty_differ(
         self, world: World, partition: TopicPartition, key: bytes | None, value: bytes | None
     ) -> None:
         """A null key or value stays null, and an empty one stays empty."""
@@ -96,7 +96,7 @@ class RecordReaderContract(WorldContract):
     def test_nothing_outside_of_the_range_is_read(
         self, world: World, partition: TopicPartition, start: int, end: int
     ) -> None:
-        """A range that begins and ends within a batch of the log gives just its own records."""
+        """A range within a batch of the log returns only its own records."""
         world.produce(partition, numbered(0, 100))
         assert _offsets(_reader(world), OffsetRange(partition, start, end)) == list(
             range(start, end)
@@ -106,7 +106,7 @@ class RecordReaderContract(WorldContract):
     def test_only_the_projected_columns_are_read(
         self, world: World, partition: TopicPartition, columns: tuple[str, ...]
     ) -> None:
-        """Batches hold the columns that were asked for, in that order, with the same values."""
+        """Batches have the projected columns, in that order, with the same values."""
         world.produce(partition, [Record(b"value", b"key")])
         [whole] = _rows(_reader(world), OffsetRange(partition, 0, 1))
         [part] = _rows(_reader(world), OffsetRange(partition, 0, 1), Projection(columns))
@@ -114,7 +114,7 @@ class RecordReaderContract(WorldContract):
         assert part == {column: whole[column] for column in columns}
 
     def test_a_reader_reads_one_range_after_another(self, world: World) -> None:
-        """A reader serves partitions of several topics, forwards, backwards and again."""
+        """A reader reads partitions of several topics, forwards, backwards and repeatedly."""
         one, other = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
         world.produce(one, numbered(0, 10))
         world.produce(other, numbered(0, 20))
@@ -122,8 +122,8 @@ class RecordReaderContract(WorldContract):
         for partition, start, end in ((one, 5, 10), (other, 0, 20), (one, 0, 5), (one, 0, 5)):
             assert _offsets(made, OffsetRange(partition, start, end)) == list(range(start, end))
 
-    def test_an_iterator_can_be_dropped(self, world: World, partition: TopicPartition) -> None:
-        """A range that is not read to its end leaves nothing behind for the next one."""
+    def test_an_iterator_can_be_abandoned(self, world: World, partition: TopicPartition) -> None:
+        """A range that is not read to its end does not affect the next one."""
         world.produce(partition, numbered(0, 25_000))
         made = _reader(world)
         for drop in (0, 1, 2):
@@ -133,7 +133,7 @@ class RecordReaderContract(WorldContract):
         assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
 
     def test_batches_belong_to_the_caller(self, world: World, partition: TopicPartition) -> None:
-        """A batch that is kept does not change when the next one, or another range, is read."""
+        """A batch does not change when the next one, or another range, is read."""
         world.produce(partition, numbered(0, 25_000))
         made = _reader(world)
         kept = [
@@ -145,36 +145,36 @@ class RecordReaderContract(WorldContract):
 
     @pytest.mark.parametrize("compression", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
     def test_every_compression_is_read(self, world: World, compression: str) -> None:
-        """Records come whole out of topics of every compression."""
+        """Records of topics with each compression type are read."""
         world.require(Capability.COMPRESSION)
         partition = TopicPartition(world.topic(compression__type=compression), 0)
         world.produce(partition, numbered(0, 1_000))
         read = _rows(_reader(world), OffsetRange(partition, 0, 1_000), VALUES)
         assert read == [{"offset": n, "value": b"v%d" % n} for n in range(1_000)]
 
-    def test_aborted_records_are_passed_over_when_committed_ones_are_asked_for(
+    def test_aborted_records_are_skipped_under_read_committed(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """Under read_committed neither aborted records nor control records are seen."""
+        """Under read_committed neither aborted records nor control records are returned."""
         world.require(Capability.TRANSACTIONS)
         _two_transactions(world, partition)
         made = _reader(world, **COMMITTED)
         assert _offsets(made, OffsetRange(partition, 0, 12)) == [0, 1, 6, 7, 8, 10, 11]
 
-    def test_aborted_records_are_seen_when_all_are_asked_for(
+    def test_aborted_records_are_read_under_read_uncommitted(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """Under read_uncommitted only control records are passed over."""
+        """Under read_uncommitted only control records are skipped."""
         world.require(Capability.TRANSACTIONS)
         _two_transactions(world, partition)
         assert _offsets(_reader(world), OffsetRange(partition, 0, 12)) == [
             *(0, 1, 2, 3, 4, 6, 7, 8, 10, 11),
         ]
 
-    def test_a_range_may_end_in_offsets_that_hold_no_record(
+    def test_a_range_may_end_in_offsets_without_records(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """A range whose last offsets are control or aborted records ends all the same."""
+        """A range whose last offsets are control or aborted records ends normally."""
         world.require(Capability.TRANSACTIONS)
         world.produce(partition, numbered(0, 2))
         with world.transaction(commit=False) as write:
@@ -183,10 +183,8 @@ class RecordReaderContract(WorldContract):
         assert _offsets(_reader(world, **COMMITTED), OffsetRange(partition, 3, 6)) == []
         assert _offsets(_reader(world), OffsetRange(partition, 5, 6)) == []
 
-    def test_a_start_that_was_deleted_is_out_of_range(
-        self, world: World, partition: TopicPartition
-    ) -> None:
-        """A range that begins before the log does is an error that says what the broker holds."""
+    def test_a_deleted_start_is_out_of_range(self, world: World, partition: TopicPartition) -> None:
+        """A range that begins before the log is an error with the offsets that the broker has."""
         world.require(Capability.DELETE_RECORDS)
         world.produce(partition, numbered(0, 10))
         world.delete_records(partition, 4)
@@ -195,18 +193,16 @@ class RecordReaderContract(WorldContract):
         assert (caught.value.partition, caught.value.offset) == (partition, 2)
         assert (caught.value.earliest, caught.value.latest) == (4, 10)
 
-    def test_a_start_behind_the_end_is_out_of_range(
+    def test_a_start_after_the_end_is_out_of_range(
         self, world: World, partition: TopicPartition
     ) -> None:
-        """A range that begins behind the log's end, as after a topic is made anew, is an error."""
+        """A range that begins after the log's end, as after a topic is recreated, is an error."""
         world.produce(partition, numbered(0, 10))
         with pytest.raises(OffsetOutOfRangeError) as caught:
             _rows(_reader(world), OffsetRange(partition, 15, 20))
         assert (caught.value.offset, caught.value.latest) == (15, 10)
 
-    def test_a_reader_survives_a_range_that_fails(
-        self, world: World, partition: TopicPartition
-    ) -> None:
+    def test_a_reader_works_after_an_error(self, world: World, partition: TopicPartition) -> None:
         """After an error the same reader reads the next range."""
         world.produce(partition, numbered(0, 10))
         made = _reader(world)
@@ -214,8 +210,8 @@ class RecordReaderContract(WorldContract):
             _rows(made, OffsetRange(partition, 15, 20))
         assert _offsets(made, OffsetRange(partition, 4, 10)) == list(range(4, 10))
 
-    def test_a_timestamp_that_does_not_fit_names_its_record(self, world: World) -> None:
-        """A time in nanoseconds overflows Spark's microseconds, and the record is named."""
+    def test_a_timestamp_overflow_names_its_record(self, world: World) -> None:
+        """A time in nanoseconds overflows Spark's microseconds; the error names the record."""
         world.require(Capability.TIMESTAMPS)
         partition = TopicPartition(
             world.topic(message__timestamp__after__max__ms=str(2**63 - 1)), 0
@@ -225,8 +221,8 @@ class RecordReaderContract(WorldContract):
             _rows(_reader(world), OffsetRange(partition, 0, 2))
         assert _offsets(_reader(world), OffsetRange(partition, 0, 2)) == [0, 1]
 
-    def test_closing_twice_does_no_harm(self, world: World, partition: TopicPartition) -> None:
-        """The second call of close does nothing."""
+    def test_closing_twice_is_allowed(self, world: World, partition: TopicPartition) -> None:
+        """A second call of close has no effect."""
         world.produce(partition, numbered(0, 1))
         made = _reader(world)
         assert _offsets(made, OffsetRange(partition, 0, 1)) == [0]
@@ -235,7 +231,7 @@ class RecordReaderContract(WorldContract):
 
 
 def _two_transactions(world: World, partition: TopicPartition) -> None:
-    """Write 0-1 plainly, 2-4 aborted with its marker 5, 6-8 committed with 9, and 10-11."""
+    """Write 0-1 outside of transactions, 2-4 aborted (marker 5), 6-8 committed (9), and 10-11."""
     world.produce(partition, numbered(0, 2))
     with world.transaction(commit=False) as write:
         write(partition, numbered(2, 5))

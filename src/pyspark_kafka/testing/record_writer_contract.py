@@ -1,4 +1,4 @@
-"""What every ``RecordWriter`` owes."""
+"""The contract suite of ``RecordWriter``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _send(writer: RecordWriter, batch: pa.RecordBatch, topic: str | None = None)
 def _written(
     world: World, topic: str, number: int, options: Mapping[str, str] = MappingProxyType({})
 ) -> list[dict[str, Any]]:
-    """Read all records of a partition, with the world's own client."""
+    """Return all records of a partition, read with the world's client."""
     partition = TopicPartition(topic, number)
     container = world.container(**options)
     latest = container.offset_fetcher().latest([partition])[partition]
@@ -48,24 +48,21 @@ def _written(
 
 
 class RecordWriterContract(WorldContract):
-    """Holds a ``RecordWriter`` to its contract.
-
-    A subclass gives in the fixture ``world`` the cluster, and the client that writes and reads.
-    """
+    """The contract of ``RecordWriter``; a subclass overrides the fixture ``world``."""
 
     @pytest.fixture
     def writer(self, world: World) -> RecordWriter:
-        """Give the writer that is held to the contract."""
+        """Return the writer under test."""
         made: RecordWriter = world.sink_container(kafka__max__block__ms="1000").record_writer()
         return made
 
     @pytest.fixture
     def topic(self, world: World) -> str:
-        """Give a topic of two partitions."""
+        """Return a topic of two partitions."""
         return world.topic(2)
 
     def test_every_column_is_written(self, world: World, writer: RecordWriter, topic: str) -> None:
-        """Key, value, partition, headers and timestamp arrive as they were given."""
+        """Key, value, partition, headers and timestamp are written unchanged."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
         headers = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
         batch = _batch(
@@ -88,10 +85,10 @@ class RecordWriterContract(WorldContract):
         rows = [(row["key"], row["value"]) for row in _written(world, topic, 0)]
         assert rows == [(None, b""), (b"", None)]
 
-    def test_texts_are_written_as_utf8(
+    def test_strings_are_written_as_utf8(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Columns of strings are as good as those of bytes."""
+        """Columns of strings are accepted like those of bytes."""
         batch = pa.RecordBatch.from_pydict({"key": ["ä", None], "value": ["ß", "x"]})
         assert _send(writer, batch, topic) == 2
         rows = [row for number in (0, 1) for row in _written(world, topic, number)]
@@ -100,19 +97,19 @@ class RecordWriterContract(WorldContract):
             (None, b"x"),
         }
 
-    def test_a_given_topic_stands_above_the_column(
+    def test_the_topic_argument_overrides_the_column(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """The topic of the call is taken, whatever the column says."""
+        """Records go to the topic of the call, whatever the column contains."""
         other = world.topic(2)
         _send(writer, _batch(value=[b"v"], topic=[topic], partition=[0]), other)
         assert _written(world, topic, 0) == []
         assert [row["value"] for row in _written(world, other, 0)] == [b"v"]
 
-    def test_a_record_without_a_partition_goes_where_its_key_goes(
+    def test_records_of_one_key_go_to_one_partition(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Records of one key stay together and in order."""
+        """Records of one key go to one partition, in order."""
         keys = [b"%d" % (number % 7) for number in range(70)]
         values = [b"%d" % number for number in range(70)]
         _send(writer, _batch(key=keys, value=values), topic)
@@ -124,49 +121,49 @@ class RecordWriterContract(WorldContract):
             assert ours == sorted(ours)
 
     def test_flush_counts_since_the_last_one(self, writer: RecordWriter, topic: str) -> None:
-        """Each flush counts what was acknowledged since the one before."""
+        """Each flush counts the records acknowledged since the previous one."""
         assert _send(writer, _batch(value=[b"v", b"w"]), topic) == 2
         assert writer.flush() == DeliveryStats()
 
     def test_delivered_bytes_are_those_of_keys_values_and_headers(
         self, writer: RecordWriter, topic: str
     ) -> None:
-        """Names of headers count, and what a null stands for does not."""
+        """Names of headers count, and nulls do not."""
         headers = [[{"key": "ab", "value": b"1"}, {"key": "c", "value": None}], None]
         writer.write(_batch(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
         assert writer.flush() == DeliveryStats(2, 3 + 5 + 2 + 1 + 1)
 
-    def test_any_partition_of_a_topic_is_found(
+    def test_records_without_a_key_are_written(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Records without a key spread over partitions, or go to one, and none is lost."""
+        """Records without a key go to one or several partitions, and none is lost."""
         assert _send(writer, _batch(value=[b"%d" % number for number in range(50)]), topic) == 50
         rows = [row for number in (0, 1) for row in _written(world, topic, number)]
         assert sorted(int(row["value"]) for row in rows) == list(range(50))
 
     def test_a_record_needs_a_topic(self, writer: RecordWriter) -> None:
-        """A record that names no topic is an error."""
+        """A record without a topic is an error."""
         with pytest.raises(NullTopicError):
             _send(writer, _batch(value=[b"v"]))
 
-    def test_a_null_topic_is_found_before_anything_is_written(
+    def test_a_null_topic_is_refused_before_anything_is_written(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """No record of a batch is sent of which one names no topic."""
+        """If one record of a batch has no topic, none is sent."""
         with pytest.raises(NullTopicError):
             _send(writer, _batch(value=[b"v", b"w"], topic=[topic, None], partition=[0, 0]))
         assert _written(world, topic, 0) == []
 
     def test_the_topic_has_to_exist(self, world: World, writer: RecordWriter) -> None:
-        """A topic that does not exist is named."""
+        """The error names a topic that does not exist."""
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             _send(writer, _batch(value=[b"v"]), unknown)
 
-    def test_a_transaction_is_written_to_until_the_flush(
+    def test_a_transaction_ends_with_the_flush(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """What is written behind a flush belongs to no transaction."""
+        """Records written after a flush do not belong to the transaction."""
         world.require(Capability.TRANSACTIONAL_WRITES)
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())
@@ -176,16 +173,14 @@ class RecordWriterContract(WorldContract):
         transactions.abort(opened)
         assert [row["value"] for row in _written(world, topic, 0, COMMITTED)] == [b"out"]
 
-    def test_a_transaction_that_cannot_be_written_to_is_refused(
-        self, world: World, writer: RecordWriter
-    ) -> None:
-        """A client that does not declare such transactions says that it has none."""
+    def test_undeclared_transactions_are_refused(self, world: World, writer: RecordWriter) -> None:
+        """A client that does not declare transactional writes raises."""
         if Capability.TRANSACTIONAL_WRITES in world.capabilities:
             return
         with pytest.raises(UnsupportedFeatureError):
             writer.join_transaction(Transaction("any", 1, 0))
 
-    def test_closing_twice_does_no_harm(self, writer: RecordWriter) -> None:
-        """The second call of close does nothing."""
+    def test_closing_twice_is_allowed(self, writer: RecordWriter) -> None:
+        """A second call of close has no effect."""
         writer.close()
         writer.close()

@@ -1,4 +1,4 @@
-"""What every ``SourceEvents`` owes."""
+"""The contract suite of ``SourceEvents``."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
     "group_commit_failed": ("g", _OUT_OF_RANGE),
     "records_delivered": (DeliveryStats(3, 120),),
 }
-"""The port's methods, and facts for each."""
+"""The port's methods, with arguments for each."""
 
 
 def report_all(events: SourceEvents) -> None:
-    """Make one report of each kind."""
-    for name, facts in REPORTS.items():
-        getattr(events, name)(*facts)
+    """Report one event of each kind."""
+    for name, arguments in REPORTS.items():
+        getattr(events, name)(*arguments)
 
 
 class SourceEventsContract:
-    """Holds a ``SourceEvents`` to its contract; a subclass gives it in the fixture ``events``."""
+    """The contract of ``SourceEvents``; a subclass overrides the fixture ``events``."""
 
     @pytest.fixture
     def events(self) -> SourceEvents:
-        """Give the ear that is held to the contract."""
-        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'events'")
+        """Return the listener under test."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'events'")
 
     @pytest.mark.parametrize("report", sorted(REPORTS))
-    def test_a_report_is_taken(self, events: SourceEvents, report: str) -> None:
-        """A report is taken, and taken again, without failing the source that makes it."""
+    def test_an_event_is_accepted(self, events: SourceEvents, report: str) -> None:
+        """An event is accepted, also twice, without an error for the source."""
         for _ in range(2):
             assert getattr(events, report)(*REPORTS[report]) is None
 
-    def test_reports_without_partitions_are_taken(self, events: SourceEvents) -> None:
-        """A stream of a pattern that finds no topic reports no offsets, and no lag."""
+    def test_events_without_partitions_are_accepted(self, events: SourceEvents) -> None:
+        """A stream whose pattern matches no topic reports empty offsets and lag."""
         events.initial_offsets(PartitionOffsets())
         events.lag_measured(Lag({}))

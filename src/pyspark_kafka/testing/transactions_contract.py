@@ -1,4 +1,4 @@
-"""What every ``Transactions`` owes."""
+"""The contract suite of ``Transactions``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..domain.errors import ProducerFencedError, TransactionLostError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
-from .waiting import await_until
+from .world import await_until
 from .world_contract import COMMITTED, WorldContract
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Two processes that know of each other's transactions by what they are told, and a topic."""
+    """Two processes that exchange their transactions, and a topic."""
 
     world: World
     transactions: Transactions
@@ -40,7 +40,7 @@ class _Sides:
         self.writer.flush()
 
     def visible(self) -> list[bytes]:
-        """Give what those see who read what is committed only."""
+        """Return the values that a reader under ``read_committed`` sees."""
         partition = TopicPartition(self.topic, 0)
         container = self.world.container(**COMMITTED)
         latest = container.offset_fetcher().latest([partition])[partition]
@@ -48,25 +48,25 @@ class _Sides:
         return [value for batch in batches for value in batch["value"].to_pylist()]
 
     def await_visible(self, *values: bytes) -> None:
-        """Wait until exactly these are seen: brokers end a transaction after they have answered."""
+        """Wait until exactly these are visible: brokers respond before a transaction has ended."""
         await_until(lambda: self.visible() == list(values))
 
 
 class TransactionsContract(WorldContract):
-    """Holds a ``Transactions``, and the writer of the same client, to its contract.
+    """The contract of ``Transactions`` and the same client's writer.
 
-    A subclass gives in the fixture ``world`` the cluster, and the client.
+    A subclass overrides the fixture ``world``.
     """
 
     @pytest.fixture
     def transactions(self, world: World) -> Transactions:
-        """Give what is held to the contract."""
+        """Return the transactions under test."""
         made: Transactions = world.sink_container().transactions()
         return made
 
     @pytest.fixture
     def sides(self, world: World, transactions: Transactions) -> _Sides:
-        """Give two sides, and the client's writer to a topic of one partition."""
+        """Return two processes, and the client's writer to a topic of one partition."""
         return _Sides(
             world,
             transactions,
@@ -75,16 +75,16 @@ class TransactionsContract(WorldContract):
             world.topic(),
         )
 
-    def test_records_are_seen_once_another_process_commits(self, sides: _Sides) -> None:
-        """What is open cannot be seen, and whoever holds a transaction can commit it."""
+    def test_records_are_visible_after_another_process_commits(self, sides: _Sides) -> None:
+        """Open transactions are invisible, and any process can commit them."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
         assert sides.visible() == []
         sides.elsewhere.commit(opened)
         sides.await_visible(b"v")
 
-    def test_committing_again_changes_nothing(self, sides: _Sides) -> None:
-        """Who does not know whether a commit arrived asks for it once more."""
+    def test_committing_again_has_no_effect(self, sides: _Sides) -> None:
+        """A commit can be repeated if its first response was lost."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"v")
         for one in (sides.transactions, sides.elsewhere, sides.transactions):
@@ -92,8 +92,8 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.abort(opened)
         sides.await_visible(b"v")
 
-    def test_what_is_aborted_is_never_seen(self, sides: _Sides) -> None:
-        """Aborting twice is no error, and committing afterwards is one."""
+    def test_aborted_records_are_never_visible(self, sides: _Sides) -> None:
+        """Aborting twice is allowed, and committing afterwards is an error."""
         opened = sides.transactions.begin(sides.world.fresh_name())
         sides.write(opened, b"aborted")
         for _ in range(2):
@@ -105,8 +105,8 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(after)
         sides.await_visible(b"v")
 
-    def test_a_later_begin_shuts_the_earlier_one_out(self, sides: _Sides) -> None:
-        """The earlier transaction of an id is aborted, and neither written to nor committed."""
+    def test_a_later_begin_fences_the_earlier_transaction(self, sides: _Sides) -> None:
+        """The earlier transaction of an id is aborted, and refuses writes and commits."""
         name = sides.world.fresh_name()
         earlier = sides.transactions.begin(name)
         sides.write(earlier, b"earlier")
@@ -119,8 +119,8 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(later)
         sides.await_visible(b"later")
 
-    def test_a_writer_that_is_shut_out_is_told(self, sides: _Sides) -> None:
-        """The transactional id is named."""
+    def test_a_fenced_writer_raises(self, sides: _Sides) -> None:
+        """The error names the transactional id."""
         name = sides.world.fresh_name()
         earlier = sides.transactions.begin(name)
         sides.transactions.begin(name)
@@ -128,11 +128,11 @@ class TransactionsContract(WorldContract):
             sides.write(earlier, b"v")
 
     def test_an_empty_transaction_can_be_ended(self, sides: _Sides) -> None:
-        """A transaction to which nothing was written ends either way."""
+        """A transaction without records can be aborted."""
         sides.transactions.abort(sides.transactions.begin(sides.world.fresh_name()))
 
-    def test_what_was_abandoned_is_aborted(self, sides: _Sides) -> None:
-        """Open transactions whose ids begin so are shut out, and no others."""
+    def test_abandoned_transactions_are_aborted(self, sides: _Sides) -> None:
+        """Open transactions whose ids have the prefix are fenced, and no others."""
         prefix = sides.world.fresh_name()
         abandoned = sides.transactions.begin(f"{prefix}-1")
         sides.write(abandoned, b"abandoned")
@@ -144,7 +144,7 @@ class TransactionsContract(WorldContract):
         with pytest.raises(TransactionLostError):
             sides.transactions.commit(abandoned)
 
-    def test_closing_twice_does_no_harm(self, transactions: Transactions) -> None:
-        """The second call of close does nothing."""
+    def test_closing_twice_is_allowed(self, transactions: Transactions) -> None:
+        """A second call of close has no effect."""
         transactions.close()
         transactions.close()

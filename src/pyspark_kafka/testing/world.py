@@ -1,10 +1,11 @@
-"""A cluster in which a client can be put to the test."""
+"""Clusters in which the contract suites test a client."""
 
 from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import pytest
 
@@ -17,6 +18,7 @@ from ..domain.options import (
     parse_source_options,
     with_any_topic,
 )
+from ..ports.deadline import Deadline
 from .capability import ALL
 
 if TYPE_CHECKING:
@@ -25,26 +27,46 @@ if TYPE_CHECKING:
 
     from ..domain.topic_partition import TopicPartition
     from .capability import Capability
-    from .record import Record
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record to produce; ``timestamp`` is in milliseconds since the epoch."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp: int = 1_700_000_000_000
+
+
+def numbered(start: int, end: int) -> list[Record]:
+    """Return records with the values ``v<start>`` to ``v<end - 1>``."""
+    return [Record(b"v%d" % number) for number in range(start, end)]
 
 
 def unique_name() -> str:
-    """Give a name that no topic and no group has, on a cluster that outlives the tests too."""
+    """Return a name that no topic or group has, also on a cluster that outlives the tests."""
     return f"t{uuid.uuid4().hex}"
 
 
-class World(ABC):
-    """A cluster as a test arranges it, and the client that reads from it.
+def await_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until a condition is true, and fail if it is not in time."""
+    assert Deadline.after(seconds).poll(condition, 0.02), "the condition did not become true"
 
-    A subclass says where the cluster is, creates topics, produces records, and declares what else
-    it is able to do: the methods that belong to a ``Capability`` are called only where
-    ``capabilities`` holds it. The suites close it.
+
+class World(ABC):
+    """A cluster that tests can modify, and the client that reads from it.
+
+    A subclass provides the cluster's address, creates topics, produces records, and declares its
+    ``capabilities``: a method that belongs to a ``Capability`` is called only if it is declared.
+    The suites close the world.
     """
 
     capabilities: frozenset[Capability] = ALL
 
     def __init__(self, client: str, fresh_name: Callable[[], str] = unique_name) -> None:
-        """Take what the option ``client`` names, and what gives names that nobody has."""
+        """Take a value of the option ``client``, and a source of new names."""
         self.client = client
         self.fresh_name = fresh_name
         self._containers: list[Container | SinkContainer] = []
@@ -52,22 +74,22 @@ class World(ABC):
     @property
     @abstractmethod
     def addresses(self) -> Mapping[str, str]:
-        """Options that lead the client to the cluster; ``kafka.bootstrap.servers`` is one."""
+        """The options that connect to the cluster, such as ``kafka.bootstrap.servers``."""
 
     @abstractmethod
     def topic(self, partitions: int = 1, **config: str) -> str:
-        """Create a topic of a fresh name.
+        """Create a topic with a new name, and return that.
 
-        ``config`` is the topic's configuration, where ``__`` stands for a dot. A world takes no
-        notice of what it cannot configure.
+        ``config`` is the topic's configuration, with ``__`` for a dot. A world ignores settings
+        that it does not support.
         """
 
     @abstractmethod
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        """Append records to a partition, and return when they can be read."""
+        """Append records to a partition, and return when they are visible."""
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Give a topic more partitions, ``total`` in all (``Capability.ADD_PARTITIONS``)."""
+        """Add partitions to a topic, up to ``total`` (``Capability.ADD_PARTITIONS``)."""
         raise NotImplementedError
 
     def delete_topic(self, topic: str) -> None:
@@ -81,23 +103,23 @@ class World(ABC):
     def transaction(
         self, *, commit: bool
     ) -> AbstractContextManager[Callable[[TopicPartition, Sequence[Record]], None]]:
-        """Give a way to write within a transaction (``Capability.TRANSACTIONS``).
+        """Return a context with a function that writes in a transaction (``TRANSACTIONS``).
 
-        It ends with the context, committed or aborted. The end takes an offset in each partition
-        that was written to, as Kafka's control records do.
+        The transaction is committed or aborted at the end of the context, with a control record in
+        each of its partitions, as in Kafka.
         """
         raise NotImplementedError
 
     def make_container(self, options: SourceOptions) -> Container:
-        """Make the container for a query; to be overridden where a provider of it has to be."""
+        """Return a container for a query; override this to override providers."""
         return container_for(options)
 
     def make_sink_container(self, options: SinkOptions) -> SinkContainer:
-        """Make the container for a sink; to be overridden where a provider of it has to be."""
+        """Return a container for a sink; override this to override providers."""
         return sink_container_for(options)
 
     def sink_container(self, /, **raw: str) -> SinkContainer:
-        """Give a container for a sink's options besides the cluster's; closed with the world."""
+        """Return a container for a sink with further options; it is closed with the world."""
         given = {name.replace("__", "."): value for name, value in raw.items()}
         options = parse_sink_options(
             {**self.addresses, "client": self.client, **given}, QueryKind.STREAM
@@ -107,13 +129,13 @@ class World(ABC):
         return container
 
     def container(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> Container:
-        """Give a container for options besides the cluster's; closed with the world."""
+        """Return a container for a query with further options; it is closed with the world."""
         container = self.make_container(self.options(query, **raw))
         self._containers.append(container)
         return container
 
     def options(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> SourceOptions:
-        """Parse options; ``__`` in a name stands for a dot, and topics may be left out."""
+        """Return parsed options; ``__`` in names stands for a dot, and topics are optional."""
         given = {
             **self.addresses,
             "client": self.client,
@@ -123,12 +145,12 @@ class World(ABC):
         return parse_source_options(with_any_topic(given), query)
 
     def require(self, *capabilities: Capability) -> None:
-        """Skip the test that runs, unless all of these are declared."""
+        """Skip the current test unless all of these are declared."""
         missing = [one.value for one in capabilities if one not in self.capabilities]
         if missing:
-            pytest.skip(f"{type(self).__name__} declares no {', no '.join(missing)}")
+            pytest.skip(f"{type(self).__name__} does not declare: {', '.join(missing)}")
 
     def close(self) -> None:
-        """Give back what was made. A second call does nothing."""
+        """Close all containers. A second call has no effect."""
         while self._containers:
             self._containers.pop().shutdown_resources()

@@ -1,4 +1,4 @@
-"""What the suites of a client share."""
+"""The base of the suites that need a client and a cluster."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
 
 class WorldContract:
-    """A suite that runs in a ``World``, which a subclass gives in the fixture ``world``."""
+    """A suite that runs in a ``World``; a subclass overrides the fixture ``world``."""
 
     @pytest.fixture
     def world(self) -> World:
-        """Give a cluster, and the client that is held to the contract."""
-        raise NotImplementedError(f"{type(self).__name__} is to override the fixture 'world'")
+        """Return a cluster with the client under test."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'world'")
 
     @pytest.fixture(autouse=True)
     def _closing(self, world: World) -> Iterator[None]:
-        """Close the world behind each test."""
+        """Close the world after each test."""
         yield
         world.close()

@@ -14,7 +14,7 @@ from pyspark.sql.functions import udf
 import pyspark_kafka
 from pyspark_kafka import QueryKind, container_for, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing.waiting import await_until
+from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
