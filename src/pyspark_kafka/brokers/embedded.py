@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from ..domain.errors import KafkaRequestError, MissingDependencyError
@@ -35,12 +34,7 @@ class EmbeddedBroker:
         self._cluster = _MockCluster.start(self._brokers)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._running().stop()
         self._cluster = None
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock
+from platformdirs import user_cache_path
 
 from ..domain.errors import MissingDependencyError
 from .errors import JarsError, last_lines
@@ -87,12 +87,9 @@ def connector_jars() -> tuple[Path, ...]:
 
 
 def cache_directory() -> Path:
-    """Where jars are kept: ``$PYSPARK_KAFKA_CACHE``, or the user's cache directory."""
-    own = os.environ.get("PYSPARK_KAFKA_CACHE")
-    if own:
-        return Path(own).absolute()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "pyspark-kafka"
+    """Return the directory of cached jars: ``$PYSPARK_KAFKA_CACHE``, or in the user's cache."""
+    configured = os.environ.get("PYSPARK_KAFKA_CACHE")
+    return Path(configured).absolute() if configured else user_cache_path("pyspark-kafka")
 
 
 def resolve(jars: JarSet) -> Path:
@@ -101,7 +98,7 @@ def resolve(jars: JarSet) -> Path:
     complete = cache / jars.name
     if not complete.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
-        with _locked(cache / f"{jars.name}.lock"):
+        with FileLock(cache / f"{jars.name}.lock"):
             if not complete.is_dir():
                 _resolve_atomically(jars, complete)
     return complete
@@ -121,15 +118,6 @@ def ivy_module(jars: JarSet) -> str:
         f"<dependencies>{dependencies}</dependencies>"
         "</ivy-module>"
     )
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    # The kernel lets go of the lock when its holder is killed. The file stays: removing it
-    # would let two processes hold locks on two files of the same name.
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _resolve_atomically(jars: JarSet, complete: Path) -> None:
