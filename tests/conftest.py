@@ -127,14 +127,14 @@ def fresh_name() -> Callable[[], str]:
 
 @pytest.fixture(params=["confluent", "kafka-python"])
 def client(request: pytest.FixtureRequest) -> str:
-    """Give each client in turn."""
+    """Return each client in turn."""
     name: str = request.param
     return name
 
 
 @pytest.fixture(scope="session")
 def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
-    """Give a way to make topics with records."""
+    """Return a function to make topics with records."""
     return Topics(kafka, fresh_name)
 
 

@@ -24,7 +24,7 @@ class OpenContainer(Protocol):
 
 @pytest.fixture
 def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
-    """Give a way to make topics and to write to them."""
+    """Yield a function to create and write topics."""
     made = KafkaWorld(client, fresh_name, kafka)
     yield made
     made.close()
@@ -32,7 +32,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> It
 
 @pytest.fixture
 def open_container(world: KafkaWorld) -> Iterator[OpenContainer]:
-    """Give a way to containers, which are closed with the test."""
+    """Yield a factory of containers, which are closed with the test."""
     made: list[Container] = []
 
     def opened(query: QueryKind, **options: str) -> Container:

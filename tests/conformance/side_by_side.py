@@ -82,7 +82,7 @@ class Sides:
 
 
 def failure(action: Callable[[], object]) -> Exception:
-    """Give what an action raises."""
+    """Return the error that an action raises."""
     with pytest.raises(Exception) as caught:  # noqa: PT011  # the text is the caller's matter
         action()
     assert isinstance(caught.value, Exception)
@@ -90,7 +90,7 @@ def failure(action: Callable[[], object]) -> Exception:
 
 
 def causes(error: Exception) -> list[str]:
-    """Give the messages of a Java exception and of its causes, the last of them last."""
+    """Return the messages of a Java exception and of its causes, outermost first."""
     found = []
     # What PySpark has a class for keeps Java's exception at one place, the rest at another.
     origin: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)

@@ -53,7 +53,7 @@ def start(stream: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
 
 
 def batch_ends(directory: Path) -> list[dict[str, dict[str, int]]]:
-    """Give the offsets at which the batches of a checkpoint end, in order."""
+    """Return the offsets at which the batches of a checkpoint end, in order."""
     logs = (directory / "checkpoint" / "offsets").iterdir()
     numbers = sorted(int(log.name) for log in logs if log.name.isdigit())
     return [

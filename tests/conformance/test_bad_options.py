@@ -122,7 +122,7 @@ def told(options: Options) -> str:
 
 
 def cases(query: QueryKind, tables: list[list[Options]]) -> list[ParameterSet]:
-    """Give every row of the tables with a name that tells it."""
+    """Return every row of the tables with its id."""
     return [
         pytest.param(query, options, id=f"{query.value}-{told(options)}")
         for table in tables

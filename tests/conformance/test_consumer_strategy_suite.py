@@ -22,7 +22,7 @@ SUITE = "ConsumerStrategySuite"
 
 
 def partitions(open_container: OpenContainer, **strategy: str) -> frozenset[TopicPartition]:
-    """Give the partitions that a fetcher finds for a query's subscription."""
+    """Return the partitions that a fetcher finds for a query's subscription."""
     container = open_container(QueryKind.BATCH, **strategy)
     fetcher: OffsetFetcher = container.offset_fetcher()
     return fetcher.partitions(container.options().subscription)

@@ -26,7 +26,7 @@ NO_DUPLICATES = "failOnDataLoss=false should not return duplicated records"
 
 @pytest.fixture
 def open_stream(spark: SparkSession, kafka: KafkaCluster, client: str) -> Callable[..., DataFrame]:
-    """Give a way to open a stream of either source."""
+    """Return a function to open a stream of either source."""
 
     def opened(source: str, topic: str, fail_on_data_loss: str) -> DataFrame:
         chosen = {"client": client} if source == OURS else {}
@@ -48,7 +48,7 @@ def open_stream(spark: SparkSession, kafka: KafkaCluster, client: str) -> Callab
 def streams(
     open_stream: Callable[..., DataFrame], tmp_path: Path
 ) -> Callable[..., list[list[list[int]]]]:
-    """Give a way to run a stream of both sources from their checkpoints to their ends."""
+    """Return a function to run a stream of both sources from their checkpoints to their ends."""
 
     def run(topic: str, fail_on_data_loss: str) -> list[list[list[int]]]:
         return [

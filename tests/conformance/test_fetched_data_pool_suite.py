@@ -26,7 +26,7 @@ ROWS = Projection(("value", "partition"))
 
 @pytest.fixture
 def pool() -> Iterator[ContainerPool]:
-    """Give a pool of the test's own."""
+    """Yield a pool for this test."""
     made = ContainerPool()
     yield made
     made.close()
@@ -34,7 +34,7 @@ def pool() -> Iterator[ContainerPool]:
 
 @pytest.fixture
 def partitions(world: KafkaWorld) -> list[TopicPartition]:
-    """Give three partitions that hold the numbers below 300 each."""
+    """Return three partitions with the numbers below 300 in each."""
     topic = world.topic(3)
     made = [TopicPartition(topic, number) for number in range(3)]
     for partition in made:

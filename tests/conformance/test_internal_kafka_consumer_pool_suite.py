@@ -26,7 +26,7 @@ def options(topic: str) -> SourceOptions:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Give a list of the readers whose containers the pool has closed, as it grows."""
+    """Return a list of the readers whose containers the pool has closed, as it grows."""
     readers: list[object] = []
 
     def shut_down(container: Container) -> None:

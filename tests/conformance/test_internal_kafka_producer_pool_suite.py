@@ -37,7 +37,7 @@ def borrow(pool: ContainerPool, wanted: SinkOptions) -> object:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Give a list of the writers whose containers the pool has closed, as it grows."""
+    """Return a list of the writers whose containers the pool has closed, as it grows."""
     writers: list[object] = []
 
     def shut_down(container: SinkContainer) -> None:
@@ -50,7 +50,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 @pytest.fixture
 def pool(closed: list[object]) -> Iterator[ContainerPool]:
-    """Give a pool of the test's own."""
+    """Yield a pool for this test."""
     assert closed == []
     made = ContainerPool()
     yield made

@@ -33,7 +33,7 @@ VALUE = Projection(("value",))
 
 @pytest.fixture
 def pool() -> Iterator[ContainerPool]:
-    """Give a pool of the test's own."""
+    """Yield a pool for this test."""
     made = ContainerPool()
     yield made
     made.close()
@@ -41,7 +41,7 @@ def pool() -> Iterator[ContainerPool]:
 
 @pytest.fixture
 def partition(world: KafkaWorld) -> TopicPartition:
-    """Give a partition that holds the numbers below 1,000."""
+    """Return a partition with the numbers below 1,000."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % number) for number in range(1_000)])
     return made

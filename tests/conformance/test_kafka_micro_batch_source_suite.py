@@ -29,7 +29,7 @@ BASE = "KafkaMicroBatchSourceSuiteBase"
 
 @pytest.fixture
 def open_stream(spark: SparkSession, kafka: KafkaCluster, client: str) -> Callable[..., DataFrame]:
-    """Give a way to open a stream of either source, from the earliest offsets."""
+    """Return a function to open a stream of either source, from the earliest offsets."""
 
     def opened(source: str = OURS, **options: str) -> DataFrame:
         chosen = {"client": client} if source == OURS else {}
@@ -42,7 +42,7 @@ def open_stream(spark: SparkSession, kafka: KafkaCluster, client: str) -> Callab
 
 @pytest.fixture
 def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
-    """Give a way to write transactions."""
+    """Yield a function to write transactions."""
     made = KafkaWorld(client, fresh_name, kafka)
     yield made
     made.close()

@@ -16,7 +16,7 @@ T1, T2, T3 = (TopicPartition(f"t{number}", 1) for number in (1, 2, 3))
 
 
 def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
-    """Give the ranges of a partition between each offset and the next."""
+    """Return the ranges of a partition between each offset and the next."""
     return tuple(OffsetRange(partition, start, end) for start, end in pairwise(offsets))
 
 

@@ -27,13 +27,13 @@ EARLY, LATE, NEVER = 1_000, 2_000, 3_000
 
 @pytest.fixture
 def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
-    """Give a way to make queries of both sources."""
+    """Return a function to make queries of both sources."""
     return Sides(spark, kafka, client)
 
 
 @pytest.fixture
 def topic(world: KafkaWorld) -> str:
-    """Give a topic of three partitions: 0 to 8, 10 to 12 and none."""
+    """Return a topic of three partitions: 0 to 8, 10 to 12 and none."""
     name = world.topic(3)
     write(world, name, {0: range(9), 1: range(10, 13)})
     return name
@@ -41,7 +41,7 @@ def topic(world: KafkaWorld) -> str:
 
 @pytest.fixture
 def timed(world: KafkaWorld) -> str:
-    """Give a topic of two partitions, 0 to 5 and 10 to 15, the second half of each later."""
+    """Return a topic of two partitions, 0 to 5 and 10 to 15, the second half of each later."""
     name = world.topic(2)
     write(world, name, {0: range(3), 1: range(10, 13)}, EARLY)
     write(world, name, {0: range(3, 6), 1: range(13, 16)}, LATE)

@@ -33,13 +33,13 @@ CONSTANT = 2
 
 
 def constant_partitions(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any]:
-    """Give the same partition for every row: a custom partitioner."""
+    """Return the same partition for every row: a custom partitioner."""
     return pa.array([CONSTANT] * batch.num_rows, pa.int32())
 
 
 @pytest.fixture
 def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
-    """Give a way to write by both sinks."""
+    """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
 

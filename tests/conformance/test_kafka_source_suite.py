@@ -72,7 +72,7 @@ STARTS: Mapping[str, tuple[Callable[[str], Mapping[str, str]], tuple[int, ...]]]
 def world(
     request: pytest.FixtureRequest, kafka: KafkaCluster, fresh_name: Callable[[], str]
 ) -> Iterator[KafkaWorld]:
-    """Give a real Kafka and the client that reads from it."""
+    """Yield a real Kafka and the client that reads from it."""
     made = KafkaWorld(request.param, fresh_name, kafka)
     yield made
     made.close()

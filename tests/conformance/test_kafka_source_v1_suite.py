@@ -393,7 +393,7 @@ def _crash(_batch: list[int], _number: int) -> None:
 
 
 def _initial(world: KafkaWorld, kind: str, directory: Path, **options: str) -> PartitionOffsets:
-    """Give the offsets at which a stream begins, of either kind of source."""
+    """Return the offsets at which a stream begins, of either kind of source."""
     with run(world, directory, **options) as driver:
         if kind == "KafkaSource":
             return driver.source.initial_partition_offsets

@@ -18,5 +18,5 @@ if TYPE_CHECKING:
 def open_world(
     request: pytest.FixtureRequest, fresh_name: Callable[[], str]
 ) -> Callable[[Held], World]:
-    """Give a way to an adapter's world; the run's Kafka starts when one needs it."""
+    """Return a factory of an adapter's world, which starts the run's Kafka if it needs one."""
     return lambda held: held.world(fresh_name, lambda: request.getfixturevalue("kafka"))

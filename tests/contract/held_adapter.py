@@ -19,5 +19,5 @@ class HeldAdapter:
 
     @pytest.fixture
     def world(self, open_world: Callable[[Held], World], held: Held) -> World:
-        """Give the adapter's world."""
+        """Return the adapter's world."""
         return open_world(held)

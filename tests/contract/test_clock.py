@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 class TestClock(ClockContract):
     @pytest.fixture(params=CLOCKS)
     def clock(self, request: pytest.FixtureRequest) -> Clock:
-        """Give each clock in turn."""
+        """Return each clock in turn."""
         made: Clock = request.param()
         return made

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class TestPrometheusLagExporter(LagExporterContract):
     @pytest.fixture
     def exporter(self) -> LagExporter:
-        """Give an exporter with a registry of its own."""
+        """Return an exporter with its own registry."""
         return PrometheusLagExporter(CollectorRegistry())
 
 
 class TestLoggingLagExporter(LagExporterContract):
     @pytest.fixture
     def exporter(self) -> LagExporter:
-        """Give an exporter to the log."""
+        """Return an exporter to the log."""
         return LoggingLagExporter()

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class TestMemoryMetadataLog(MetadataLogContract):
     @pytest.fixture
     def log(self) -> MetadataLog:
-        """Give a log that ends with its object."""
+        """Return a log in memory."""
         return MemoryMetadataLog()
 
     @pytest.fixture
     def again(self, log: MetadataLog) -> MetadataLog:
-        """Give the same one: there is no other of its place."""
+        """Return the same log: there is no other at its path."""
         return log
 
 
@@ -38,43 +38,43 @@ class FsspecContract(MetadataLogContract):
 
     @pytest.fixture
     def path(self) -> StoragePath:
-        """Give a directory that does not exist."""
+        """Return a directory that does not exist."""
         raise NotImplementedError
 
     @pytest.fixture
     def log(self, path: StoragePath) -> MetadataLog:
-        """Give a log of it."""
+        """Return a log in that directory."""
         return FsspecMetadataLog(path)
 
     @pytest.fixture
     def again(self, path: StoragePath) -> MetadataLog:
-        """Give another log of it, with connections of its own."""
+        """Return another log in that directory, with its own connections."""
         return FsspecMetadataLog(path)
 
 
 class TestLocal(FsspecContract):
     @pytest.fixture
     def path(self, tmp_path: Path) -> StoragePath:
-        """Give a directory on disk."""
+        """Return a directory on disk."""
         return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
 
 class TestHdfs(FsspecContract):
     @pytest.fixture
     def path(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> StoragePath:
-        """Give a directory of HDFS."""
+        """Return a directory of HDFS."""
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
 
 class TestS3(FsspecContract):
     @pytest.fixture
     def path(self, s3: S3Server) -> StoragePath:
-        """Give a prefix of a bucket, by the scheme of the JVM."""
+        """Return a prefix of a bucket, by the scheme of the JVM."""
         return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
 
 
 class TestFsspecMemory(FsspecContract):
     @pytest.fixture
     def path(self, fresh_name: Callable[[], str]) -> StoragePath:
-        """Give a directory in the memory of this process."""
+        """Return a directory in the memory of this process."""
         return StoragePath(f"memory://{fresh_name()}/sources/0")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def classes(package: ModuleType) -> Iterator[type]:
-    """Give the classes that the modules of a package define."""
+    """Yield the classes that the modules of a package define."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
             if found.__module__ == module.name:

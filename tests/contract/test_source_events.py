@@ -18,7 +18,7 @@ from .registry import SOURCE_EVENTS
 class TestSourceEvents(SourceEventsContract):
     @pytest.fixture(params=SOURCE_EVENTS)
     def events(self, request: pytest.FixtureRequest) -> SourceEvents:
-        """Give each ear in turn."""
+        """Return each listener in turn."""
         made: SourceEvents = request.param()
         return made
 

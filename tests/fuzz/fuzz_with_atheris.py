@@ -29,11 +29,11 @@ class Dice(random.Random):
         self._provider = provider
 
     def random(self) -> float:
-        """Give a number below one."""
+        """Return a number in [0, 1)."""
         return float(self._provider.ConsumeIntInRange(0, 255)) / 256
 
     def getrandbits(self, k: int, /) -> int:
-        """Give a number of some bits."""
+        """Return a number of some bits."""
         size = (k + 7) // 8
         taken = bytes(self._provider.ConsumeBytes(size)).ljust(size, b"\0")
         return int.from_bytes(taken) & ((1 << k) - 1)

@@ -15,7 +15,7 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def guarded_empty(count: int, dtype: Any = np.uint8) -> np.ndarray[Any, Any]:
-    """Give an array as ``np.empty`` does, whose end is that of a page; the next is forbidden."""
+    """Return an array like ``np.empty`` at the end of a page; the next page is protected."""
     kind = np.dtype(dtype)
     size = count * kind.itemsize
     pages = -(-max(size, 1) // _PAGE) * _PAGE
@@ -28,7 +28,7 @@ def guarded_empty(count: int, dtype: Any = np.uint8) -> np.ndarray[Any, Any]:
 
 
 def guarded_copy(data: bytes) -> np.ndarray[Any, Any]:
-    """Give bytes in memory that ends with them, read-only."""
+    """Return read-only bytes at the end of a page."""
     array = guarded_empty(len(data))
     array[:] = np.frombuffer(data, np.uint8)
     array.flags.writeable = False
@@ -42,7 +42,7 @@ class GuardedNumpy:
 
     @staticmethod
     def resize(array: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-        """Give more of an array; what is new is junk."""
+        """Return an enlarged array; its new part is uninitialized."""
         grown = guarded_empty(count, array.dtype)
         grown[: len(array)] = array
         return grown

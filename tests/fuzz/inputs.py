@@ -69,7 +69,7 @@ class Case:
         path.write_bytes(self.to_json())
 
     def to_json(self) -> bytes:
-        """Give the case as text."""
+        """Return the case as text."""
         return json.dumps({**vars(self), "blob": self.blob.hex()}).encode()
 
     @classmethod

@@ -22,12 +22,12 @@ SECONDS = 60.0
 
 
 def command(*arguments: str) -> list[str]:
-    """Give the command line."""
+    """Return the command line."""
     return [sys.executable, "-m", "pyspark_kafka", *arguments]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give an environment in which the command finds this package."""
+    """Return an environment in which the command finds this package."""
     inherited = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(HOME), inherited] if inherited else [str(HOME)])
     return {**os.environ, "PYTHONPATH": path, **more}
@@ -60,7 +60,7 @@ class Running:
             thread.start()
 
     def await_line(self, wanted: Callable[[str], bool]) -> str:
-        """Give the first line from now on that is wanted."""
+        """Return the next line that fulfils a condition."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             if self.lines:

@@ -105,7 +105,7 @@ def test_a_missing_java_is_told_of(tmp_path: Path) -> None:
 
 
 def processes_in(directory: Path) -> list[int]:
-    """Give the processes of this machine that have a file of a directory on their command line."""
+    """Return the processes on this machine with a file of a directory in their command line."""
     found = []
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:

@@ -48,7 +48,7 @@ def _library() -> None:
 
 @pytest.fixture
 def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
-    """Give a way to write to the run's broker."""
+    """Yield a function to write to the run's broker."""
     made = KafkaWorld("confluent", fresh_name, kafka)
     yield made
     made.close()
@@ -56,7 +56,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaW
 
 @pytest.fixture
 def partition(world: KafkaWorld) -> TopicPartition:
-    """Give a partition of more records than a batch has."""
+    """Return a partition with more records than fit into a batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v%d" % number) for number in range(RECORDS)])
     return partition

@@ -60,7 +60,7 @@ def values(*texts: bytes | None) -> pa.RecordBatch:
 
 
 def read(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[Any]:
-    """Give all messages of a partition."""
+    """Return all messages of a partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -87,7 +87,7 @@ def texts(cluster: KafkaCluster, topic: str, partition: int = 0) -> list[bytes]:
 
 @pytest.fixture(params=[load, _no_library], ids=["C API", "produce"])
 def library(request: pytest.FixtureRequest) -> Library:
-    """Give librdkafka itself, and what stands for the lack of it."""
+    """Return librdkafka, and the fallback without it."""
     made: Library = request.param
     if made is load:
         try:
@@ -99,7 +99,7 @@ def library(request: pytest.FixtureRequest) -> Library:
 
 @pytest.fixture
 def writer_of(kafka: KafkaCluster, library: Library) -> Iterator[Callable[..., Any]]:
-    """Give a way to make writers to the run's broker, which are closed afterwards."""
+    """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made = []
 
     def make(**given: str) -> ConfluentRecordWriter:
@@ -113,7 +113,7 @@ def writer_of(kafka: KafkaCluster, library: Library) -> Iterator[Callable[..., A
 
 @pytest.fixture
 def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[..., str]:
-    """Give a way to create topics."""
+    """Return a function to create topics."""
 
     def create(partitions: int = 1, **config: str) -> str:
         name = fresh_name()
@@ -127,13 +127,13 @@ def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[...
 class TestConfluentRecordWriter(RecordWriterContract):
     @pytest.fixture
     def world(self, kafka: KafkaCluster, fresh_name: Callable[[], str]) -> KafkaWorld:
-        """Give the run's broker."""
+        """Return the run's broker."""
         without = ALL - {Capability.TRANSACTIONAL_WRITES}
         return KafkaWorld("confluent", fresh_name, kafka, without)
 
     @pytest.fixture
     def writer(self, world: KafkaWorld, library: Library) -> Iterator[ConfluentRecordWriter]:
-        """Give the writer to it."""
+        """Yield the writer to it."""
         made = ConfluentRecordWriter(
             options_of(world.addresses, kafka__max__block__ms="1000"), library
         )

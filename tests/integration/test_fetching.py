@@ -164,7 +164,7 @@ class Reading:
 
 @pytest.fixture
 def read(client: str) -> Iterator[Callable[..., Reading]]:
-    """Give a way to begin to read a partition's range, by each client in turn."""
+    """Yield a function to begin to read a partition's range, by each client in turn."""
     worlds = []
 
     def begin(

@@ -24,7 +24,7 @@ VALUES = Projection(("offset", "value"))
 
 @pytest.fixture
 def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
-    """Give the run's Kafka, read by kafka-python."""
+    """Yield the run's Kafka, read by kafka-python."""
     made = KafkaWorld("kafka-python", fresh_name, kafka)
     yield made
     made.close()
@@ -32,14 +32,14 @@ def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaW
 
 @pytest.fixture
 def partition(world: KafkaWorld) -> TopicPartition:
-    """Give a partition whose values are their offsets."""
+    """Return a partition whose values are their offsets."""
     made = TopicPartition(world.topic(), 0)
     world.produce(made, [Record(b"%d" % offset) for offset in range(RECORDS)])
     return made
 
 
 def read(reader: RecordReader, partition: TopicPartition, start: int, end: int) -> Iterator[int]:
-    """Give the values of a range, each once it is held against its offset."""
+    """Yield the values of a range, after comparing each with its offset."""
     for batch in reader.read(OffsetRange(partition, start, end), VALUES):
         for row in batch.to_pylist():
             assert row["value"] == b"%d" % row["offset"]

@@ -45,7 +45,7 @@ def sink_options(cluster: Mapping[str, str], **given: str) -> SinkOptions:
 
 @pytest.fixture
 def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., KafkaPythonRecordWriter]]:
-    """Give a way to make writers to the run's broker, which are closed afterwards."""
+    """Yield a factory of writers to the run's broker; they are closed afterwards."""
     made: list[KafkaPythonRecordWriter] = []
 
     def make(**given: str) -> KafkaPythonRecordWriter:
@@ -59,7 +59,7 @@ def writer_of(kafka: KafkaCluster) -> Iterator[Callable[..., KafkaPythonRecordWr
 
 @pytest.fixture
 def topic(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> str:
-    """Give a topic of one partition."""
+    """Return a topic of one partition."""
     name = fresh_name()
     kafka.create_topic(name)
     return name
@@ -71,7 +71,7 @@ def numbers(start: int, count: int = BATCH, size: int = 0) -> pa.RecordBatch:
 
 
 def read(cluster: KafkaCluster, topic: str, **given: str) -> list[dict[str, Any]]:
-    """Give all rows of partition 0."""
+    """Return all rows of partition 0."""
     partition = TopicPartition(topic, 0)
     raw = with_any_topic({**cluster.options, **given})
     container = container_for(parse_source_options(raw, QueryKind.BATCH))

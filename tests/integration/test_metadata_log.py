@@ -30,7 +30,7 @@ PROCESSES, THREADS, BATCHES = 5, 10, 10
 
 @pytest.fixture(params=["local", "hdfs", "s3"])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
-    """Give a directory that does not exist, on each storage that processes share."""
+    """Return a directory that does not exist, on each storage that processes share."""
     if request.param == "local":
         return StoragePath(f"{tmp_path}/log")
     return _remote(request)

@@ -61,7 +61,7 @@ def spark_log(spark: SparkSession, directory: str) -> Any:
 
 @pytest.fixture(params=["local", "hdfs"])
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
-    """Give a directory, in the words of Hadoop and in ours."""
+    """Return a directory, as a URL of Hadoop and of this library."""
     if request.param == "local":
         return f"file:{tmp_path}/log", f"file:{tmp_path}/log"
     hdfs: Hdfs = request.getfixturevalue("hdfs")

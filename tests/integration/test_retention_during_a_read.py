@@ -35,7 +35,7 @@ LITTLE_AHEAD = {
 
 @pytest.fixture
 def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> Iterator[KafkaWorld]:
-    """Give a way to write to the run's broker."""
+    """Yield a function to write to the run's broker."""
     made = KafkaWorld(client, fresh_name, kafka)
     yield made
     made.close()
@@ -43,7 +43,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> It
 
 @pytest.fixture
 def reading(world: KafkaWorld) -> Callable[[str], Iterator[pa.RecordBatch]]:
-    """Give a way to read a range of which most is deleted after its first batch."""
+    """Return a function to read a range, most of which is deleted after its first batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"x" * 1_000)] * RECORDS)
 

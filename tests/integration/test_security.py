@@ -122,7 +122,7 @@ except PysparkKafkaError as error:
 
 
 def refusal(client: str, settings: dict[str, str]) -> str:
-    """Give the error of a read, of a process of its own.
+    """Return the error of a read in a separate process.
 
     kafka-python's thread goes on with handshakes that fail, and leaves their sockets open.
     """

@@ -16,13 +16,13 @@ collect_ignore = ["projects"]
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the wheel that is built from the sdist."""
+    """Return the wheel that is built from the sdist."""
     return build(ROOT, tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a Python that has the dependencies and not the package."""
+    """Return a Python with the dependencies but without the package."""
     return without_the_package(tmp_path_factory.mktemp("bare") / "venv")
 
 

@@ -49,7 +49,7 @@ class QueryPlan:
         return self.guarantee == "exactly-once"
 
     def to_json(self, directory: Path, source: str, cluster: dict[str, str]) -> dict[str, object]:
-        """Give what the program needs to know."""
+        """Return the program's settings."""
         shared = {**cluster, "client": self.client}
         read = {
             **shared,
@@ -106,11 +106,11 @@ class Driver:
         return self._running.exists() and not self.has_ended()
 
     def last_words(self) -> str:
-        """Give the end of its log, since its last start."""
+        """Return the end of its log, since its last start."""
         return self._log.read_bytes()[self._logged :].decode(errors="replace")[-_LAST_WORDS:]
 
     def workers(self) -> list[Process]:
-        """Give its Python workers."""
+        """Return its Python workers."""
         return workers_of(self._process.pid) if self._process else []
 
     def kill(self) -> None:
@@ -124,7 +124,7 @@ class Driver:
                 process.stdin.close()
 
     def wait(self, seconds: float) -> int | None:
-        """Give its exit status, ``None`` if there is none within seconds."""
+        """Return its exit status, or ``None`` after some seconds."""
         if self._process is None:
             return None
         try:

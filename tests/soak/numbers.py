@@ -115,7 +115,7 @@ class NumberReader:
         return int((self._seen[self._seen > 1] - 1).sum())
 
     def missing(self, count: int) -> int:
-        """Give how many of the first numbers were not seen."""
+        """Return how many of the first numbers are missing."""
         self._make_room(count)
         return int((self._seen[:count] == 0).sum())
 
@@ -148,7 +148,7 @@ class NumberReader:
             self._read()
 
     def _latest(self, *, committed: bool) -> dict[int, int]:
-        """Give the ends of all partitions; less than 0, and never the same, where nobody tells."""
+        """Return the ends of all partitions; unique negative numbers if they are unknown."""
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         # One that is kept never forgets a leader, even when it is told FENCED_LEADER_EPOCH.
         admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})

@@ -43,7 +43,7 @@ class Process:
 
 
 def session_of(session: int) -> list[Process]:
-    """Give the processes of a session; those that wait for nothing but their parent are left out.
+    """Return the processes of a session, without zombies.
 
     A driver that was started in a session of its own has all in it that it starts: the JVM, and
     the daemons of Python workers too, which have process groups of their own.
@@ -63,7 +63,7 @@ def session_of(session: int) -> list[Process]:
 
 
 def workers_of(session: int) -> list[Process]:
-    """Give Spark's Python workers: those that a daemon has forked."""
+    """Return Spark's Python workers, which its daemon has forked."""
     daemons = {process.pid: process for process in session_of(session) if process.is_daemon}
     return [process for process in daemons.values() if process.parent in daemons]
 

@@ -75,7 +75,7 @@ class Round:
     error: str | None = None
 
     def to_json(self) -> str:
-        """Give a line for a log."""
+        """Return a line for a log."""
         return json.dumps(asdict(self))
 
 

@@ -67,7 +67,7 @@ class RandomRecords:
         self._random = random
 
     def some(self, count: int) -> list[Record]:
-        """Give so many records."""
+        """Return the given number of records."""
         return [
             Record(self._text(), self._text(), self._headers(), self._timestamp())
             for _ in range(count)
@@ -260,7 +260,7 @@ class RandomTopics:
         return sorted({partition.topic for partition in self.ends})
 
     def ends_for(self, level: str) -> dict[TopicPartition, int]:
-        """Give where partitions end for an isolation level."""
+        """Return the ends of partitions under an isolation level."""
         return dict(self.ends) | (self.unstable if level == "read_committed" else {})
 
     def read_by_judge(self, level: str) -> dict[TopicPartition, list[Row]]:

@@ -64,7 +64,7 @@ class Sinks:
         return query
 
     def stored(self, topic: str) -> list[Stored]:
-        """Give what the JVM connector reads from a topic, by partition and offset."""
+        """Return what the JVM connector reads from a topic, by partition and offset."""
         table = read(self.spark, self.kafka, PEER, subscribe=topic, includeHeaders="true")
         return [
             Stored(
@@ -80,7 +80,7 @@ class Sinks:
         ]
 
     def values(self, topic: str) -> list[str]:
-        """Give the values of a topic as texts, in their own order."""
+        """Return the values of a topic as sorted strings."""
         return sorted((stored.value or b"").decode() for stored in self.stored(topic))
 
     def _options(self, sink: str, options: dict[str, str]) -> dict[str, str]:
@@ -95,7 +95,7 @@ def rows_of(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -
 
 
 def refusal(action: Callable[[], object]) -> str:
-    """Give the line of what an action raises that has the error's condition."""
+    """Return the line of an action's error that has the condition."""
     with pytest.raises(Exception, match=r"\[KAFKA_") as caught:
         action()
     _, _, text = str(caught.value).partition("[KAFKA_")

@@ -51,7 +51,7 @@ class Judged:
     rows: Mapping[str, Mapping[TopicPartition, Sequence[Row]]]
 
     def of(self, level: str, spans: Mapping[TopicPartition, Span]) -> list[Row]:
-        """Give the rows of a range of each partition, in order."""
+        """Return the rows of a range of each partition, in order."""
         return [
             row
             for partition, (start, end) in sorted(spans.items())
@@ -59,11 +59,11 @@ class Judged:
         ]
 
     def whole(self, level: str) -> dict[TopicPartition, Span]:
-        """Give the ranges that hold everything."""
+        """Return the ranges of all records."""
         return {part: (0, end) for part, end in self.written.ends_for(level).items()}
 
     def parts(self, level: str, random: Random) -> dict[TopicPartition, Span]:
-        """Give a random range of each partition."""
+        """Return a random range of each partition."""
         return {
             partition: _span(end, random) for partition, end in self.written.ends_for(level).items()
         }
@@ -83,14 +83,14 @@ def judged(
 
 @pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest) -> str:
-    """Give each isolation level in turn."""
+    """Return each isolation level in turn."""
     name: str = request.param
     return name
 
 
 @pytest.fixture
 def random(judged: Judged, level: str) -> Random:
-    """Give the same choices for the same seed, whichever reader is asked."""
+    """Return a random generator, with the same seed for each reader."""
     return Random(f"{judged.written.seed} {level}")  # noqa: S311
 
 
@@ -98,7 +98,7 @@ def random(judged: Judged, level: str) -> Random:
 def through_spark(
     spark: SparkSession, kafka: KafkaCluster, judged: Judged, level: str
 ) -> Callable[..., list[Row]]:
-    """Give a way to read ranges of all topics in one query."""
+    """Return a function to read ranges of all topics in one query."""
 
     def through(source: str, spans: Mapping[TopicPartition, Span], **options: str) -> list[Row]:
         table = read(
@@ -210,7 +210,7 @@ def _between(found: Sequence[Row], start: int, end: int) -> Sequence[Row]:
 
 
 def rows(table: pa.Table) -> list[Row]:
-    """Give a table's rows in order; without the column, headers are missing."""
+    """Return a table's rows in order; without the column, headers are missing."""
     columns = {name: table.column(name) for name in table.column_names}
     columns["timestamp"] = columns["timestamp"].cast(pa.int64())
     lists = {name: column.to_pylist() for name, column in columns.items()}

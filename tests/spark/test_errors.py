@@ -24,7 +24,7 @@ NOBODY = "127.0.0.1:1"
 def run(
     request: pytest.FixtureRequest, spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
 ) -> Callable[..., None]:
-    """Give a way to run a query of each kind."""
+    """Return a function to run a query of each kind."""
 
     def batch(**options: str) -> None:
         read(spark, kafka, OURS, **options).count()

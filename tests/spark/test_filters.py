@@ -49,7 +49,7 @@ def pushdown(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def topic(topics: Topics) -> str:
-    """Give a topic of 4 partitions with 100 records each, a millisecond apart."""
+    """Return a topic of 4 partitions with 100 records each, a millisecond apart."""
     name = topics.create(4)
     topics.fill(name, dict.fromkeys(range(4), 100))
     return name

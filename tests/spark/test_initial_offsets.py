@@ -43,7 +43,7 @@ def fail_first_batch(stream: DataFrame, directory: Path, when: str) -> None:
 
 
 def options_of(source: str, client: str, directory: Path | None) -> dict[str, str]:
-    """Give the options of a query from the latest offset, whose checkpoint ours can look into."""
+    """Return the options of a query that begins with the latest offset."""
     if source == PEER:
         return {}
     path = {} if directory is None else {"metadataPath": f"{directory}/checkpoint/sources/0"}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def options(kafka: KafkaCluster, client: str) -> GivesOptions:
-    """Give a way to the options of a stream on the run's broker."""
+    """Return a function that returns the options of a stream on the run's broker."""
 
     def given(**raw: str) -> SourceOptions:
         return parse_source_options({**kafka.options, "client": client, **raw}, QueryKind.STREAM)
@@ -133,7 +133,7 @@ class Driver:
         return FsspecMetadataLog(StoragePath(str(self.directory.joinpath("checkpoint", *path))))
 
     def output(self) -> list[int]:
-        """Give the numbers that were written."""
+        """Return the numbers that were written."""
         return numbers(self.spark.read.parquet(str(self.directory / "output" / "*")))
 
     @contextmanager

@@ -62,19 +62,19 @@ class Write(Protocol):
 
 @pytest.fixture
 def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
-    """Give a way to write by both sinks."""
+    """Return a function to write by both sinks."""
     return Sinks(spark, kafka, client, tmp_path)
 
 
 @pytest.fixture
 def one_client(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Sinks:
-    """Give a way to write for what a driver finds out, before any client is made."""
+    """Return a function to write, for errors of the driver before it creates a client."""
     return Sinks(spark, kafka, "kafka-python", tmp_path)
 
 
 @pytest.fixture(params=["batch", "stream"])
 def write(request: pytest.FixtureRequest, sinks: Sinks) -> Write:
-    """Give each kind of query in turn."""
+    """Return each kind of query in turn."""
     return sinks.write if request.param == "batch" else sinks.write_stream
 
 

@@ -18,7 +18,7 @@ _BATCHES = 2
 
 
 def metadata_of(batch_id: int) -> bytes:
-    """Give what is written for a batch: large enough to be caught half-written."""
+    """Return the content of a batch, large enough to be interrupted while it is written."""
     return b"%d," % batch_id * 20_000
 
 

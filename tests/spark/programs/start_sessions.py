@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def local() -> SparkSession.Builder:
-    """Give a builder for a session on this machine."""
+    """Return a builder for a session on this machine."""
     return (
         SparkSession.Builder()
         .master("local[1]")

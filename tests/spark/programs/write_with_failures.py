@@ -24,7 +24,7 @@ SCHEMA = "value string"
 
 
 def failing(options: Mapping[str, str], topic: str) -> Callable[[str], str]:
-    """Give what hands values on, and fails a first attempt of which some have arrived."""
+    """Return a function that yields values, and fails the first attempt after some of them."""
     seen = 0
 
     def hand_on(value: str) -> str:
@@ -99,7 +99,7 @@ def main(given: dict[str, Any]) -> None:
 
 
 def stored(spark: SparkSession, connection: Mapping[str, str], topic: str) -> list[int]:
-    """Give the numbers that a topic holds."""
+    """Return the numbers in a topic."""
     options = {**connection, "subscribe": topic, "kafka.isolation.level": "read_committed"}
     table = spark.read.format("pyspark_kafka").options(**options).load()
     rows = table.selectExpr("int(trim(cast(value as string))) as number").collect()

@@ -29,7 +29,7 @@ FATAL = KafkaError._FATAL
 
 @pytest.fixture
 def connection() -> Connection:
-    """Give what errors name; nothing connects."""
+    """Return a connection for errors, which never connects."""
     options = parse_sink_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent"}, QueryKind.BATCH
     )

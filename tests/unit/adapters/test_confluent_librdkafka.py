@@ -32,7 +32,7 @@ def unloaded() -> Iterator[None]:
 
 @pytest.fixture
 def options() -> SourceOptions:
-    """Give options for a broker that is never asked."""
+    """Return options for a broker that is never used."""
     return parse_source_options(
         {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent", "subscribe": "t"},
         QueryKind.BATCH,

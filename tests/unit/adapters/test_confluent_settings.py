@@ -28,7 +28,7 @@ def problems(settings: dict[str, str]) -> tuple[str, ...]:
 
 
 def added(settings: dict[str, str]) -> dict[str, str]:
-    """Give what settings add to librdkafka's, or change of it."""
+    """Return librdkafka's settings that differ from the defaults."""
     plain = client_config(SERVERS)
     made = client_config(SERVERS | settings)
     return {name: value for name, value in made.items() if plain.get(name) != value}

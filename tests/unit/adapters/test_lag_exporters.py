@@ -16,7 +16,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 def lag(
     behind: int = 5, *, query: str = "id", run: str = "run", name: str | None = None
 ) -> QueryLag:
-    """Give the lag of a query that reads two partitions, of which the other has nothing left."""
+    """Return the lag of a query that reads two partitions, one of them completely."""
     first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     source = SourceLag.in_offsets({first: 0, second: 3}, {first: behind, second: 3})
     return QueryLag(query, run, name, 7, 1_700_000_000_500, {"1": source})
@@ -28,7 +28,7 @@ def registry() -> CollectorRegistry:
 
 
 def series(registry: CollectorRegistry) -> dict[str, float]:
-    """Give the text that Prometheus scrapes, without comments, as numbers by series."""
+    """Return the text that Prometheus scrapes, without comments, as numbers by series."""
     lines = generate_latest(registry).decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}

@@ -52,7 +52,7 @@ class MemoryUseCases(UseCases):
         yield self._container(options).sink_task()
 
     def count(self) -> int:
-        """Give how many records the topic ``t`` has for those who read committed ones."""
+        """Return the number of committed records in the topic ``t``."""
         ends = self.cluster.watermarks(TopicPartition("t", 0), committed_only=True)
         assert ends is not None
         return ends[1]
@@ -83,7 +83,7 @@ class Task:
 
 @pytest.fixture
 def use_cases() -> MemoryUseCases:
-    """Give a cluster with the topic ``t``."""
+    """Return a cluster with the topic ``t``."""
     made = MemoryUseCases()
     made.cluster.create_topic("t")
     return made

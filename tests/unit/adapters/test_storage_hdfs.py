@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """Give a port on which connections are taken, and nothing is ever said."""
+    """Yield a port that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 

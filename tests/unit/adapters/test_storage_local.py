@@ -22,7 +22,7 @@ DAY_SECONDS = 24 * 60 * 60
 
 @pytest.fixture
 def log(tmp_path: Path) -> FsspecMetadataLog:
-    """Give a log of a directory that exists."""
+    """Return a log of a directory that exists."""
     return FsspecMetadataLog(StoragePath(str(tmp_path)))
 
 

@@ -29,7 +29,7 @@ class Kit:
     def container(
         self, options: Mapping[str, str] | None = None, query: QueryKind = QueryKind.STREAM
     ) -> Container:
-        """Give a container for a query of the topic ``t``."""
+        """Return a container for a query of the topic ``t``."""
         given = {
             "kafka.bootstrap.servers": "memory",
             "client": "memory",
@@ -52,12 +52,12 @@ class Kit:
 
 @pytest.fixture
 def kit() -> Kit:
-    """Give a kit whose cluster has the topic ``t`` of two partitions."""
+    """Return a kit whose cluster has the topic ``t`` of two partitions."""
     made = Kit()
     made.cluster.create_topic("t", 2)
     return made
 
 
 def tp(partition: int, topic: str = "t") -> TopicPartition:
-    """Give a partition of ``t``."""
+    """Return a partition of ``t``."""
     return TopicPartition(topic, partition)

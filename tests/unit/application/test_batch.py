@@ -38,7 +38,7 @@ def plan_filtered(kit: Kit, record_filter: RecordFilter, **options: str) -> tupl
 
 
 def t(**offsets: object) -> str:
-    """Give offsets of `t` as an option has them: `t(p0=3)`."""
+    """Return offsets of `t` as in an option: `t(p0=3)`."""
     return json.dumps({"t": {name[1:]: offset for name, offset in offsets.items()}})
 
 

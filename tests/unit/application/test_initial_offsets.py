@@ -19,7 +19,7 @@ BEGINNING = PartitionOffsets({tp(0): 3, tp(1): 0})
 
 
 def stream(kit: Kit, log: MemoryMetadataLog) -> KafkaMicroBatchStream:
-    """Give the stream of a driver that has just started."""
+    """Return the stream of a driver that has just started."""
     container = kit.container()
     container.metadata_log.override(log)
     made: KafkaMicroBatchStream = container.micro_batch_stream()

@@ -159,7 +159,7 @@ class Stage:
         driver.commit(batch, "q", written)
 
     def visible(self) -> list[str]:
-        """Give the rows that consumers of committed records see."""
+        """Return the rows that are visible under read_committed."""
         options = {"kafka.isolation.level": "read_committed"}
         container = self.kit.container(options, QueryKind.BATCH)
         return sorted(
@@ -170,7 +170,7 @@ class Stage:
         )
 
     def entry(self) -> SinkLogEntry:
-        """Give the newest entry of the log."""
+        """Return the newest entry of the log."""
         latest = self.log.latest()
         assert latest is not None
         return SinkLogEntry.from_bytes(latest[1])
@@ -183,12 +183,12 @@ class Stage:
 
 @pytest.fixture
 def stage(kit: Kit) -> Stage:
-    """Give a query that has not run yet."""
+    """Return a query that has not run yet."""
     return Stage(kit)
 
 
 def rows(*batches: int) -> list[str]:
-    """Give what is to be seen of batches."""
+    """Return the visible rows of batches."""
     return [f"{batch}-{task}" for batch in batches for task in range(TASKS)]
 
 

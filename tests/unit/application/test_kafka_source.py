@@ -44,7 +44,7 @@ GO_ON = {"failOnDataLoss": "false"}
 def source(
     kit: Kit, options: dict[str, str] | None = None, log: MemoryMetadataLog | None = None
 ) -> KafkaSource[Ranges]:
-    """Give a source whose batches are their ranges."""
+    """Return a source whose batches are their ranges."""
     container = kit.container(options)
     container.metadata_log.override(log)
 
@@ -56,12 +56,12 @@ def source(
 
 
 def offsets(*values: int) -> PartitionOffsets:
-    """Give offsets of the partitions of ``t`` from 0 on."""
+    """Return offsets of the partitions of ``t``, beginning with partition 0."""
     return PartitionOffsets({tp(number): value for number, value in enumerate(values)})
 
 
 def ranges(*bounds: tuple[int, int, int]) -> Ranges:
-    """Give ranges of ``t``."""
+    """Return ranges of ``t``."""
     return tuple(OffsetRange(tp(number), start, end) for number, start, end in bounds)
 
 
@@ -367,7 +367,7 @@ def test_the_stream_keeps_its_own_words(kit: Kit) -> None:
 
 
 def available_now(kit: Kit) -> tuple[KafkaSource[Ranges], PartitionOffsets]:
-    """Give a source that found five records in each of two partitions, and where they end."""
+    """Return a source with five records in each of two partitions, and their ends."""
     kit.produce(5)
     kit.produce(5, partition=1)
     made = source(kit, EARLIEST)

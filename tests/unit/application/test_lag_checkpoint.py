@@ -21,7 +21,7 @@ def begin(log: MemoryMetadataLog, batch_id: int, *ends: str) -> None:
 
 
 def checkpoint(*, begun: int, committed: int) -> QueryCheckpoint:
-    """Give a checkpoint in which batch N ends at offset N + 1 of one partition."""
+    """Return a checkpoint in which batch N ends at offset N + 1 of one partition."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in range(begun):
         begin(offsets, batch_id, f'{{"t":{{"0":{batch_id + 1}}}}}')

@@ -16,7 +16,7 @@ def sample(seconds: float, batch_id: int, consumed: int, latest: int) -> LagSamp
 
 
 def trend(*samples: Sample) -> Trend:
-    """Give the trend after samples of seconds, a batch, and consumed and latest offsets."""
+    """Return the trend after samples of seconds, a batch, and consumed and latest offsets."""
     kept = LagTrend()
     trends = [kept.add(sample(*each)) for each in samples]
     return trends[-1]

@@ -72,7 +72,7 @@ def threads() -> list[threading.Thread]:
 
 @pytest.fixture
 def cluster() -> MemoryCluster:
-    """Give a cluster with five records behind which two aborted ones and a marker stand."""
+    """Return a cluster with five records, followed by two aborted ones and a marker."""
     cluster = MemoryCluster()
     cluster.create_topic("t")
     for _ in range(5):

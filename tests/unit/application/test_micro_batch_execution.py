@@ -73,7 +73,7 @@ class Driver:
 
 @pytest.fixture
 def driver(kit: Kit) -> Driver:
-    """Give a driver that has run the first batch of an empty topic."""
+    """Return a driver that has run the first batch of an empty topic."""
     made = Driver(kit)
     assert made.execution.run_batch()
     return made

@@ -261,7 +261,7 @@ def test_the_options_make_the_default_limit(kit: Kit) -> None:
 
 
 def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) -> list[list[int]]:
-    """Give the sizes of the ranges of some batches under the default limit."""
+    """Return the sizes of the ranges of some batches under the default limit."""
     found = []
     for _ in range(batches):
         end = made.latest_offset(start, made.default_read_limit)
@@ -313,7 +313,7 @@ def test_a_query_over_what_is_available_has_batches_too(kit: Kit) -> None:
 def available_now(
     kit: Kit, options: dict[str, str] | None = None
 ) -> tuple[KafkaMicroBatchStream, PartitionOffsets, PartitionOffsets]:
-    """Give a query that found five records in each of two partitions, its start and its end."""
+    """Return a query with five records in each of two partitions, its start and its end."""
     kit.produce(5)
     kit.produce(5, partition=1)
     made = stream(kit, {"startingOffsets": "earliest", **(options or {})})

@@ -45,7 +45,7 @@ class Looking(RecordReader):
 
 @pytest.fixture
 def looking(kit: Kit) -> Looking:
-    """Give a reader that can be looked at."""
+    """Return a reader that records its calls."""
     reader = kit.container().record_reader()
     assert isinstance(reader, MemoryRecordReader)
     return Looking(reader)

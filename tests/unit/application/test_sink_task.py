@@ -48,7 +48,7 @@ def task(
 
 
 def transactional(kit: Kit) -> Callable[[], Transactions]:
-    """Give a way to the transactions of the kit's cluster."""
+    """Return a function that returns the transactions of the kit's cluster."""
     return lambda: MemoryTransactions(kit.cluster)
 
 
@@ -57,7 +57,7 @@ def batch(*values: bytes, **columns: list[str | None]) -> pa.RecordBatch:
 
 
 def seen(kit: Kit, level: str = LEVELS[0], topic: str = "t") -> list[bytes]:
-    """Give the values that consumers of an isolation level see."""
+    """Return the values that are visible under an isolation level."""
     given = {"kafka.isolation.level": level, "subscribe": topic}
     container = kit.container(given, QueryKind.BATCH)
     return sorted(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def generator() -> Random:
-    """Give the same chances in every run."""
+    """Return a random generator with a fixed seed."""
     return Random("values")  # noqa: S311 - data, and no secret
 
 

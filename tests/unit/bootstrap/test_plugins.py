@@ -111,7 +111,7 @@ class Install(Protocol):
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Give a way to install what a test makes up, for as long as the test runs."""
+    """Yield a function to install a distribution for the duration of a test."""
     modules = []
 
     def installed(name: str, source: str, group: str, **entries: str) -> None:

@@ -30,7 +30,7 @@ def sink_options(topic: str = "t") -> SinkOptions:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Give a list of the readers whose containers were shut down."""
+    """Return a list of the readers whose containers were shut down."""
     shut: list[object] = []
     # Instances of a declarative container are dynamic ones; the pool calls this on them.
     monkeypatch.setattr(

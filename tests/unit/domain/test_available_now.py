@@ -81,7 +81,7 @@ FAILURES = [
 
 
 def failure(prefetched: Offsets, end: Offsets, latest: Offsets) -> AvailableNowError:
-    """Give what a check that must fail raises."""
+    """Return the error of a check that must fail."""
     with pytest.raises(AvailableNowError) as caught:
         check_available_now(*map(PartitionOffsets, (prefetched, end, latest)))
     return caught.value

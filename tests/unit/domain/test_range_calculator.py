@@ -16,12 +16,12 @@ Bounds = tuple[int, int]
 
 
 def ranges_of(*bounds: Bounds) -> list[OffsetRange]:
-    """Give one range for each partition in turn."""
+    """Return one range for each partition in turn."""
     return [OffsetRange(T[number], *ends) for number, ends in enumerate(bounds)]
 
 
 def cuts(number: int, *offsets: int) -> list[OffsetRange]:
-    """Give the ranges of a partition between each offset and the next."""
+    """Return the ranges of a partition between each offset and the next."""
     return [OffsetRange(T[number], start, end) for start, end in pairwise(offsets)]
 
 

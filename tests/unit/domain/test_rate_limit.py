@@ -45,7 +45,7 @@ def backlogs(draw: st.DrawFn, most: int = 6) -> tuple[Offsets, PartitionOffsets]
 
 
 def read(begin: Offsets, end: PartitionOffsets) -> list[int]:
-    """Give how many offsets are read of each partition."""
+    """Return the number of offsets read from each partition."""
     return [end[partition] - start for partition, start in sorted(begin.items())]
 
 

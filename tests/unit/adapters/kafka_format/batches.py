@@ -61,7 +61,7 @@ def compress(codec: int, body: bytes, magic: int = 2) -> bytes:
 
 
 def with_wrong_checksum(frame: bytes) -> bytes:
-    """Give a frame of lz4 with another checksum in its header, as in format 0 (KAFKA-3160)."""
+    """Return a frame of lz4 with another checksum in its header, as in format 0 (KAFKA-3160)."""
     place = 14 if frame[4] & 0x08 else 6
     return frame[:place] + bytes([frame[place] ^ 0x5A]) + frame[place + 1 :]
 
@@ -137,7 +137,7 @@ class Batch:
 
     @classmethod
     def marker(cls, offset: int, producer_id: int, kind: int) -> Batch:
-        """Give the control batch that ends a transaction."""
+        """Return the control batch that ends a transaction."""
         key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 0)
         return cls.of(
             [Record(offset, value, key)],
@@ -154,7 +154,7 @@ class Batch:
         return self.with_packed(self.packed)
 
     def with_packed(self, packed: bytes) -> bytes:
-        """Give the batch with other bytes in the place of its compressed records."""
+        """Return the batch with other bytes instead of its compressed records."""
         checked = (
             struct.pack(
                 ">hiqqqhii",
@@ -206,7 +206,7 @@ def raw_record(
 
 
 def raw_batch(*records: bytes, **fields: Any) -> Batch:
-    """Give a batch of records that are encoded already."""
+    """Return a batch of encoded records."""
     return replace(
         Batch(b"".join(records), len(records), last_delta=max(len(records) - 1, 0)), **fields
     )

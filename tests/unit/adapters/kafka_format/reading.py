@@ -60,7 +60,7 @@ def rows(
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> list[Row]:
-    """Give the rows of batches with all columns; what Arrow does not accept fails."""
+    """Return the rows of batches with all columns, validated by Arrow."""
     found: list[Row] = []
     for batch in batches:
         batch.validate(full=True)

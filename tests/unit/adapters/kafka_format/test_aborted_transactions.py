@@ -13,7 +13,7 @@ Aborted = list[tuple[int, int]]
 
 
 def sent(offset: int, producer: int, codec: int = 0) -> Batch:
-    """Give a batch of two records of a producer's transaction."""
+    """Return a batch of two records of a producer's transaction."""
     return Batch.of(
         [Record(offset), Record(offset + 1)],
         codec,
@@ -23,7 +23,7 @@ def sent(offset: int, producer: int, codec: int = 0) -> Batch:
 
 
 def plain(offset: int, producer: int = -1) -> Batch:
-    """Give a batch of two records of no transaction."""
+    """Return a batch of two records outside of transactions."""
     return Batch.of([Record(offset), Record(offset + 1)], producer_id=producer)
 
 

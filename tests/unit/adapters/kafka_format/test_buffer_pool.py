@@ -68,7 +68,7 @@ def test_a_lease_lasts_as_long_as_its_buffers() -> None:
 
 
 def stretch(number: int, records: int = 40) -> FetchedRecords:
-    """Give a batch that is unlike that of any other number."""
+    """Return a batch that is unique for its number."""
     written = [
         Record(offset, f"{number}-{offset}".encode(), None, headers=(("h", str(number).encode()),))
         for offset in range(number, number + records)

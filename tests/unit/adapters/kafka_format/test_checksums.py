@@ -40,7 +40,7 @@ EPOCH = range(12, 16)
 
 
 def flips(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Give all that one wrong bit can make of bytes, with the place of its byte."""
+    """Yield bytes with each bit flipped in turn, and the index of the byte."""
     for bit in range(8 * len(data)):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8

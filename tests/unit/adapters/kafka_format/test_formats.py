@@ -46,7 +46,7 @@ RECORDS = [
 
 
 def expected(magic: int, records: list[Record] = RECORDS) -> list[Row]:
-    """Give the rows that records of a format become."""
+    """Return the rows of records in a format."""
     return [
         Row(
             record.offset,

@@ -115,7 +115,7 @@ def test_offsets_beyond_the_last() -> None:
 
 
 def checked(magic: int, key_length: int, value_length: int, rest: bytes) -> bytes:
-    """Give a message with lengths that may be wrong, and its checksum."""
+    """Return a message with possibly wrong lengths and a valid checksum."""
     made = bytearray(message(magic, 0, rest[:0]))
     del made[-8:]
     made += struct.pack(">i", key_length) + rest[: max(key_length, 0)]

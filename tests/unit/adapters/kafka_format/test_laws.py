@@ -28,7 +28,7 @@ timestamps = st.integers(-MOST, MOST) | st.integers(-1, 2**41)
 
 @st.composite
 def records(draw: DrawFn) -> list[Record]:
-    """Give records whose offsets ascend, and their timestamps as they like."""
+    """Return records with ascending offsets and any timestamps."""
     offset = draw(st.sampled_from([0, 1, 100, 2**31, 2**53, END - 500]))
     found = []
     for _ in range(draw(st.integers(1, 12))):
@@ -91,7 +91,7 @@ def test_cut_off(found: list[Record], kind: tuple[int, int], data: st.DataObject
 
 
 def dice(seed: int) -> random.Random:
-    """Give dice that fall as the seed says."""
+    """Return a random generator with the given seed."""
     return random.Random(seed)  # noqa: S311  # nothing is secret
 
 

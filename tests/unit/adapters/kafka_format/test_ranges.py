@@ -21,7 +21,7 @@ def records(offsets: list[int]) -> list[Record]:
 
 
 def stretches() -> list[bytes]:
-    """Give a log of three batches in every format and codec."""
+    """Return a log of three batches in every format and codec."""
     found = []
     for codec in CODECS:
         batches = [Batch.of(records(part), codec) for part in (OFFSETS[:3], OFFSETS[3:7])]

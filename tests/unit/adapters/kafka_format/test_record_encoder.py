@@ -49,7 +49,7 @@ MS: Final = pa.timestamp("ms", tz="UTC")
 
 @st.composite
 def records(draw: DrawFn) -> list[Record]:
-    """Give records, with headers that may be alike."""
+    """Return records, perhaps with duplicate headers."""
     found = []
     for offset in range(draw(st.integers(1, 8))):
         pair = st.tuples(header_keys | st.just("h"), values)
@@ -61,7 +61,7 @@ def records(draw: DrawFn) -> list[Record]:
 def arrow(
     found: Sequence[Record], kind: pa.DataType = BINARY, pairs: pa.DataType = HEADERS
 ) -> pa.RecordBatch:
-    """Give records as a batch of Arrow."""
+    """Return records as an Arrow batch."""
     headers = [
         [{"key": key, "value": value} for key, value in record.headers] or None for record in found
     ]
@@ -92,7 +92,7 @@ def encoded(
 
 
 def read_back(found: Sequence[Record]) -> list[Row]:
-    """Give the rows that are to be read of records."""
+    """Return the expected rows of records."""
     return [
         Row(place, record.key, record.value, record.timestamp, 0, record.headers or None)
         for place, record in enumerate(found)

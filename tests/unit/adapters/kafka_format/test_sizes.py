@@ -46,7 +46,7 @@ MIB = 1024 * 1024
 
 
 def unlike(number: int, size: int) -> bytes:
-    """Give bytes that are unlike those of another number, and compress well."""
+    """Return compressible bytes that are unique for a number."""
     return (b"%d," % number * size)[:size]
 
 

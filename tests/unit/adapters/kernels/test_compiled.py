@@ -38,7 +38,7 @@ def run(program: Path, cache: Path | str) -> str:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Give a program with a kernel."""
+    """Return a program with a kernel."""
     (tmp_path / "code").mkdir()
     path = tmp_path / "code" / "program.py"
     path.write_text(PROGRAM)

@@ -564,7 +564,7 @@ def all_read(
     push_filters: bool,
     metadata_path: StoragePath | None = None,
 ) -> SourceOptions:
-    """Give what all options together are read as."""
+    """Return the parsed options of all rows together."""
     assert not isinstance(ending, Earliest)
     return SourceOptions(
         client="confluent",

@@ -37,7 +37,7 @@ handle = Sender._handle
 
 
 def reuse_sequence(batch: ProducerBatch[Numbers]) -> tuple[ProducerBatch[Numbers], ...]:
-    """Give the second half the sequence numbers of the first."""
+    """Assign to the second half of a split batch the sequence numbers of the first."""
     one, other = split(batch)
     other.sequence = one.sequence
     return one, other

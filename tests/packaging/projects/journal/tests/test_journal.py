@@ -21,21 +21,21 @@ from .journal_world import JournalWorld
 
 @pytest.fixture
 def world(tmp_path: Path) -> JournalWorld:
-    """Give an empty directory."""
+    """Return an empty directory."""
     return JournalWorld(tmp_path)
 
 
 class TestJournalOffsetFetcher(OffsetFetcherContract):
     @pytest.fixture
     def world(self, tmp_path: Path) -> World:
-        """Give an empty directory."""
+        """Return an empty directory."""
         return JournalWorld(tmp_path)
 
 
 class TestJournalRecordReader(RecordReaderContract):
     @pytest.fixture
     def world(self, tmp_path: Path) -> World:
-        """Give an empty directory."""
+        """Return an empty directory."""
         return JournalWorld(tmp_path)
 
 

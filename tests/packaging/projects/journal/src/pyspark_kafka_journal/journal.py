@@ -55,7 +55,7 @@ class Journal:
         self._directory = Path(directory)
 
     def topics(self) -> dict[str, int]:
-        """Give the number of partitions of each topic."""
+        """Return the number of partitions of each topic."""
         return {
             topic.name: len(list(topic.glob("*.jsonl")))
             for topic in self._directory.iterdir()
@@ -63,7 +63,7 @@ class Journal:
         }
 
     def end(self, partition: TopicPartition) -> int | None:
-        """Give the number of whole lines, or ``None`` if there is no such partition."""
+        """Return the number of complete lines, or ``None`` if the partition does not exist."""
         try:
             with self._file(partition).open("rb") as lines:
                 return sum(line.endswith(b"\n") for line in lines)
@@ -71,7 +71,7 @@ class Journal:
             return None
 
     def records(self, partition: TopicPartition, start: int, end: int) -> Iterator[JournalRecord]:
-        """Give the records of ``[start, end)``, which have to be there.
+        """Yield the records of ``[start, end)``, which have to be there.
 
         :raises KafkaRequestError: if a line is no record.
         """
