@@ -13,6 +13,7 @@ from ...domain.errors import (
     RecordTooLargeError,
     UnknownTopicError,
 )
+from ...domain.producer.errors import MESSAGE_TOO_LARGE
 from .producer_config import MESSAGE_MAX_BYTES
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ UNKNOWN_TOPIC: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
 )
 
-_TOO_LARGE_FOR_BROKER: Final = (
-    # The words of Java's Errors.MESSAGE_TOO_LARGE.
-    "The request included a message larger than the max message size the server will accept."
-)
 _BATCH_INSTEAD: Final = (
     " It may be the batch that it was sent in: the client 'confluent' does not split one. Let "
     "'kafka.batch.size' be less than the topic's max.message.bytes, or take the client "
@@ -67,7 +64,7 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
         return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
     facts = (record.topic, _known(record.partition), record.size)
     if record.code == TOO_LARGE:
-        return RecordTooLargeError(*facts, _TOO_LARGE_FOR_BROKER + _BATCH_INSTEAD)
+        return RecordTooLargeError(*facts, MESSAGE_TOO_LARGE + _BATCH_INSTEAD)
     reason = record.reason
     if record.code == _UNKNOWN_PARTITION:  # it was there when the cluster was asked
         reason = f"{reason}: the topic was deleted, and may have been created anew"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
 
 from ...domain.errors import BrokerUnreachableError, KafkaRequestError
 from ...domain.producer.errors import Failure, ProduceError
+from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+T = TypeVar("T")
 
 RETRIABLE_ERRORS: Final = (
     OSError,
@@ -66,6 +70,17 @@ class ErrorMapper:
             ) from error
         except kafka_errors.KafkaError as error:
             raise KafkaRequestError(request, str(error)) from error
+
+    def retry(self, call: Callable[[], T], pause_s: float) -> T:
+        """Return what a call returns, repeated while its errors may pass and the time is not up."""
+        deadline = Deadline.after(self.timeout_ms / 1_000)
+        while True:
+            try:
+                return call()
+            except RETRIABLE_ERRORS:
+                if deadline.remaining < pause_s:
+                    raise
+                time.sleep(pause_s)
 
 
 def failure_of(error: type[Exception], message: str) -> Failure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import KafkaAdminClient
@@ -18,7 +17,7 @@ from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscrip
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .connecting import connect
-from .failures import ErrorMapper
+from .failures import RETRIABLE_ERRORS, ErrorMapper
 from .settings import admin_config, client_config
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             results: dict[ClientPartition, type[Exception]]
             results = admin.alter_group_offsets(group_id, committed)
             for error in results.values():
-                if issubclass(error, kafka_errors.RetriableError):
+                if issubclass(error, RETRIABLE_ERRORS):
                     raise error
             return results
 
@@ -207,7 +206,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         def ask(admin: Any) -> Any:
             try:
                 return call(admin)
-            except kafka_errors.RetriableError:
+            except RETRIABLE_ERRORS:
                 # An admin client goes on asking the coordinator that it found first, moved or gone
                 # (`ClusterMetadata` keeps it): a new one looks.
                 self.close()
@@ -217,16 +216,9 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def _run(self, request: str, call: Callable[[Any], Any]) -> Any:
         with self._errors.mapped_errors(request):
-            deadline = time.monotonic() + self._errors.timeout_ms / 1_000
-            while True:
-                try:
-                    return call(self._admin())
-                except kafka_errors.RetriableError:
-                    # The admin client leaves it to its caller to try again while a coordinator
-                    # is being found or a connection comes back.
-                    if time.monotonic() + RETRY_S > deadline:
-                        raise
-                    time.sleep(RETRY_S)
+            # The admin client does not retry while a coordinator is being found or a connection
+            # comes back.
+            return self._errors.retry(lambda: call(self._admin()), RETRY_S)
 
     def _admin(self) -> Any:
         if self._connected is None:

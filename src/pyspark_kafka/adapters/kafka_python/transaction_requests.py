@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -16,8 +15,6 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.transaction import Transaction
-from ...ports.deadline import Deadline
-from .failures import RETRIABLE_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -62,7 +59,7 @@ class TransactionRequests:
         request = InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=0, max_version=4, **_NEW
         )
-        answer = self._until_answered(lambda: self._metadata.send(request))
+        answer = self._retry(lambda: _checked(self._metadata.send(request)))
         return answer.producer_id, answer.producer_epoch
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
@@ -112,14 +109,14 @@ class TransactionRequests:
         :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
         """
         for node in self._metadata.nodes():
-            answer = self._until_answered(partial(self._open_transactions_at, node))
+            answer = self._retry(partial(self._open_transactions_at, node))
             for state in answer.transaction_states if answer else ():
                 yield state.transactional_id
 
     def _open_transactions_at(self, node: int) -> Any:
         request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
         try:
-            return self._metadata.send(request, node)
+            return _checked(self._metadata.send(request, node))
         except _GONE:
             # Other brokers coordinate its transactions, now or soon.
             return None
@@ -131,41 +128,28 @@ class TransactionRequests:
                 node = self._coordinator(transactional_id)
                 self._coordinators[transactional_id] = node
             try:
-                answer = self._metadata.send(request, node)
-                _raise_for(answer)
+                return _checked(self._metadata.send(request, node))
             except _COORDINATOR_MOVED:
                 self._coordinators.pop(transactional_id, None)
                 raise
-            return answer
 
-        return self._until_answered(ask)
+        return self._retry(ask)
 
     def _coordinator(self, transactional_id: str) -> int:
         request = FindCoordinatorRequest(
             key=transactional_id, key_type=CoordinatorType.TRANSACTION.value, max_version=3
         )
-        answer = self._metadata.send(request)
-        _raise_for(answer)
-        node: int = answer.node_id
+        node: int = _checked(self._metadata.send(request)).node_id
         if node not in self._metadata.nodes():
             self._metadata.refresh()
         return node
 
-    def _until_answered(self, ask: Callable[[], Any]) -> Any:
-        deadline = Deadline.after(self._errors.timeout_ms / 1_000)
-        while True:
-            try:
-                answer = ask()
-                _raise_for(answer)
-            except RETRIABLE_ERRORS:
-                if deadline.has_passed:
-                    raise
-                time.sleep(_RETRY_S)
-            else:
-                return answer
+    def _retry(self, ask: Callable[[], Any]) -> Any:
+        return self._errors.retry(ask, _RETRY_S)
 
 
-def _raise_for(answer: Any) -> None:
+def _checked(answer: Any) -> Any:
+    """Return a response, unless it has an error to raise."""
     codes = [getattr(answer, "error_code", 0)]
     for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
         codes += [result.partition_error_code for result in topic.results_by_partition]
@@ -174,3 +158,4 @@ def _raise_for(answer: Any) -> None:
     for code in codes:
         if code:
             raise kafka_errors.for_code(code)
+    return answer

@@ -1,0 +1,59 @@
+"""kafka-python's errors as the producer's rules class them, and calls that are repeated."""
+
+from __future__ import annotations
+
+import pytest
+from kafka import errors as kafka_errors
+
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of
+from pyspark_kafka.domain.producer.errors import Failure, ProduceError
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (kafka_errors.DuplicateSequenceNumberError, ProduceError.DUPLICATE_SEQUENCE),
+        (kafka_errors.MessageSizeTooLargeError, ProduceError.MESSAGE_TOO_LARGE),
+        (kafka_errors.RecordListTooLargeError, ProduceError.MESSAGE_TOO_LARGE),
+        (kafka_errors.ProducerFencedError, ProduceError.PRODUCER_FENCED),
+        (kafka_errors.InvalidProducerEpochError, ProduceError.INVALID_PRODUCER_EPOCH),
+        (kafka_errors.OutOfOrderSequenceNumberError, ProduceError.SEQUENCE_LOST),
+        (kafka_errors.UnknownProducerIdError, ProduceError.SEQUENCE_LOST),
+        (kafka_errors.NotLeaderForPartitionError, ProduceError.RETRIABLE),
+        (kafka_errors.NetworkExceptionError, ProduceError.RETRIABLE),
+        (kafka_errors.CorrelationIdError, ProduceError.RETRIABLE),
+        (kafka_errors.UnknownBrokerIdError, ProduceError.RETRIABLE),
+        (kafka_errors.KafkaConnectionError, ProduceError.DISCONNECTED),
+        (ConnectionResetError, ProduceError.DISCONNECTED),
+        (kafka_errors.TopicAuthorizationFailedError, ProduceError.FATAL),
+        (kafka_errors.for_code(9_999), ProduceError.FATAL),
+    ],
+)
+def test_errors_have_a_class(error: type[Exception], expected: ProduceError) -> None:
+    """An error takes that of its nearest base class in the table."""
+    assert failure_of(error, "why") == Failure(expected, "why")
+
+
+def test_an_error_without_a_message_has_a_reason() -> None:
+    """Kafka's description of it, or its name."""
+    described = failure_of(kafka_errors.NotLeaderForPartitionError, "").reason
+    assert described.startswith("This error is thrown if the client attempts to send messages")
+    assert failure_of(TimeoutError, "").reason == "TimeoutError"
+
+
+def test_a_call_is_repeated_while_its_errors_may_pass() -> None:
+    """Others are raised at once, and the last one when the time is up."""
+    errors = [kafka_errors.CoordinatorNotAvailableError(), ConnectionResetError()]
+
+    def call() -> str:
+        if errors:
+            raise errors.pop()
+        return "answer"
+
+    assert ErrorMapper("broker:9092", 60_000).retry(call, 0.001) == "answer"
+    errors[:] = [kafka_errors.TopicAuthorizationFailedError()]
+    with pytest.raises(kafka_errors.TopicAuthorizationFailedError):
+        ErrorMapper("broker:9092", 60_000).retry(call, 0.001)
+    errors[:] = [kafka_errors.CoordinatorNotAvailableError(), ConnectionResetError()]
+    with pytest.raises(ConnectionResetError):
+        ErrorMapper("broker:9092", 1).retry(call, 60)
