@@ -1,4 +1,4 @@
-"""``python -m benchmarks``; processes of its own import it as well, so that it stays small."""
+"""``python -m benchmarks``; spawned processes import this module too, so it stays small."""
 
 from __future__ import annotations
 

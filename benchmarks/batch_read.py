@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from .results import RECORDS_A_SECOND, Comparison, Section
+from .results import RECORDS_PER_SECOND, Comparison, Section
 from .rounds import alternate
 from .spark import CORES, JVM, JVM_TUNED, TUNED, spark_session
 from .topics import B100, B100_HEADERS, JSON200, KB1, KB10, Shape, Topic, partitions_text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A source of Spark, and the options by which it differs from the next."""
+    """A Spark source with its options."""
 
     source: str
     options: Mapping[str, str]
@@ -32,14 +32,14 @@ class Reader:
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is read."""
+    """The topic of a comparison."""
 
     shape: Shape
     partitions: int
 
     @property
     def name(self) -> str:
-        """How the case is shown."""
+        """The name in the tables."""
         return f"{self.shape.name}; {partitions_text(self.partitions)}"
 
 
@@ -69,14 +69,14 @@ ABOUT: Final = (
 
 
 def measure_batch_read(bench: Bench) -> Section:
-    """Read every case with every reader in turn."""
+    """Compare the readers in every case."""
     topics = [bench.topics.filled(case.shape, case.partitions) for case in CASES]
     with spark_session() as spark:
         comparisons = tuple(
             _compare(bench, spark, case, topic) for case, topic in zip(CASES, topics, strict=True)
         )
     return Section(
-        "batch", "Spark, batch", ABOUT, RECORDS_A_SECOND, comparisons, peers=(JVM, JVM_TUNED)
+        "batch", "Spark, batch", ABOUT, RECORDS_PER_SECOND, comparisons, peers=(JVM, JVM_TUNED)
     )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from .results import RECORDS_A_SECOND, Comparison, Section
+from .results import RECORDS_PER_SECOND, Comparison, Section
 from .rounds import alternate
 from .rows import Rows, write_rows
 from .spark import CORES, JVM, JVM_TUNED, spark_session
@@ -30,13 +30,13 @@ TUNED: Final[Mapping[str, str]] = {
     "kafka.linger.ms": "20",
     "kafka.buffer.memory": "67108864",
 }
-"""What makes the JVM connector's sink faster, of its own client's settings."""
+"""The client settings that make the JVM connector's sink faster."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A sink of Spark, and the options by which it differs from the next."""
+    """A Spark sink with its options."""
 
     sink: str
     options: Mapping[str, str]
@@ -61,14 +61,14 @@ ABOUT: Final = (
 
 
 def measure_batch_write(bench: Bench) -> Section:
-    """Write rows of every shape with every writer in turn."""
+    """Compare the writers for every shape."""
     with tempfile.TemporaryDirectory(prefix="rows-") as directory, spark_session() as spark:
         comparisons = tuple(_compare(bench, spark, shape, Path(directory)) for shape in SHAPES)
     return Section(
         "write",
         "Spark, batch writes",
         ABOUT,
-        RECORDS_A_SECOND,
+        RECORDS_PER_SECOND,
         comparisons,
         peers=(JVM, JVM_TUNED),
     )

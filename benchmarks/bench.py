@@ -1,4 +1,4 @@
-"""What every measure is given."""
+"""The environment of all measurements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from .topics import Topics
 
 CLIENTS: Final = ("kafka-python", "confluent")
-"""The clients that read from a cluster."""
+"""The clients that connect to a cluster."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The broker of a run, its topics, and how much to measure."""
+    """The broker of a run, its topics, and its plan."""
 
     kafka: KafkaCluster
     topics: Topics

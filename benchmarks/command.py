@@ -1,4 +1,4 @@
-"""The command line: which measures run, and where their results go."""
+"""The command line of the benchmarks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PLOT: Final = DOCS / "benchmarks.svg"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the tables, and write the page after a full run."""
+    """Run the measurements, print the tables, and write the page after a full run."""
     chosen = parser().parse_args(arguments)
     plan = plan_of(chosen)
     sections = []
@@ -62,11 +62,11 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Print ratios against the peers; a run of all measures writes the page.",
+        description="Print ratios to the peers; a run of all measurements writes the page.",
     )
-    made.add_argument("--quick", action="store_true", help="try whether everything runs")
+    made.add_argument("--quick", action="store_true", help="check that everything runs")
     made.add_argument(
-        "--only", nargs="+", choices=MEASURES, default=list(MEASURES), help="measures to run"
+        "--only", nargs="+", choices=MEASURES, default=list(MEASURES), help="measurements to run"
     )
     made.add_argument("--runs", type=_positive, help=f"counted rounds ({FULL.runs})")
     made.add_argument("--records", type=_positive, help=f"records of 100 B ({FULL.records:,})")
@@ -74,10 +74,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def plan_of(chosen: argparse.Namespace) -> Plan:
-    """Return the plan that the command line asks for."""
+    """Return the plan of the command line."""
     plan = QUICK if chosen.quick else FULL
-    asked = {name: getattr(chosen, name) for name in ("runs", "records")}
-    return replace(plan, **{name: value for name, value in asked.items() if value is not None})
+    overrides = {name: getattr(chosen, name) for name in ("runs", "records")}
+    return replace(plan, **{name: value for name, value in overrides.items() if value is not None})
 
 
 def _positive(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The decoder of record batches alone, beside a copy of the same bytes."""
+"""The decoder of record batches alone, compared with a copy of the same bytes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 
 from .decoder_passes import COPY, PASSES
 from .fresh_process import on_one_core
-from .rates import records_a_second
+from .rates import records_per_second
 from .raw_fetch import RawFetch
-from .results import RECORDS_A_SECOND, Comparison, Section
+from .results import RECORDS_PER_SECOND, Comparison, Section
 from .rounds import alternate
 from .topics import B100, B100_HEADERS, JSON200, KB1, KB10, Topic
 
@@ -34,12 +34,12 @@ ABOUT: Final = (
 
 
 def measure_decoder(bench: Bench) -> Section:
-    """Decode and copy what is fetched of every shape."""
+    """Compare decoding with copying, for every shape."""
     return Section(
         "decoder",
         "The decoder alone, one core",
         ABOUT,
-        RECORDS_A_SECOND,
+        RECORDS_PER_SECOND,
         tuple(_compare(bench, bench.topics.filled(shape, PARTITIONS)) for shape in SHAPES),
         peers=(COPY,),
     )
@@ -54,11 +54,11 @@ def _compare(bench: Bench, topic: Topic) -> Comparison:
 
 
 def pass_rate(name: str, bootstrap_servers: str, topic: Topic, seconds: float) -> float:
-    """Return the records a second of a pass that is repeated, once it is warm."""
+    """Return the records per second of a repeated pass, after a warm-up."""
     run, fetches = PASSES[name], _fetches(bootstrap_servers, topic)
     for _ in run(topic.shape, fetches[:1]):
         pass
-    return records_a_second(_repeated(run, topic, fetches), seconds)
+    return records_per_second(_repeated(run, topic, fetches), seconds)
 
 
 def _repeated(run: Pass, topic: Topic, fetches: Fetches) -> Iterator[int]:
@@ -67,12 +67,12 @@ def _repeated(run: Pass, topic: Topic, fetches: Fetches) -> Iterator[int]:
 
 
 def _fetches(bootstrap_servers: str, topic: Topic) -> Fetches:
-    whole, fetches, size = topic.ranges[0], [], 0
+    offset_range, fetches, size = topic.ranges[0], [], 0
     with RawFetch(bootstrap_servers) as connection:
-        offset = whole.from_offset
-        for fetched in connection.read(whole):
+        offset = offset_range.from_offset
+        for fetched in connection.read(offset_range):
             data = bytes(fetched.records)
-            fetches.append((OffsetRange(whole.partition, offset, fetched.next_offset), data))
+            fetches.append((OffsetRange(offset_range.partition, offset, fetched.next_offset), data))
             offset, size = fetched.next_offset, size + len(data)
             if size >= FETCHED_BYTES:
                 break

@@ -1,4 +1,4 @@
-"""What is done to fetched bytes: decoding, and copying. The decoder is named here only."""
+"""Passes over fetched bytes: decoding and copying."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from .topics import Shape
 
     Pass = Callable[[Shape, "Fetches"], Iterator[int]]
-    """Goes through fetches once, and yields how many records were in what it has done."""
+    """Processes all fetches once, and yields numbers of records."""
 
 Fetches = list[tuple["OffsetRange", bytes]]
-"""What was fetched of a partition: whole batches from the range's start to its end."""
+"""Fetched record batches of a partition, each with its range."""
 
 DECODER: Final = "decoder"
 COPY: Final = "memcpy"
@@ -30,8 +30,8 @@ def _decode(shape: Shape, fetches: Fetches) -> Iterator[int]:
     partition = fetches[0][0].partition
     decoder = RecordDecoder(partition, ALL_COLUMNS if shape.has_headers else WITHOUT_HEADERS)
     for offsets, data in fetches:
-        stretch = FetchedRecords.of(data)
-        for batch in decoder.decode(stretch, offsets.from_offset, offsets.until_offset):
+        fetched = FetchedRecords.of(data)
+        for batch in decoder.decode(fetched, offsets.from_offset, offsets.until_offset):
             yield batch.num_rows
 
 

@@ -1,4 +1,4 @@
-"""Functions run in processes of their own, where nothing else counts."""
+"""Functions in new processes, so that nothing else affects the measurement."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ R = TypeVar("R")
 
 
 def on_one_core(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a module's function in a fresh process that has one core, and return its answer."""
+    """Run a module's function in a new process on one core, and return its result."""
     last = max(os.sched_getaffinity(0))
     return _run({last}, function, *args, **kwargs)
 
 
 def on_all_cores(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a module's function in a fresh process, and return its answer."""
+    """Run a module's function in a new process, and return its result."""
     return _run(os.sched_getaffinity(0), function, *args, **kwargs)
 
 
 def _run(cores: set[int], function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    # Clients do not survive a fork, and a forked process would have its parent's memory. The
-    # affinity is set before anything is imported there, so that every thread inherits it.
+    # Spawned, since clients do not survive a fork and a fork would have its parent's memory. The
+    # affinity is set before the process imports anything, so that every thread inherits it.
     with ProcessPoolExecutor(
         max_workers=1,
         mp_context=get_context("spawn"),

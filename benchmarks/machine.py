@@ -1,4 +1,4 @@
-"""What a run was measured on."""
+"""The machine of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODEL: Final = re.compile(r"model name\s*: (.+)")
 
 
 def describe_machine() -> Mapping[str, str]:
-    """Return the machine and the versions that matter, by name."""
+    """Return the machine and the versions of packages, by name."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
         "processor": f"{_processor()}, {len(os.sched_getaffinity(0))} cores",
@@ -45,5 +45,5 @@ def _java() -> str:
     answer = subprocess.run(  # noqa: S603 - Java, and nothing from outside
         [str(require_java()), "-version"], capture_output=True, text=True, check=True
     )
-    # It answers on stderr: its stdout is for the programs that it runs.
+    # It prints its version to stderr.
     return answer.stderr.splitlines()[0]

@@ -1,4 +1,4 @@
-"""The peak of a reader's memory, over a small range and over a large one."""
+"""The peak memory of readers, for a small and a large range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ABOUT: Final = (
 
 
 def measure_memory(bench: Bench) -> Section:
-    """Read a range of each size with each client, once."""
+    """Measure each client's memory for a range of each size."""
     return Section(
         "memory",
         "Peak memory",
@@ -48,7 +48,7 @@ def _compare(bench: Bench, size: int) -> Comparison:
 
 
 def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
-    """Return this process's peak after a read of all of a topic."""
+    """Return this process's peak memory after reading a topic."""
     with READERS[client](bootstrap_servers) as read:
         records = sum(count for one in topic.ranges for count in read(one))
     if records != topic.records:
@@ -57,13 +57,13 @@ def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
 
 
 def own_peak() -> float:
-    """Return the peak of this process, in megabytes."""
+    """Return the peak memory of this process in megabytes."""
     found = PEAK.search(STATUS.read_text())
     if found is None:
-        raise RuntimeError(f"{STATUS} names no VmHWM")
+        raise RuntimeError(f"{STATUS} has no VmHWM")
     return int(found[1]) * 1024 / MB
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes as text."""
     return f"{size // GB} GB" if size >= GB else f"{size // MB} MB"

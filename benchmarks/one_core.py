@@ -1,4 +1,4 @@
-"""Reading without Spark, on one core."""
+"""Reads without Spark, on one core."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from .fresh_process import on_one_core
 from .one_core_readers import CONSUME, CONSUMER_SETTINGS, POLL, READERS, SOCKET
-from .rates import records_a_second
-from .results import RECORDS_A_SECOND, Comparison, Section
+from .rates import records_per_second
+from .results import RECORDS_PER_SECOND, Comparison, Section
 from .rounds import alternate
 from .topics import B100, JSON200, KB1, Topic
 
@@ -43,12 +43,12 @@ ABOUT: Final = (
 
 
 def measure_one_core(bench: Bench) -> Section:
-    """Read every shape with every reader in turn, each time in a fresh process."""
+    """Compare the readers for every shape, each in a new process."""
     return Section(
         "one-core",
         "No Spark, one core",
         ABOUT,
-        RECORDS_A_SECOND,
+        RECORDS_PER_SECOND,
         tuple(_compare(bench, bench.topics.filled(shape, PARTITIONS)) for shape in SHAPES),
         peers=(CONSUME, POLL, SOCKET),
     )
@@ -63,11 +63,11 @@ def _compare(bench: Bench, topic: Topic) -> Comparison:
 
 
 def reading_rate(reader: str, bootstrap_servers: str, topic: Topic, seconds: float) -> float:
-    """Return the records a second of one reader, connected and warm."""
+    """Return the records per second of a connected and warm reader."""
     with READERS[reader](bootstrap_servers) as read:
         for _ in itertools.islice(_counts(read, topic), WARM_UP_BATCHES):
             pass
-        return records_a_second(_counts(read, topic), seconds)
+        return records_per_second(_counts(read, topic), seconds)
 
 
 def _counts(read: Read, topic: Topic) -> Iterator[int]:

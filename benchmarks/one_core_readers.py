@@ -1,4 +1,4 @@
-"""The readers that are compared on one core: each yields how many records came."""
+"""The readers that are compared on one core; each yields numbers of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONSUME: Final = "Consumer.consume"
 POLL: Final = "KafkaConsumer.poll"
 SOCKET: Final = "plain socket"
 
-CONSUMED_AT_ONCE: Final = 10_000
+MAX_POLL_RECORDS: Final = 10_000
 CONSUMED_COLUMNS: Final = ["key", "value", "offset", "timestamp"]
 
 FETCH_WAIT_MS: Final = 10
@@ -35,7 +35,7 @@ CONSUMER_SETTINGS: Final[Mapping[str, Any]] = {
     "queued.min.messages": 1_000_000,
     "fetch.queue.backoff.ms": 1,
     "queued.max.messages.kbytes": 65_536,
-    # A fetch that waits at the end of a partition would hold the next partition's up.
+    # A fetch that waits at the end of a partition would delay the next partition.
     "fetch.wait.max.ms": FETCH_WAIT_MS,
     "log_level": 0,
 }
@@ -43,20 +43,18 @@ CONSUMER_SETTINGS: Final[Mapping[str, Any]] = {
 
 @contextmanager
 def _record_reader(bootstrap_servers: str, client: str) -> Iterator[Read]:
-    from pyspark_kafka import container_for
+    from pyspark_kafka.bootstrap.container import closing_clients, container_for
     from pyspark_kafka.domain.projection import WITHOUT_HEADERS
 
-    container = container_for(reader_options(bootstrap_servers, client, topic="any"))
-    reader = container.record_reader()
+    options = reader_options(bootstrap_servers, client, topic="any")
+    with closing_clients(container_for(options)) as container:
+        reader = container.record_reader()
 
-    def read(offset_range: OffsetRange) -> Iterator[int]:
-        for batch in reader.read(offset_range, WITHOUT_HEADERS):
-            yield batch.num_rows
+        def read(offset_range: OffsetRange) -> Iterator[int]:
+            for batch in reader.read(offset_range, WITHOUT_HEADERS):
+                yield batch.num_rows
 
-    try:
         yield read
-    finally:
-        container.shutdown_resources()
 
 
 def _by_kafka_python(bootstrap_servers: str) -> AbstractContextManager[Read]:
@@ -80,8 +78,8 @@ def _by_consume(bootstrap_servers: str) -> Iterator[Read]:
         )
         left = offset_range.size
         while left:
-            # For more than there are it would wait out its time.
-            batch = _into_arrow(consumer.consume(min(left, CONSUMED_AT_ONCE), 1.0))
+            # Requesting more than remain would wait for the time-out.
+            batch = _into_arrow(consumer.consume(min(left, MAX_POLL_RECORDS), 1.0))
             left -= batch.num_rows
             yield batch.num_rows
 
@@ -122,7 +120,7 @@ def _by_poll(bootstrap_servers: str) -> Iterator[Read]:
         consumer.seek(partition, offset_range.from_offset)
         left = offset_range.size
         while left > 0:
-            polled = consumer.poll(timeout_ms=1_000, max_records=CONSUMED_AT_ONCE)
+            polled = consumer.poll(timeout_ms=1_000, max_records=MAX_POLL_RECORDS)
             count = len(polled.get(partition, ()))
             left -= count
             yield count

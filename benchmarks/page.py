@@ -43,7 +43,7 @@ In each round every competitor runs once. The tables show the median of {_rounds
 writer with the peer of its column; above 1 it is better than the peer. Ratios apply to other
 machines better than absolute figures do.
 
-![How many times as fast as the peers]({plot})
+![Speed relative to the peers]({plot})
 
 The topics with 100 B values have {plan.records:,} records. The others have about as many bytes, and
 those with 1 kB and 10 kB values {KB1.volume} times as many. Record batches have the defaults of

@@ -1,4 +1,4 @@
-"""How much a run measures."""
+"""The size of a run."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ GB: Final = 1_000 * MB
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The sizes of a run; the defaults are those of the page."""
+    """The size of a run; the defaults are those of the page."""
 
     runs: int = 5
     """Counted rounds; in each, every competitor runs once."""
 
     warm_up_rounds: int = 1
     records: int = 4_000_000
-    """Records of a topic of 100 B values; ``Shape.volume`` says how large the others are."""
+    """Records of a topic with 100 B values; ``Shape.volume`` scales the others."""
 
     read_seconds: float = 2.0
-    """The longest read of one core: the slowest there would take minutes for a topic."""
+    """The maximum time of a read on one core: the slowest reader would need minutes per topic."""
 
     triggers: int = 60
-    """Micro-batches of one run of a stream, besides the first ones that are not counted."""
+    """Counted micro-batches of a stream."""
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)
@@ -42,4 +42,4 @@ QUICK: Final = Plan(
     memory_bytes=(10 * MB, 50 * MB),
     partitions=(1, 50),
 )
-"""Whether it works; its figures say nothing."""
+"""A check that everything runs; its figures are meaningless."""

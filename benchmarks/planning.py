@@ -1,13 +1,12 @@
-"""How long the driver's side of a query takes to plan."""
+"""The time that the driver needs to plan a query."""
 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka import container_for
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 from .bench import CLIENTS, reader_options
@@ -17,6 +16,7 @@ from .topics import partitions_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from pyspark_kafka import Container
 
@@ -44,13 +44,13 @@ PLANS: Final[Mapping[str, Plan]] = {"ranges of a batch": _ranges, "latest offset
 
 
 def measure_planning(bench: Bench) -> Section:
-    """Plan with each client against topics of few and of many partitions."""
+    """Compare the clients for topics of few and many partitions."""
     comparisons: list[Comparison] = []
     for partitions in bench.plan.partitions:
         topic = f"planning-{partitions}"
         bench.kafka.create_topic(topic, partitions)
         comparisons.extend(_comparisons(bench, topic, partitions_text(partitions)))
-        # Thousands of partitions would weigh on the broker for the rest of the run.
+        # Thousands of partitions would slow the broker down for the rest of the run.
         bench.kafka.delete_topic(topic)
     return Section("planning", "Planning", ABOUT, MILLISECONDS, tuple(comparisons))
 
@@ -76,13 +76,10 @@ def _warm_ms(bootstrap_servers: str, client: str, topic: str, plan: Plan) -> flo
         return _milliseconds(plan, container)
 
 
-@contextmanager
-def _container(bootstrap_servers: str, client: str, topic: str) -> Iterator[Container]:
-    container = container_for(reader_options(bootstrap_servers, client, topic))
-    try:
-        yield container
-    finally:
-        container.shutdown_resources()
+def _container(
+    bootstrap_servers: str, client: str, topic: str
+) -> AbstractContextManager[Container]:
+    return closing_clients(container_for(reader_options(bootstrap_servers, client, topic)))
 
 
 def _milliseconds(plan: Plan, container: Container) -> float:

@@ -1,4 +1,4 @@
-"""The plot: how many times as fast as its first peer each reader is."""
+"""The plot: the speed of each competitor relative to the first peer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .results import Comparison, Section
 
 SETTINGS: Final[dict[Any, Any]] = {
-    # The same figures give the same file, and its text can be selected.
+    # The same figures produce the same file, with selectable text.
     "svg.hashsalt": "benchmarks",
     "svg.fonttype": "none",
     "font.size": 9,
@@ -24,7 +24,7 @@ OURS: Final = {"kafka-python": "#1f77b4", "confluent": "#ff7f0e", "decoder": "#2
 PEERS: Final = ("#b0b0b0", "#808080", "#404040")
 WIDTH: Final = 9.0
 MIN_EXTENT: Final = (0.5, 2.0)
-"""Ratios that every panel shows, so that a small difference looks small."""
+"""The minimum range of every panel, so that small differences look small."""
 
 BAR_HEIGHT: Final = 0.16
 PANEL_HEIGHT: Final = 0.9
@@ -53,11 +53,11 @@ def _competitors(section: Section) -> list[str]:
 def _draw(panel: Any, section: Section) -> None:
     competitors = _competitors(section)
     group = len(competitors) + 1
-    peer_colours = iter(PEERS)
+    peer_colors = iter(PEERS)
     for number, competitor in enumerate(competitors):
-        colour = OURS.get(competitor) or next(peer_colours)
+        color = OURS.get(competitor) or next(peer_colors)
         bottoms = [number + group * case for case in range(len(section.comparisons))]
-        _draw_competitor(panel, section, competitor, bottoms, colour)
+        _draw_competitor(panel, section, competitor, bottoms, color)
     middle = (len(competitors) - 1) / 2
     panel.set_yticks(
         [middle + group * case for case in range(len(section.comparisons))],
@@ -70,20 +70,20 @@ def _draw(panel: Any, section: Section) -> None:
 
 
 def _draw_competitor(
-    panel: Any, section: Section, competitor: str, bottoms: Sequence[int], colour: str
+    panel: Any, section: Section, competitor: str, bottoms: Sequence[int], color: str
 ) -> None:
     extents = [_ratios(section, comparison, competitor) for comparison in section.comparisons]
     panel.barh(
         bottoms,
-        # A ratio's bar begins at 1: to the right the better ones, to the left the worse.
+        # Bars begin at a ratio of 1: better ones go to the right, worse ones to the left.
         [median - 1 for _, median, _ in extents],
         left=1,
         xerr=[
-            [median - least for least, median, _ in extents],
-            [most - median for _, median, most in extents],
+            [median - low for low, median, _ in extents],
+            [high - median for _, median, high in extents],
         ],
         height=0.9,
-        color=colour,
+        color=color,
         label=competitor,
         error_kw={"elinewidth": 0.8},
     )
@@ -95,9 +95,9 @@ def _ratios(
     """Return the minimum, median and maximum as multiples of the first peer's median."""
     peer = comparison.of(section.peers[0]).median
     samples = comparison.of(competitor)
-    figures = (samples.least, samples.median, samples.most)
-    least, median, most = sorted(section.unit.times_as_good(one, peer) for one in figures)
-    return least, median, most
+    figures = (samples.min, samples.median, samples.max)
+    low, median, high = sorted(section.unit.times_as_good(one, peer) for one in figures)
+    return low, median, high
 
 
 def _scale(panel: Any) -> None:

@@ -1,4 +1,4 @@
-"""Records a second, over a limited time."""
+"""Records per second, over a limited time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def records_a_second(counts: Iterable[int], seconds: float) -> float:
-    """Let records come until there are no more or the time is over; return the rate."""
+def records_per_second(counts: Iterable[int], seconds: float) -> float:
+    """Consume counts until the end or for some seconds, and return the rate."""
     records = 0
     began = time.perf_counter()
     for count in counts:

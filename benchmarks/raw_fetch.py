@@ -1,4 +1,4 @@
-"""Fetches over a plain socket: how fast the bytes of a topic can be received at all."""
+"""Fetches over a plain socket, as the upper limit of any reader's speed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from kafka.protocol.consumer import FetchRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from pyspark_kafka.domain.offset_range import OffsetRange
 
 VERSION: Final = 11
-"""The last version that names topics by name, and lengths by fixed numbers of bytes."""
+"""The newest version with topic names and fixed-size lengths."""
 
 PARTITION_BYTES: Final = 8 << 20
 RECEIVE_BUFFER_BYTES: Final = 4 << 20
@@ -27,15 +26,15 @@ PARTITION_HEAD: Final = Struct(">ihqqq")
 """Partition, error, high watermark, last stable offset, the log's start."""
 
 BATCH_HEAD: Final = Struct(">qi11xi")
-"""Of a record batch: its first offset, the bytes that follow, the last offset's distance."""
+"""Of a record batch: base offset, length, and last offset delta."""
 
-BEFORE_LENGTH_ENDS: Final = 12
+LENGTH_END: Final = 12
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The record batches of one answer; they are overwritten by the next."""
+    """The record batches of a response; the next one overwrites them."""
 
     records: memoryview
     next_offset: int
@@ -43,7 +42,7 @@ class Fetched:
 
 @final
 class RawFetch:
-    """One connection to the one broker of a cluster, which therefore leads every partition."""
+    """A connection to the only broker of a cluster, the leader of every partition."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -56,16 +55,11 @@ class RawFetch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def read(self, offset_range: OffsetRange) -> Iterator[Fetched]:
-        """Fetch a range, up to the end of the batch that holds its last offset."""
+        """Yield the fetches of a range, up to the end of the batch with its last offset."""
         offset = offset_range.from_offset
         while offset < offset_range.until_offset:
             self._send(offset_range, offset)
@@ -105,9 +99,9 @@ class RawFetch:
         (length,) = LENGTH.unpack(head)
         if length > len(self._buffer):
             self._buffer = bytearray(length)
-        answer = memoryview(self._buffer)[:length]
-        self._fill(answer)
-        return answer
+        response = memoryview(self._buffer)[:length]
+        self._fill(response)
+        return response
 
     def _fill(self, target: memoryview) -> None:
         received = 0
@@ -118,30 +112,30 @@ class RawFetch:
             received += count
 
 
-def _records(answer: memoryview, offset_range: OffsetRange) -> memoryview:
-    """Return the records of an answer that has one topic and one partition."""
+def _records(response: memoryview, offset_range: OffsetRange) -> memoryview:
+    """Return the records of a response with one topic and one partition."""
     # Before the partition: correlation, throttle, error, session, and the topic's name between
     # the numbers of topics and partitions.
     at = 4 + 4 + 2 + 4 + 4 + 2 + len(offset_range.partition.topic) + 4
-    _, error, *_ = PARTITION_HEAD.unpack_from(answer, at)
+    _, error, *_ = PARTITION_HEAD.unpack_from(response, at)
     if error:
         raise ConnectionError(f"the broker answered a fetch of {offset_range} with error {error}")
     at += PARTITION_HEAD.size
-    (aborted,) = LENGTH.unpack_from(answer, at)
-    # Behind the aborted transactions stands the replica to prefer.
+    (aborted,) = LENGTH.unpack_from(response, at)
+    # After the aborted transactions comes the preferred replica.
     at += LENGTH.size + max(0, aborted) * ABORTED_BYTES + 4
-    (length,) = LENGTH.unpack_from(answer, at)
+    (length,) = LENGTH.unpack_from(response, at)
     at += LENGTH.size
-    return answer[at : at + length]
+    return response[at : at + length]
 
 
 def next_offset(records: memoryview, offset: int) -> int:
-    """Return the offset behind the last whole batch."""
+    """Return the offset after the last complete batch."""
     at = 0
     while at + BATCH_HEAD.size <= len(records):
-        first, length, distance = BATCH_HEAD.unpack_from(records, at)
-        at += BEFORE_LENGTH_ENDS + length
+        first, length, delta = BATCH_HEAD.unpack_from(records, at)
+        at += LENGTH_END + length
         if at > len(records):
             break
-        offset = first + distance + 1
+        offset = first + delta + 1
     return offset

@@ -1,4 +1,4 @@
-"""What a measure gives: the figures of its competitors, case by case."""
+"""The results of measurements: the figures of competitors, case by case."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Final, final
 @final
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a figure counts, and which of two is the better one."""
+    """The unit of a figure, and whether higher figures are better."""
 
     name: str
-    more_is_better: bool
+    higher_is_better: bool
 
     def times_as_good(self, figure: float, peer: float) -> float:
-        """How many times as good a figure is as a peer's."""
-        return figure / peer if self.more_is_better else peer / figure
+        """Return the ratio of a figure to a peer's, above 1 if it is better."""
+        return figure / peer if self.higher_is_better else peer / figure
 
 
-RECORDS_A_SECOND: Final = Unit("records/s", more_is_better=True)
-MILLISECONDS: Final = Unit("ms", more_is_better=False)
-MEGABYTES: Final = Unit("MB", more_is_better=False)
+RECORDS_PER_SECOND: Final = Unit("records/s", higher_is_better=True)
+MILLISECONDS: Final = Unit("ms", higher_is_better=False)
+MEGABYTES: Final = Unit("MB", higher_is_better=False)
 
 
 @final
@@ -39,17 +39,17 @@ class Samples:
 
     @property
     def median(self) -> float:
-        """The figure that is shown."""
+        """The median of all rounds."""
         return statistics.median(self.figures)
 
     @property
-    def least(self) -> float:
-        """The smallest figure of all rounds."""
+    def min(self) -> float:
+        """The minimum of all rounds."""
         return min(self.figures)
 
     @property
-    def most(self) -> float:
-        """The largest figure of all rounds."""
+    def max(self) -> float:
+        """The maximum of all rounds."""
         return max(self.figures)
 
 
@@ -60,8 +60,8 @@ class Comparison:
 
     case: str
     samples: tuple[Samples, ...]
-    bytes_a_record: float | None = None
-    """What makes bytes of records, where figures are rates."""
+    bytes_per_record: float | None = None
+    """The bytes per record, if figures are rates of records."""
 
     def of(self, competitor: str) -> Samples:
         """Return one competitor's figures."""
@@ -71,7 +71,7 @@ class Comparison:
 @final
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One measure's results, as they are printed and published."""
+    """The results of one measurement."""
 
     name: str
     title: str
@@ -79,4 +79,4 @@ class Section:
     unit: Unit
     comparisons: tuple[Comparison, ...]
     peers: tuple[str, ...] = ()
-    """Competitors to which ratios are given."""
+    """The competitors that others are compared with."""

@@ -1,4 +1,4 @@
-"""Alternated runs: what disturbs the machine for a while disturbs every competitor."""
+"""Alternating runs, so that a temporary disturbance affects every competitor."""
 
 from __future__ import annotations
 

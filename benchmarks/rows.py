@@ -1,4 +1,4 @@
-"""Rows in files of Parquet, for sinks to write."""
+"""Rows in Parquet files, as input of sinks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rows:
 
 
 def write_rows(directory: Path, shape: Shape, count: int) -> Rows:
-    """Write about so many rows, as many into each file, not compressed."""
+    """Write about ``count`` rows, evenly distributed to uncompressed files."""
     path = directory / shape.topic_name
     path.mkdir()
     each = max(1, count // FILES)
@@ -47,7 +47,7 @@ def write_rows(directory: Path, shape: Shape, count: int) -> Rows:
 
 
 def batches(shape: Shape, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Return rows with numbers ``[start, end)`` as their keys."""
+    """Yield batches of rows with the numbers ``[start, end)`` as keys."""
     values = itertools.cycle(values_of(shape))
     for first in range(start, end, GROUP_ROWS):
         numbers = range(first, min(first + GROUP_ROWS, end))

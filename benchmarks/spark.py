@@ -1,4 +1,4 @@
-"""The Spark session in which all readers run."""
+"""The Spark session of all readers and writers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TUNED: Final[Mapping[str, str]] = {
     "kafka.receive.buffer.bytes": "4194304",
     "kafka.max.poll.records": "10000",
 }
-"""What makes the JVM connector faster, of its own client's settings."""
+"""The client settings that make the JVM connector's source faster."""
 
 
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
-    """Run Spark with the JVM connector beside this source."""
+    """Yield a session with the JVM connector and this source."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = _start(
         SparkSession.builder.master(f"local[{CORES}]")

@@ -1,4 +1,4 @@
-"""RecordBlocks as tables: for a terminal, and for the page."""
+"""Sections as tables, for a terminal and for the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_text(section: Section) -> str:
-    """Return a section as aligned columns, the first two to the left."""
+    """Return a section as aligned columns; the first two are left-aligned."""
     lines = [headings(section), *rows(section)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join((section.title, "", *(_aligned(line, widths) for line in lines), ""))
@@ -34,7 +34,7 @@ def headings(section: Section) -> list[str]:
 
 
 def rows(section: Section) -> Iterator[list[str]]:
-    """Return a row for each competitor of each case, which is named once."""
+    """Yield a row for each competitor of each case, whose name is in its first row only."""
     for comparison in section.comparisons:
         case = comparison.case
         for samples in comparison.samples:
@@ -43,17 +43,17 @@ def rows(section: Section) -> Iterator[list[str]]:
 
 
 def figure(value: float) -> str:
-    """Return a figure as it can be told: three digits, or all of those before the point."""
+    """Return a figure with three significant digits, or as an integer if that is longer."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def times(ratio: float) -> str:
-    """Return a ratio with two digits behind the point, or two that say something."""
+    """Return a ratio with two decimals, or two significant digits."""
     return f"{ratio:,.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
 
 
 def _row(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
-    extent = f"{figure(samples.least)}..{figure(samples.most)}"
+    extent = f"{figure(samples.min)}..{figure(samples.max)}"
     return [
         samples.competitor,
         figure(samples.median),
@@ -66,7 +66,7 @@ def _row(section: Section, comparison: Comparison, samples: Samples) -> list[str
 def _megabytes(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
     if not _has_bytes(section):
         return []
-    size = comparison.bytes_a_record
+    size = comparison.bytes_per_record
     return ["" if size is None else figure(samples.median * size / MB)]
 
 
@@ -78,7 +78,7 @@ def _ratios(section: Section, comparison: Comparison, samples: Samples) -> list[
 
 
 def _has_bytes(section: Section) -> bool:
-    return any(comparison.bytes_a_record is not None for comparison in section.comparisons)
+    return any(comparison.bytes_per_record is not None for comparison in section.comparisons)
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Topics filled with records, each when it is first asked for."""
+"""Topics with records, each created on first use."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Headers = list[tuple[str, str | bytes | None]]
 HEADERS: Final[Headers] = [("trace", b"4bf92f3577b34da6"), ("source", b"checkout")]
 
 POOL_BYTES: Final = 8 << 20
-"""Bytes of values that differ: more than a batch holds, so that none repeats within one."""
+"""The bytes of distinct values: more than fit into a batch, so that none repeats in it."""
 
-REPORTED_EVERY: Final = 10_000
+POLL_EVERY: Final = 10_000
 FLUSH_SECONDS: Final = 300
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the records of a topic look like."""
+    """The records of a topic."""
 
     name: str
     value_bytes: int
@@ -41,13 +41,13 @@ class Shape:
     compression: str = "none"
     has_headers: bool = False
     volume: int = 1
-    """How many times the bytes of other topics one of this shape has, so that a read of large
-    records, too, takes seconds, beside which the start of a query is small.
+    """A factor for the bytes of topics, so that reads of large records take seconds, too, compared
+    to which the start of a query is short.
     """
 
     @property
     def topic_name(self) -> str:
-        """The name, as Kafka allows it."""
+        """The name with characters that Kafka allows."""
         return self.name.replace(" ", "-").replace(",", "")
 
 
@@ -62,14 +62,14 @@ KB10_PADDED: Final = Shape("10 kB padded, lz4", 10_000, padded_bytes, "lz4")
 
 
 def partitions_text(count: int) -> str:
-    """Return a number of partitions in words."""
+    """Return a number of partitions as text."""
     return "1 partition" if count == 1 else f"{count:,} partitions"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that holds what it says."""
+    """A filled topic."""
 
     name: str
     shape: Shape
@@ -78,7 +78,7 @@ class Topic:
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
-        """All offsets, partition by partition."""
+        """The range of each partition."""
         each = self.records // self.partitions
         return tuple(
             OffsetRange(TopicPartition(self.name, number), 0, each)
@@ -93,16 +93,16 @@ class Topics:
 
     kafka: KafkaCluster
     records: int
-    """Records of a topic of 100 B values; the others have as many bytes, times their volume."""
+    """Records of a topic with 100 B values; others have as many bytes, times their volume."""
 
     _filled: dict[tuple[Shape, int, int], Topic] = field(default_factory=dict)
 
     def filled(self, shape: Shape, partitions: int) -> Topic:
-        """Return a topic of a shape's usual size."""
+        """Return a topic of a shape's default size."""
         return self.of_bytes(shape, partitions, self.records * B100.value_bytes * shape.volume)
 
     def of_bytes(self, shape: Shape, partitions: int, value_bytes: int) -> Topic:
-        """Return a topic whose values have so many bytes in all; the same one if asked again."""
+        """Return a topic with ``value_bytes`` of values in total; created on the first call."""
         key = (shape, partitions, value_bytes)
         if key not in self._filled:
             each = max(1, value_bytes // shape.value_bytes // partitions)
@@ -115,7 +115,7 @@ class Topics:
 
 
 def _fill(bootstrap_servers: str, topic: Topic) -> None:
-    lost: list[object] = []
+    errors: list[object] = []
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -124,7 +124,7 @@ def _fill(bootstrap_servers: str, topic: Topic) -> None:
             "linger.ms": 50,
             "queue.buffering.max.messages": 1_000_000,
             "delivery.report.only.error": True,
-            "on_delivery": lambda error, _message: lost.append(error),
+            "on_delivery": lambda error, _message: errors.append(error),
             "log_level": 0,
         }
     )
@@ -132,10 +132,10 @@ def _fill(bootstrap_servers: str, topic: Topic) -> None:
     values = itertools.cycle(values_of(topic.shape))
     for number, value in enumerate(itertools.islice(values, topic.records)):
         _produce(producer, topic.name, value, number % topic.partitions, headers)
-        if number % REPORTED_EVERY == 0:
+        if number % POLL_EVERY == 0:
             producer.poll(0)
-    if producer.flush(FLUSH_SECONDS) or lost:
-        raise RuntimeError(f"the topic '{topic.name}' was not filled: {lost[:3]}")
+    if producer.flush(FLUSH_SECONDS) or errors:
+        raise RuntimeError(f"the topic '{topic.name}' was not filled: {errors[:3]}")
 
 
 def _produce(
@@ -151,8 +151,8 @@ def _produce(
 
 
 def values_of(shape: Shape) -> Sequence[bytes]:
-    """Return values of a shape, the same ones whenever it is asked."""
+    """Return values of a shape, the same on each call."""
     generator = Random(shape.name)  # noqa: S311 - the same data in every run, and no secret
-    # An odd number: records go to an even number of partitions in turn, and each is to see all.
+    # An odd number, so that each of an even number of partitions gets all values in turn.
     size = POOL_BYTES // shape.value_bytes | 1
     return [shape.make_value(generator, shape.value_bytes) for _ in range(size)]

@@ -1,4 +1,4 @@
-"""How long a trigger takes when records come one by one."""
+"""The time of a trigger if records arrive one by one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Producer
+
+from pyspark_kafka.ports.deadline import Deadline
 
 from .bench import CLIENTS
 from .results import MILLISECONDS, Comparison, Section
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
     from .bench import Bench
 
 TOPIC: Final = "trickle"
-EVERY_S: Final = 0.01
+INTERVAL_SECONDS: Final = 0.01
 VALUE: Final = b"a small event"
 
-UNCOUNTED: Final = 10
-"""The first triggers of a query, which start workers and clients, and read what is there."""
+WARM_UP_TRIGGERS: Final = 10
+"""The first triggers of a query, which start workers and clients and read old records."""
 
-PATIENCE_S: Final = 120.0
-LOOK_EVERY_S: Final = 0.1
+TIMEOUT_SECONDS: Final = 120.0
+POLL_SECONDS: Final = 0.1
 
 QUERIES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     JVM: ("kafka", {}),
@@ -41,15 +43,15 @@ QUERIES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 
 ABOUT: Final = (
-    f"A topic with one partition gets a record every {EVERY_S * 1000:.0f} ms. A stream with "
-    f"`processingTime=0` reads it into `noop`, on `local[{CORES}]`. The figure is the median of "
-    f"`triggerExecution` in the query's progress, over the triggers of a run that had records, "
-    f"without the first {UNCOUNTED}."
+    f"A topic with one partition gets a record every {INTERVAL_SECONDS * 1000:.0f} ms. A stream "
+    f"with `processingTime=0` reads it into `noop`, on `local[{CORES}]`. The figure is the median "
+    f"of `triggerExecution` in the query's progress, over the triggers of a run that had records, "
+    f"without the first {WARM_UP_TRIGGERS}."
 )
 
 
 def measure_trickle(bench: Bench) -> Section:
-    """Run a stream of each reader in turn while records trickle in."""
+    """Compare streams of each reader while records arrive one by one."""
     bench.kafka.create_topic(TOPIC)
     options = {**bench.kafka.options, "subscribe": TOPIC, "startingOffsets": "earliest"}
     with spark_session() as spark, _trickling(bench.kafka.bootstrap_servers):
@@ -58,7 +60,7 @@ def measure_trickle(bench: Bench) -> Section:
             for name, (source, chosen) in QUERIES.items()
         }
         samples = alternate(runs, bench.plan)
-    comparison = Comparison(f"a record every {EVERY_S * 1000:.0f} ms", samples)
+    comparison = Comparison(f"a record every {INTERVAL_SECONDS * 1000:.0f} ms", samples)
     return Section("trickle", "Spark, a trickle", ABOUT, MILLISECONDS, (comparison,), peers=(JVM,))
 
 
@@ -68,7 +70,7 @@ def _trickling(bootstrap_servers: str) -> Iterator[None]:
     producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "log_level": 0})
 
     def trickle() -> None:
-        while not ended.wait(EVERY_S):
+        while not ended.wait(INTERVAL_SECONDS):
             producer.produce(TOPIC, VALUE)
             producer.poll(0)
 
@@ -94,24 +96,24 @@ def _trigger_ms(
             .start()
         )
         try:
-            executions = _await_executions(query, UNCOUNTED + triggers)
+            executions = _await_executions(query, WARM_UP_TRIGGERS + triggers)
         finally:
             query.stop()
-    return statistics.median(executions[UNCOUNTED:])
+    return statistics.median(executions[WARM_UP_TRIGGERS:])
 
 
 def _await_executions(query: StreamingQuery, count: int) -> Sequence[float]:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
+    deadline = Deadline.after(TIMEOUT_SECONDS)
+    while not deadline.has_passed:
         executions = executions_ms(query.recentProgress)
         if len(executions) >= count:
             return executions
         if not query.isActive:
-            raise RuntimeError(f"the query ended by itself: {query.exception()}")
-        time.sleep(LOOK_EVERY_S)
-    raise TimeoutError(f"the query made no {count} micro-batches within {PATIENCE_S:g} s")
+            raise RuntimeError(f"the query ended unexpectedly: {query.exception()}")
+        time.sleep(POLL_SECONDS)
+    raise TimeoutError(f"fewer than {count} micro-batches within {TIMEOUT_SECONDS:g} s")
 
 
 def executions_ms(progress: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return how long each trigger took that had records."""
+    """Return the time of each trigger that had records."""
     return [one["durationMs"]["triggerExecution"] for one in progress if one["numInputRows"]]

@@ -1,4 +1,4 @@
-"""The values of records, of an exact size each."""
+"""Values of records, of exact sizes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from random import Random
 
 EVENT_BYTES: Final = 200
-COMPRESSED_TO: Final = 5
-"""How many times smaller a codec makes what `padded_bytes` gives, about."""
+COMPRESSION_RATIO: Final = 5
+"""The approximate compression ratio of `padded_bytes`."""
 
 ACTIONS: Final = ("view", "search", "add_to_cart", "checkout", "refund", "sign_in")
 CITIES: Final = ("Lagos", "Lima", "Osaka", "Oslo", "Porto", "Pune", "Quito", "Turin")
@@ -22,17 +22,17 @@ WORDS: Final = (
 
 
 def random_bytes(generator: Random, size: int) -> bytes:
-    """Return bytes that no codec makes smaller."""
+    """Return incompressible bytes."""
     return generator.randbytes(size)
 
 
 def padded_bytes(generator: Random, size: int) -> bytes:
     """Return random bytes with a long constant tail."""
-    return generator.randbytes(size // COMPRESSED_TO).ljust(size, b".")
+    return generator.randbytes(size // COMPRESSION_RATIO).ljust(size, b".")
 
 
 def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
-    """Return an event of a shop as JSON, with a note that makes it as long as it is to be."""
+    """Return an event of a shop as JSON, padded to its size by a note."""
     event = {
         "id": generator.getrandbits(40),
         "at": 1_700_000_000_000 + generator.randrange(10**9),
@@ -48,7 +48,7 @@ def json_event(generator: Random, size: int = EVENT_BYTES) -> bytes:
 
 
 def short_json_event(generator: Random, size: int) -> bytes:
-    """Return a smaller event, with blanks behind it."""
+    """Return a smaller event, padded with blanks."""
     event = {
         "id": generator.getrandbits(40),
         "user": f"u{generator.randrange(10**6)}",
@@ -59,7 +59,7 @@ def short_json_event(generator: Random, size: int) -> bytes:
 
 
 def json_events(generator: Random, size: int) -> bytes:
-    """Return a JSON array of events, blanks behind it."""
+    """Return a JSON array of events, padded with blanks."""
     count = (size - 1) // (EVENT_BYTES + 1)
     events = b",".join(json_event(generator) for _ in range(count))
     return b"[%b]".ljust(size - len(events) + 2) % events

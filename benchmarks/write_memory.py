@@ -1,4 +1,4 @@
-"""The peak of a writer's memory, for a few rows and for many."""
+"""The peak memory of writers, for a small and a large number of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .bench import Bench
 
 BATCH_ROWS: Final = 1_000
-"""What Spark hands over at once: as many rows of this size as make about 10 MB."""
+"""Rows of a batch of about 10 MB, as Spark passes them."""
 
 ABOUT: Final = (
     f"The peak resident memory (`VmHWM`) of a fresh process that writes with a `RecordWriter`, "
@@ -28,7 +28,7 @@ ABOUT: Final = (
 
 
 def measure_write_memory(bench: Bench) -> Section:
-    """Write so many bytes with each client, once."""
+    """Measure each client's memory for writes of each size."""
     return Section(
         "write-memory",
         "Peak memory of writes",
@@ -51,7 +51,7 @@ def _compare(bench: Bench, size: int) -> Comparison:
 
 
 def peak_of_write(bootstrap_servers: str, client: str, topic: str, size: int) -> float:
-    """Return this process's peak after it wrote values of so many bytes."""
+    """Return this process's peak memory after writing ``size`` bytes of values."""
     given = {
         "kafka.bootstrap.servers": bootstrap_servers,
         "client": client,

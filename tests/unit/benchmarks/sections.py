@@ -1,8 +1,8 @@
-"""RecordBlocks for tests to show."""
+"""Sections for tests to print."""
 
 from __future__ import annotations
 
-from benchmarks.results import MILLISECONDS, RECORDS_A_SECOND, Comparison, Samples, Section
+from benchmarks.results import MILLISECONDS, RECORDS_PER_SECOND, Comparison, Samples, Section
 
 PEER = Samples("peer", (100_000.0, 300_000.0, 200_000.0))
 OURS = Samples("ours", (400_000.0, 500_000.0, 600_000.0))
@@ -11,8 +11,8 @@ RATES = Section(
     name="rates",
     title="Rates",
     about="How fast.",
-    unit=RECORDS_A_SECOND,
-    comparisons=(Comparison("100 B", (PEER, OURS), bytes_a_record=100),),
+    unit=RECORDS_PER_SECOND,
+    comparisons=(Comparison("100 B", (PEER, OURS), bytes_per_record=100),),
     peers=("peer",),
 )
 

@@ -18,7 +18,7 @@ def test_the_page() -> None:
     prose = " ".join(text.split())
     for part in (
         "```console python -m benchmarks --runs 5 ```",
-        "![How many times as fast as the peers](plot.svg)",
+        "![Speed relative to the peers](plot.svg)",
         "the median of 5 rounds after 1 round to warm up",
         "4,000,000 records",
     ):

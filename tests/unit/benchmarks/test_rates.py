@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import itertools
 
-from benchmarks.rates import records_a_second
+from benchmarks.rates import records_per_second
 
 
 def test_a_rate_of_what_ends() -> None:
     """What comes to its end before the time is over has a rate."""
-    assert records_a_second([10, 20], seconds=3_600) > 0
+    assert records_per_second([10, 20], seconds=3_600) > 0
 
 
 def test_a_rate_of_what_never_ends() -> None:
     """What has no end is left when the time is over."""
-    assert records_a_second(itertools.repeat(1), seconds=0) > 0
+    assert records_per_second(itertools.repeat(1), seconds=0) > 0

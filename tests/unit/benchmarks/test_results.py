@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.results import MILLISECONDS, RECORDS_A_SECOND, Comparison, Samples
+from benchmarks.results import MILLISECONDS, RECORDS_PER_SECOND, Comparison, Samples
 
 
 def test_the_median_and_the_extent_of_samples() -> None:
     """Samples tell the figure in the middle, the smallest and the largest."""
     samples = Samples("ours", (3.0, 1.0, 9.0))
-    assert (samples.least, samples.median, samples.most) == (1.0, 3.0, 9.0)
+    assert (samples.min, samples.median, samples.max) == (1.0, 3.0, 9.0)
 
 
 def test_no_samples() -> None:
@@ -18,7 +18,7 @@ def test_no_samples() -> None:
 
 def test_a_higher_rate_is_the_better_one() -> None:
     """Twice the records a second are twice as good."""
-    assert RECORDS_A_SECOND.times_as_good(200.0, peer=100.0) == 2.0
+    assert RECORDS_PER_SECOND.times_as_good(200.0, peer=100.0) == 2.0
 
 
 def test_a_shorter_time_is_the_better_one() -> None:

@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks.values import COMPRESSED_TO, json_event, json_events, padded_bytes, random_bytes
+from benchmarks.values import COMPRESSION_RATIO, json_event, json_events, padded_bytes, random_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,4 +43,4 @@ def test_padded_bytes_compress(generator: Random) -> None:
     """Padded bytes become about as small as they are said to."""
     size = 10_000
     compressed = len(lzma.compress(padded_bytes(generator, size)))
-    assert size / compressed == pytest.approx(COMPRESSED_TO, rel=0.1)
+    assert size / compressed == pytest.approx(COMPRESSION_RATIO, rel=0.1)

@@ -24,7 +24,7 @@ initialOffset: Traceback (most recent call last):
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 pyspark_kafka.domain.errors.{name}: {error}
  SQLSTATE: 38000 SQLSTATE: XXKST
-=== Streaming QueryKind ===
+=== Streaming Query ===
 Identifier: [id = e3d8, runId = d749]
 """
 """The error of a streaming query whose driver-side reader fails."""
