@@ -1,13 +1,21 @@
-"""Options that neither source takes, and the words in which both refuse them."""
+"""Options that neither source accepts, and the call and the words with which both refuse them.
+
+Spark calls a Python source in ``load()`` without telling it whether the query is a batch or a
+stream. What both kinds refuse is therefore refused in ``load()``, by a stream earlier than the JVM
+connector does; what one kind accepts is refused later, by the first action or the started stream.
+"""
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
 
+from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import QueryKind
 
 from ..spark.queries import OURS, PEER
 from .peer import peer
@@ -15,7 +23,7 @@ from .side_by_side import causes, failure
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Options = dict[str, str]
 
@@ -23,6 +31,14 @@ NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 """No case gets as far as to ask a broker."""
 
 SUBSCRIBE = {"subscribe": "t"}
+
+
+class Call(enum.Enum):
+    """The call of a user's program that fails."""
+
+    LOAD = "load"
+    RUN = "the first action, or the stream"
+
 
 STRATEGIES: list[Options] = [
     {},
@@ -34,7 +50,10 @@ STRATEGIES: list[Options] = [
     *({"subscribe": text} for text in ("", ",", " , ,")),
     *({"subscribePattern": text} for text in ("", "  ")),
     *({"assign": text} for text in ("", "  ", "t", "[]", '["t"]')),
-    *({"assign": text} for text in ('{"t":[0]', '{"t":"x"}', '{"t":{"0":1}}', '{"t":["a"]}')),
+]
+
+ASSIGNMENTS: list[Options] = [
+    {"assign": text} for text in ('{"t":[0]', '{"t":"x"}', '{"t":{"0":1}}', '{"t":["a"]}')
 ]
 
 NUMBERS: list[Options] = [
@@ -60,9 +79,11 @@ POLL_TIMEOUTS: list[Options] = [{"kafkaConsumer.pollTimeoutMs": text} for text i
 
 LIMITS: list[Options] = [{"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"}]
 
-BOOLEANS: list[Options] = [
+FAIL_ON_DATA_LOSS: list[Options] = [{"failOnDataLoss": text} for text in ("yes", "", "1", " true")]
+
+COLUMNS: list[Options] = [
     {name: text}
-    for name in ("failOnDataLoss", "includeHeaders", "INCLUDEheaders")
+    for name in ("includeHeaders", "INCLUDEheaders")
     for text in ("yes", "", "1", " true")
 ]
 
@@ -90,11 +111,9 @@ STARTS: list[Options] = [
 ]
 
 BATCH_ENDS: list[Options] = [
-    *({"startingOffsets": text} for text in ("latest", "LATEST", '{"t":{"0":-1}}')),
     *({"endingOffsets": text} for text in ("earliest", "EarLiest", '{"t":{"0":-2}}')),
     *({"endingOffsets": text} for text in (*NO_OFFSETS, *NO_OFFSETS_OF_PARTITIONS)),
     *({"endingOffsetsByTimestamp": text} for text in (*NO_OFFSETS, *NO_OFFSETS_OF_PARTITIONS)),
-    *({"endingTimestamp": text} for text in ("abc", "", "1.5", '{"t":{"0":5}}', "latest")),
     *(
         {f"starting{kind}": start, f"ending{kind}": end}
         for kind in ("Offsets", "OffsetsByTimestamp")
@@ -107,8 +126,18 @@ BATCH_ENDS: list[Options] = [
 ]
 
 STREAM_ENDS: list[Options] = [
-    *({"endingOffsets": text} for text in ("latest", "earliest", "abc", '{"t":{"0":5}}')),
-    *({"endingOffsetsByTimestamp": text} for text in ('{"t":{"0":5}}', "abc")),
+    *({"endingOffsets": text} for text in ("earliest", "abc")),
+    {"endingOffsetsByTimestamp": "abc"},
+]
+
+REFUSED_BY_BATCHES_ALONE: list[Options] = [
+    *({"startingOffsets": text} for text in ("latest", "LATEST", '{"t":{"0":-1}}')),
+    *({"endingTimestamp": text} for text in ("abc", "", "1.5", '{"t":{"0":5}}', "latest")),
+]
+
+REFUSED_BY_STREAMS_ALONE: list[Options] = [
+    *({"endingOffsets": text} for text in ("latest", '{"t":{"0":5}}')),
+    {"endingOffsetsByTimestamp": '{"t":{"0":5}}'},
     {"ENDINGoffsets": "latest"},
 ]
 
@@ -121,86 +150,138 @@ def told(options: Options) -> str:
     return ",".join(given) or "nothing"
 
 
-def cases(query: QueryKind, tables: list[list[Options]]) -> list[ParameterSet]:
-    """Return every row of the tables with its id."""
+def cases(
+    query: QueryKind, ours: Call, theirs: Call, tables: list[list[Options]]
+) -> list[ParameterSet]:
+    """Return every row of the tables with the calls that fail, and its id."""
     return [
-        pytest.param(query, options, id=f"{query.value}-{told(options)}")
+        pytest.param(query, options, ours, theirs, id=f"{query.value}-{told(options)}")
         for table in tables
         for options in table
     ]
 
 
-def with_topic(tables: list[list[Options]]) -> list[list[Options]]:
+def with_topic(*tables: list[Options]) -> list[list[Options]]:
     """Name a topic in every row."""
     return [[{**SUBSCRIBE, **options} for options in table] for table in tables]
 
 
-BOTH = [STRATEGIES, *with_topic([NUMBERS, LIMITS, BOOLEANS, SETTINGS, STARTS, POLL_TIMEOUTS])]
-BATCH = cases(QueryKind.BATCH, [*BOTH, *with_topic([BATCH_ENDS])])
-STREAM = cases(QueryKind.STREAM, [*BOTH, *with_topic([STREAM_ENDS, STREAM_NUMBERS])])
+BOTH = [STRATEGIES, *with_topic(NUMBERS, LIMITS, COLUMNS, SETTINGS)]
+EARLIER = [ASSIGNMENTS, *with_topic(FAIL_ON_DATA_LOSS, STARTS, POLL_TIMEOUTS)]
+"""What a batch of the JVM connector refuses in ``load()``, and its stream when it runs."""
+
+CASES = [
+    *cases(QueryKind.BATCH, Call.LOAD, Call.LOAD, [*BOTH, *EARLIER, *with_topic(BATCH_ENDS)]),
+    *cases(QueryKind.STREAM, Call.LOAD, Call.LOAD, [*BOTH, *with_topic(STREAM_ENDS)]),
+]
+DECLARED_DIFFERENCES = [
+    *cases(QueryKind.STREAM, Call.LOAD, Call.RUN, [*EARLIER, *with_topic(STREAM_NUMBERS)]),
+    *cases(QueryKind.BATCH, Call.RUN, Call.LOAD, with_topic(REFUSED_BY_BATCHES_ALONE)),
+    *cases(QueryKind.STREAM, Call.RUN, Call.LOAD, with_topic(REFUSED_BY_STREAMS_ALONE)),
+]
 
 
 @peer("KafkaRelationSuiteBase", "bad batch query options")
 @peer("KafkaSourceSuiteBase", "bad source options")
 @peer("KafkaSourceSuiteBase", "unsupported kafka configs")
 @peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported")
-@pytest.mark.parametrize(("query", "options"), BATCH + STREAM)
-def test_bad_options_are_refused_in_the_same_words(
-    spark: SparkSession,
-    query: QueryKind,
-    options: Options,
+@pytest.mark.parametrize(("query", "options", "ours", "theirs"), [*CASES, *DECLARED_DIFFERENCES])
+def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
+    spark: SparkSession, query: QueryKind, options: Options, ours: Call, theirs: Call
 ) -> None:
-    """What the JVM connector says of an option stands in what we say of it."""
+    """What the JVM connector says of an option stands in what we say of it, where declared."""
     given = {**NOBODY, **options}
-    theirs = causes(failure(lambda: _run(spark, PEER, query, given)))[-1]
-    with pytest.raises(OptionsError) as ours:
-        parse_source_options(given, query)
-    assert theirs in str(ours.value)
+    their_call, error = refusal(spark, PEER, query, given)
+    our_call, text = refusal_of_source(query, given)
+    assert causes(error)[-1] in text
+    assert (our_call, their_call) == (ours, theirs)
 
 
 @peer("KafkaSourceSuiteBase", "bad source options")
 @pytest.mark.parametrize("query", QueryKind)
 def test_missing_brokers_are_refused_in_the_same_words(
-    spark: SparkSession,
-    query: QueryKind,
+    spark: SparkSession, query: QueryKind
 ) -> None:
     """A query that names no broker is refused, whatever else it has."""
-    theirs = causes(failure(lambda: _run(spark, PEER, query, SUBSCRIBE)))[-1]
-    with pytest.raises(OptionsError) as ours:
-        parse_source_options(SUBSCRIBE, query)
-    assert theirs in str(ours.value)
+    call, error = refusal(spark, PEER, query, SUBSCRIBE)
+    our_call, text = refusal_of_source(query, SUBSCRIBE)
+    assert causes(error)[-1] in text
+    assert our_call is call is Call.LOAD
+
+
+SAMPLE: list[Options] = [
+    {},
+    {"subscribe": "t", "minPartitions": "1.0"},
+    {"subscribe": "t", "kafka.auto.offset.reset": "latest"},
+    {"subscribe": "t", "startingOffsets": '{"t":{"0":"x"}}'},
+    {"subscribe": "t", "endingOffsets": "earliest"},
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        *((query, options) for options in SAMPLE for query in QueryKind),
+        (QueryKind.BATCH, {"subscribe": "t", "startingOffsets": "latest"}),
+        (QueryKind.STREAM, {"subscribe": "t", "endingOffsets": "latest"}),
+    ],
+    ids=lambda value: told(value) if isinstance(value, dict) else value.value,
+)
+def test_the_words_reach_whoever_runs_the_query(
+    spark: SparkSession, query: QueryKind, options: Options
+) -> None:
+    """Spark hands the text of an error on as it is, in the call in which it asks the source."""
+    given = {**NOBODY, **options}
+    theirs = causes(refusal(spark, PEER, query, given)[1])[-1]
+    call, error = refusal(spark, OURS, query, given)
+    assert theirs in str(error)
+    assert call is refusal_of_source(query, given)[0]
 
 
 @pytest.mark.parametrize("query", QueryKind)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"subscribe": "t", "minPartitions": "1.0"},
-        {"subscribe": "t", "kafka.auto.offset.reset": "latest"},
-        {"subscribe": "t", "startingOffsets": '{"t":{"0":"x"}}'},
-    ],
-    ids=["no-strategy", "minPartitions", "auto.offset.reset", "startingOffsets"],
-)
-def test_the_words_reach_whoever_runs_the_query(
-    spark: SparkSession,
-    query: QueryKind,
-    options: Options,
-) -> None:
-    """Spark hands the text of an error on as it is."""
-    given = {**NOBODY, **options}
-    theirs = causes(failure(lambda: _run(spark, PEER, query, given)))[-1]
-    assert theirs in str(failure(lambda: _run(spark, OURS, query, given)))
+def test_a_schema_of_the_users_defers_the_refusal(spark: SparkSession, query: QueryKind) -> None:
+    """With a schema of the user's Spark does not ask the source in ``load()``."""
+    given = {**NOBODY, "subscribe": "t", "minPartitions": "1.0"}
+    call, error = refusal(spark, OURS, query, given, schema="value binary")
+    assert 'For input string: "1.0"' in str(error)
+    assert call is Call.RUN
 
 
-def _run(spark: SparkSession, source: str, query: QueryKind, options: Options) -> None:
+def refusal(
+    spark: SparkSession, source: str, query: QueryKind, options: Options, schema: str = ""
+) -> tuple[Call, Exception]:
+    """Run a query with Spark, and return the call that fails and its error."""
+    reader = spark.read if query is QueryKind.BATCH else spark.readStream
+    reader = reader.format(source).options(**options)
+    try:
+        table = (reader.schema(schema) if schema else reader).load()
+    except Exception as error:  # noqa: BLE001  # Py4J's own, where PySpark has no class
+        return Call.LOAD, error
+    return Call.RUN, failure(lambda: _run(table, query))
+
+
+def refusal_of_source(query: QueryKind, options: Options) -> tuple[Call, str]:
+    """Call the source as Spark's Python workers do: they take longer to start than to refuse.
+
+    ``create_data_source`` asks for the schema in ``load()``, ``plan_data_source_read`` for the
+    reader when the query runs.
+    """
+    source = DefaultSource(CaseInsensitiveDict(options))
+    try:
+        schema = source.schema()
+    except OptionsError as error:
+        return Call.LOAD, str(error)
+    reader = source.reader if query is QueryKind.BATCH else source.streamReader
+    with pytest.raises(OptionsError) as caught:
+        reader(schema)
+    return Call.RUN, str(caught.value)
+
+
+def _run(table: DataFrame, query: QueryKind) -> None:
     if query is QueryKind.BATCH:
-        table = spark.read.format(source).options(**options).load()
-        if source == OURS:
-            table.collect()
+        table.collect()
         return
-    stream = spark.readStream.format(source).options(**options).load()
-    running = stream.writeStream.format("noop").trigger(availableNow=True).start()
+    running = table.writeStream.format("noop").trigger(availableNow=True).start()
     try:
         running.awaitTermination(20)
     finally:

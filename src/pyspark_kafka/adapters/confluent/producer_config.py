@@ -19,47 +19,21 @@ METADATA_MAX_AGE_MS: Final = "topic.metadata.refresh.interval.ms"
 
 FORCED: Final = {
     # Otherwise every record would be an event; only failures are needed.
-    "delivery.report.only.error": "true",
+    "delivery.report.only.error": "true"
 }
 
-CONSUMER_ONLY: Final = frozenset(
-    {
-        "auto.commit.enable",
-        "auto.commit.interval.ms",
-        "auto.offset.reset",
-        "check.crcs",
-        "consume.callback.max.messages",
-        "coordinator.query.interval.ms",
-        "enable.auto.commit",
-        "enable.auto.offset.store",
-        "enable.partition.eof",
-        "fetch.error.backoff.ms",
-        "fetch.max.bytes",
-        "fetch.max.wait.ms",
-        "fetch.message.max.bytes",
-        "fetch.min.bytes",
-        "fetch.queue.backoff.ms",
-        "fetch.wait.max.ms",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "group.protocol.type",
-        "group.remote.assignor",
-        "heartbeat.interval.ms",
-        "isolation.level",
-        "max.partition.fetch.bytes",
-        "max.poll.interval.ms",
-        "max.poll.records",
-        "offset.store.method",
-        "offset.store.path",
-        "offset.store.sync.interval.ms",
-        "partition.assignment.strategy",
-        "queued.max.messages.kbytes",
-        "queued.min.messages",
-        "session.timeout.ms",
-        "share.acknowledgement.mode",
-    }
-)
+_CONSUMER_ONLY: Final = """
+    auto.commit.enable auto.commit.interval.ms auto.offset.reset check.crcs
+    consume.callback.max.messages coordinator.query.interval.ms enable.auto.commit
+    enable.auto.offset.store enable.partition.eof fetch.error.backoff.ms fetch.max.bytes
+    fetch.max.wait.ms fetch.message.max.bytes fetch.min.bytes fetch.queue.backoff.ms
+    fetch.wait.max.ms group.id group.instance.id group.protocol group.protocol.type
+    group.remote.assignor heartbeat.interval.ms isolation.level max.partition.fetch.bytes
+    max.poll.interval.ms max.poll.records offset.store.method offset.store.path
+    offset.store.sync.interval.ms partition.assignment.strategy queued.max.messages.kbytes
+    queued.min.messages session.timeout.ms share.acknowledgement.mode
+"""
+CONSUMER_ONLY: Final = frozenset(_CONSUMER_ONLY.split())
 """Settings that a producer of librdkafka ignores with a warning, with Java's names of them."""
 
 _LINGER_MS: Final = 5

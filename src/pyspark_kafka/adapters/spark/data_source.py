@@ -65,7 +65,14 @@ class KafkaDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Give the JVM connector's schema, less the columns that options leave out."""
+        """Return the JVM connector's schema, less the columns that options leave out.
+
+        Spark calls this in ``load()``, before it tells a batch from a stream, and never for a
+        write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
+        called: then the options are first seen by ``reader`` or ``streamReader``.
+
+        :raises OptionsError: if neither a batch nor a streaming query accepts the options.
+        """
         with strip_tracebacks():
             return spark_schema(parse_projection(self.options))
 

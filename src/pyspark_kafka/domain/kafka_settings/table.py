@@ -60,9 +60,9 @@ def _partitioner(text: str) -> str | None:
     return text
 
 
-_GZIP_LEVELS: Final = between(1, 9)
+_GZIP: Final = between(1, 9)
 _HOUR_MS: Final = 3_600_000
-
+_ACKS: Final = {"all": ALL_REPLICAS, "-1": ALL_REPLICAS, "0": 0, "1": 1}
 _NO_CLASS: Final = "no Java class runs here"
 OAUTH: Final = NeedsJvm(
     f"{_NO_CLASS}. For OAuth, use the client 'confluent' with "
@@ -75,39 +75,52 @@ MSK_IAM: Final = NeedsJvm(
 )
 LOGIN_MODULE: Final = NeedsJvm(f"{_NO_CLASS}; use the login module of PLAIN, SCRAM or Kerberos")
 
-_NO_GROUP: Final = Ignored("no consumer group is joined")
-_NO_COMMIT: Final = Ignored("the client commits no offsets")
-_NO_METRICS: Final = Ignored("the client's metrics are not collected; Spark shows the query's")
 _NO_WRITE: Final = Ignored("it is a producer's setting, and this is a read")
-_NO_LOGIN_THREAD: Final = Ignored("it belongs to the login thread of a JVM")
-_NO_JVM_TLS: Final = Ignored("it names a class of a JVM; TLS is OpenSSL's here")
-_BROKER_SIDE: Final = Ignored("it belongs to a broker, which validates tokens")
 _REBOOTSTRAP: Final = Ignored("kafka-python always returns to the bootstrap servers")
 _TICKET_CACHE: Final = Ignored("kafka-python uses the ticket cache as it is")
 _CONNECT_TIMEOUT: Final = Ignored("kafka-python's consumer has no such setting")
 
 
-def _each(names: Iterable[str], **effect: Any) -> Iterable[Setting]:
-    return (Setting(name, **effect) for name in names)
+def _client(
+    name: str,
+    accepted: Values[Any] | None,
+    kafka_python: Number | Text | Ignored | None = None,
+    librdkafka: Number | Ignored | None = None,
+) -> Setting:
+    return Setting(name, accepted, kafka_python=kafka_python, librdkafka=librdkafka)
 
 
 def _producer(
     name: str,
-    values: Values[Any],
+    accepted: Values[Any],
     field: str = "",
     java_default: str = "",
     librdkafka: Number | None = None,
 ) -> Setting:
+    write = ProducerField(accepted, field, java_default)
+    return Setting(name, read=_NO_WRITE, write=write, librdkafka=librdkafka)
+
+
+def _spark(name: str, read: str | None = None, write: str | None = None, jvm: str = "") -> Setting:
+    start = f"Kafka option '{name}' is not supported"
     return Setting(
         name,
-        read=_NO_WRITE,
-        write=ProducerField(values, field, java_default),
-        librdkafka=librdkafka,
+        read=None if read is None else Refused(start + read),
+        write=None if write is None else Refused(start + write),
+        jvm=NeedsJvm(jvm) if jvm else None,
     )
 
 
+def _ignored(names: str, reason: str) -> Iterable[Setting]:
+    return (Setting(name, read=Ignored(reason)) for name in names.split())
+
+
+def _security(names: str) -> Iterable[Setting]:
+    return (Setting(name, is_security=True) for name in names.split())
+
+
 SETTINGS: Final[tuple[Setting, ...]] = (
-    # Spark's own refusals first: in the order and the words of KafkaSourceProvider's
+    # Spark's own refusals, in the order and the words of KafkaSourceProvider's
     # validateGeneralOptions and kafkaParamsForProducer.
     Setting(
         "auto.offset.reset",
@@ -122,50 +135,26 @@ that resuming will always pick up from where the query left off. See the docs fo
 details.
          """),
     ),
-    Setting(
-        "key.deserializer",
-        read=Refused(
-            "Kafka option 'key.deserializer' is not supported as keys are deserialized as byte "
-            "arrays with ByteArrayDeserializer. Use DataFrame operations to explicitly "
-            "deserialize the keys."
-        ),
+    *(
+        _spark(
+            f"{part}.deserializer",
+            f" as {part}s are deserialized as byte arrays with ByteArrayDeserializer. "
+            f"Use DataFrame operations to explicitly deserialize the {part}s.",
+        )
+        for part in ("key", "value")
     ),
-    Setting(
-        "value.deserializer",
-        read=Refused(
-            "Kafka option 'value.deserializer' is not supported as values are deserialized as "
-            "byte arrays with ByteArrayDeserializer. Use DataFrame operations to explicitly "
-            "deserialize the values."
-        ),
-    ),
-    Setting(
-        "enable.auto.commit",
-        read=Refused("Kafka option 'enable.auto.commit' is not supported"),
-    ),
-    Setting(
+    _spark("enable.auto.commit", ""),
+    _spark(
         "key.serializer",
-        write=Refused(
-            "Kafka option 'key.serializer' is not supported as keys are serialized with "
-            "ByteArraySerializer."
-        ),
-        jvm=NeedsJvm(f"{_NO_CLASS}; keys are bytes"),
+        write=" as keys are serialized with ByteArraySerializer.",
+        jvm=f"{_NO_CLASS}; keys are bytes",
     ),
-    Setting(
+    _spark(
         "value.serializer",
-        write=Refused(
-            "Kafka option 'value.serializer' is not supported as value are serialized with "
-            "ByteArraySerializer."
-        ),
-        jvm=NeedsJvm(f"{_NO_CLASS}; values are bytes"),
+        write=" as value are serialized with ByteArraySerializer.",
+        jvm=f"{_NO_CLASS}; values are bytes",
     ),
-    Setting(
-        "interceptor.classes",
-        read=Refused("Kafka option 'interceptor.classes' is not supported"),
-        write=Refused(
-            "Kafka option 'interceptor.classes' is not supported: no Java class runs here; "
-            "change rows before they are written."
-        ),
-    ),
+    _spark("interceptor.classes", "", f": {_NO_CLASS}; change rows before they are written."),
     Setting(
         "transactional.id",
         read=_NO_WRITE,
@@ -175,161 +164,94 @@ details.
         ),
     ),
     # The connection.
-    Setting(
+    _client(
         API_TIMEOUT_MS,
         Values("a positive number of milliseconds", positive_integer(API_TIMEOUT_MS)),
     ),
-    Setting(
+    _client(
         "client.dns.lookup",
         one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
-        kafka_python=Text(),
+        Text(),
     ),
-    Setting("client.id", kafka_python=Text()),
-    Setting("client.rack", kafka_python=Text()),
-    Setting(
+    _client("client.id", None, Text()),
+    _client("client.rack", None, Text()),
+    _client(
         "connections.max.idle.ms",
         at_least(-1),
-        kafka_python=Number(1, unlimited=INT32_MAX),
-        librdkafka=Number(1, unlimited=0),
+        Number(1, unlimited=INT32_MAX),
+        Number(1, unlimited=0),
     ),
-    Setting(
-        "enable.metrics.push",
-        BOOLEAN,
-        kafka_python=Ignored("kafka-python pushes no metrics to brokers"),
-    ),
-    Setting(
+    _client("enable.metrics.push", BOOLEAN, Ignored("kafka-python pushes no metrics to brokers")),
+    _client(
         "metadata.max.age.ms",
         at_least(0),
-        kafka_python=Number(1),
-        librdkafka=Number(1, _HOUR_MS, "topic.metadata.refresh.interval.ms"),
+        Number(1),
+        Number(1, _HOUR_MS, "topic.metadata.refresh.interval.ms"),
     ),
-    Setting(
-        "metadata.recovery.rebootstrap.trigger.ms",
-        at_least(0),
-        kafka_python=_REBOOTSTRAP,
-        librdkafka=Number(),
+    _client("metadata.recovery.rebootstrap.trigger.ms", at_least(0), _REBOOTSTRAP, Number()),
+    _client("metadata.recovery.strategy", one_of("none", "rebootstrap"), _REBOOTSTRAP),
+    *(
+        _client(
+            f"{side}.buffer.bytes",
+            at_least(-1),
+            Number(name="socket_options"),
+            Number(0, 100_000_000, f"socket.{side}.buffer.bytes"),
+        )
+        for side in ("receive", "send")
     ),
-    Setting("metadata.recovery.strategy", one_of("none", "rebootstrap"), kafka_python=_REBOOTSTRAP),
-    Setting(
-        "receive.buffer.bytes",
-        at_least(-1),
-        kafka_python=Number(name="socket_options"),
-        librdkafka=Number(0, 100_000_000, "socket.receive.buffer.bytes"),
-    ),
-    Setting(
-        "reconnect.backoff.max.ms",
-        at_least(0),
-        kafka_python=Number(),
-        librdkafka=Number(0, _HOUR_MS),
-    ),
-    Setting(
-        "reconnect.backoff.ms", at_least(0), kafka_python=Number(), librdkafka=Number(0, _HOUR_MS)
-    ),
-    Setting(
-        "request.timeout.ms",
-        at_least(0),
-        kafka_python=Number(1),
-        librdkafka=Number(10, 300_000, "socket.timeout.ms"),
-    ),
-    Setting(
+    _client("reconnect.backoff.max.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
+    _client("reconnect.backoff.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
+    _client("request.timeout.ms", at_least(0), Number(1), Number(10, 300_000, "socket.timeout.ms")),
+    _client(
         "retry.backoff.max.ms",
         at_least(0),
-        kafka_python=Ignored("kafka-python's backoff between retries is constant"),
-        librdkafka=Number(1, 300_000),
+        Ignored("kafka-python's backoff between retries is constant"),
+        Number(1, 300_000),
     ),
-    Setting("retry.backoff.ms", at_least(0), kafka_python=Number(), librdkafka=Number(1, 300_000)),
-    Setting("security.protocol", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
-    Setting(
-        "send.buffer.bytes",
-        at_least(-1),
-        kafka_python=Number(name="socket_options"),
-        librdkafka=Number(0, 100_000_000, "socket.send.buffer.bytes"),
-    ),
-    Setting(
+    _client("retry.backoff.ms", at_least(0), Number(), Number(1, 300_000)),
+    _client("security.protocol", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+    _client(
         "socket.connection.setup.timeout.max.ms",
         at_least(0),
-        kafka_python=_CONNECT_TIMEOUT,
-        librdkafka=Ignored("librdkafka's time-out of connecting is constant"),
+        _CONNECT_TIMEOUT,
+        Ignored("librdkafka's time-out of connecting is constant"),
     ),
-    Setting(
-        "socket.connection.setup.timeout.ms",
-        at_least(0),
-        kafka_python=_CONNECT_TIMEOUT,
-        librdkafka=Number(1_000),
-    ),
+    _client("socket.connection.setup.timeout.ms", at_least(0), _CONNECT_TIMEOUT, Number(1_000)),
     # The consumer.
-    Setting("check.crcs", BOOLEAN),
-    Setting(
-        "fetch.max.bytes",
-        at_least(0),
-        kafka_python=Number(),
-        librdkafka=Number(1_000, 2_147_483_135),
-    ),
-    Setting(
-        "fetch.max.wait.ms",
-        at_least(0),
-        kafka_python=Number(),
-        librdkafka=Number(0, 300_000, "fetch.wait.max.ms"),
-    ),
-    Setting(
-        "fetch.min.bytes",
-        at_least(0),
-        kafka_python=Number(),
-        librdkafka=Number(1, 100_000_000),
-    ),
-    Setting(GROUP_ID, kafka_python=Text()),
-    Setting(
+    _client("check.crcs", BOOLEAN),
+    _client("fetch.max.bytes", at_least(0), Number(), Number(1_000, 2_147_483_135)),
+    _client("fetch.max.wait.ms", at_least(0), Number(), Number(0, 300_000, "fetch.wait.max.ms")),
+    _client("fetch.min.bytes", at_least(0), Number(), Number(1, 100_000_000)),
+    _client("max.partition.fetch.bytes", at_least(0), Number(), Number(1, 1_000_000_000)),
+    _client(GROUP_ID, None, Text()),
+    _client(
         ISOLATION_LEVEL,
         exactly(
             f"'{READ_UNCOMMITTED}' or '{READ_COMMITTED}'",
             {level: level for level in (READ_UNCOMMITTED, READ_COMMITTED)},
         ),
-        kafka_python=Text(),
+        Text(),
     ),
-    Setting(
-        "max.partition.fetch.bytes",
-        at_least(0),
-        kafka_python=Number(),
-        librdkafka=Number(1, 1_000_000_000),
+    *_ignored(
+        """group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
+        internal.leave.group.on.close max.poll.interval.ms partition.assignment.strategy
+        session.timeout.ms share.acknowledgement.mode share.acquire.mode""",
+        "no consumer group is joined",
     ),
-    *_each(
-        (
-            "group.instance.id",
-            "group.protocol",
-            "group.remote.assignor",
-            "heartbeat.interval.ms",
-            "internal.leave.group.on.close",
-            "max.poll.interval.ms",
-            "partition.assignment.strategy",
-            "session.timeout.ms",
-            "share.acknowledgement.mode",
-            "share.acquire.mode",
-        ),
-        read=_NO_GROUP,
+    *_ignored(
+        "auto.commit.interval.ms internal.throw.on.fetch.stable.offset.unsupported",
+        "the client commits no offsets",
     ),
-    *_each(
-        ("auto.commit.interval.ms", "internal.throw.on.fetch.stable.offset.unsupported"),
-        read=_NO_COMMIT,
-    ),
-    Setting("allow.auto.create.topics", read=Ignored("a read never creates a topic")),
-    Setting(
-        "exclude.internal.topics",
-        read=Ignored("'subscribePattern' never matches internal topics"),
-    ),
-    Setting(
-        "max.poll.records", read=Ignored("records are read in batches whose size is chosen here")
-    ),
+    *_ignored("allow.auto.create.topics", "a read never creates a topic"),
+    *_ignored("exclude.internal.topics", "'subscribePattern' never matches internal topics"),
+    *_ignored("max.poll.records", "the size of a batch of records is not configurable"),
     # The producer.
-    _producer(
-        "acks",
-        exactly("all, -1, 0 or 1", {"all": ALL_REPLICAS, "-1": ALL_REPLICAS, "0": 0, "1": 1}),
-        "acks",
-    ),
+    _producer("acks", exactly("all, -1, 0 or 1", _ACKS), "acks"),
     _producer("batch.size", between(0), "batch_size", "16384", Number(1)),
     _producer("buffer.memory", between(0, INT64_MAX), "buffer_memory"),
     _producer(
         "compression.gzip.level",
-        Values(_GZIP_LEVELS.text, lambda text: None if text == "-1" else _GZIP_LEVELS.parse(text)),
+        Values(_GZIP.text, lambda text: None if text == "-1" else _GZIP.parse(text)),
     ),
     _producer("compression.lz4.level", between(1, 17)),
     _producer(
@@ -374,144 +296,85 @@ details.
     _producer("partitioner.ignore.keys", BOOLEAN, "ignores_keys"),
     _producer("retries", between(0), "retries", librdkafka=Number()),
     _producer("transaction.timeout.ms", between(1), "transaction_timeout_ms", "60000"),
-    Setting(
-        "linger.ms",
-        read=_NO_WRITE,
-        write=Ignored("a batch is sent when it is full or when its task ends"),
+    *(
+        Setting(name, read=_NO_WRITE, write=Ignored(reason))
+        for name, reason in {
+            "linger.ms": "a batch is sent when it is full or when its task ends",
+            "metadata.max.idle.ms": "metadata is dropped with the producer, after ten idle minutes",
+            "partitioner.adaptive.partitioning.enable": "records without a key switch to another "
+            "partition with every batch",
+            "partitioner.availability.timeout.ms": "records wait for a partition's leader",
+            "transaction.two.phase.commit.enable": "transactions are chosen with the option "
+            "'deliveryGuarantee'",
+        }.items()
     ),
-    Setting(
-        "metadata.max.idle.ms",
-        read=_NO_WRITE,
-        write=Ignored("metadata is dropped with the producer, after ten idle minutes"),
+    # Logins, TLS and metrics.
+    *_security(
+        """sasl.jaas.config sasl.kerberos.keytab sasl.kerberos.principal sasl.kerberos.service.name
+        sasl.mechanism sasl.mechanisms sasl.password sasl.plain.password sasl.plain.username
+        sasl.username ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm
+        ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location
+        ssl.keystore.password ssl.keystore.type ssl.truststore.certificates ssl.truststore.location
+        ssl.truststore.password ssl.truststore.type"""
     ),
-    Setting(
-        "partitioner.adaptive.partitioning.enable",
-        read=_NO_WRITE,
-        write=Ignored("records without a key switch to another partition with every batch"),
-    ),
-    Setting(
-        "partitioner.availability.timeout.ms",
-        read=_NO_WRITE,
-        write=Ignored("records wait for a partition's leader"),
-    ),
-    Setting(
-        "transaction.two.phase.commit.enable",
-        read=_NO_WRITE,
-        write=Ignored("transactions are chosen with the option 'deliveryGuarantee'"),
-    ),
-    # Logins and TLS.
-    *_each(
-        (
-            "sasl.jaas.config",
-            "sasl.kerberos.keytab",
-            "sasl.kerberos.principal",
-            "sasl.kerberos.service.name",
-            "sasl.mechanism",
-            "sasl.mechanisms",
-            "sasl.password",
-            "sasl.plain.password",
-            "sasl.plain.username",
-            "sasl.username",
-            "ssl.cipher.suites",
-            "ssl.enabled.protocols",
-            "ssl.endpoint.identification.algorithm",
-            "ssl.key.password",
-            "ssl.keystore.certificate.chain",
-            "ssl.keystore.key",
-            "ssl.keystore.location",
-            "ssl.keystore.password",
-            "ssl.keystore.type",
-            "ssl.truststore.certificates",
-            "ssl.truststore.location",
-            "ssl.truststore.password",
-            "ssl.truststore.type",
-        ),
-        is_security=True,
-    ),
-    Setting("sasl.kerberos.kinit.cmd", kafka_python=_TICKET_CACHE),
-    Setting(
+    _client("sasl.kerberos.kinit.cmd", None, _TICKET_CACHE),
+    _client(
         "sasl.kerberos.min.time.before.relogin",
         at_least(0),
-        kafka_python=_TICKET_CACHE,
-        librdkafka=Number(0, 86_400_000),
+        _TICKET_CACHE,
+        Number(0, 24 * _HOUR_MS),
     ),
-    *_each(
-        (
-            "sasl.kerberos.ticket.renew.jitter",
-            "sasl.kerberos.ticket.renew.window.factor",
-            "sasl.login.connect.timeout.ms",
-            "sasl.login.read.timeout.ms",
-            "sasl.login.refresh.buffer.seconds",
-            "sasl.login.refresh.min.period.seconds",
-            "sasl.login.refresh.window.factor",
-            "sasl.login.refresh.window.jitter",
-            "sasl.login.retry.backoff.max.ms",
-            "sasl.login.retry.backoff.ms",
-        ),
-        read=_NO_LOGIN_THREAD,
+    *_ignored(
+        """sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
+        sasl.login.connect.timeout.ms sasl.login.read.timeout.ms
+        sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+        sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+        sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms""",
+        "it belongs to the login thread of a JVM",
     ),
-    *_each(
-        (
-            "ssl.keymanager.algorithm",
-            "ssl.secure.random.implementation",
-            "ssl.trustmanager.algorithm",
-        ),
-        read=_NO_JVM_TLS,
+    *_ignored(
+        """sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+        sasl.oauthbearer.scope.claim.name""",
+        "it belongs to a broker, which validates tokens",
     ),
-    *_each(
-        (
-            "sasl.oauthbearer.clock.skew.seconds",
-            "sasl.oauthbearer.expected.audience",
-            "sasl.oauthbearer.expected.issuer",
-            "sasl.oauthbearer.jwks.endpoint.refresh.ms",
-            "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
-            "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
-            "sasl.oauthbearer.jwks.endpoint.url",
-            "sasl.oauthbearer.scope.claim.name",
-        ),
-        read=_BROKER_SIDE,
+    *_ignored(
+        "ssl.keymanager.algorithm ssl.secure.random.implementation ssl.trustmanager.algorithm",
+        "it names a class of a JVM; TLS is OpenSSL's here",
     ),
-    Setting(
-        "ssl.protocol", read=Ignored("Java's client offers 'ssl.enabled.protocols' regardless")
-    ),
-    # Metrics.
-    *_each(
-        (
-            "auto.include.jmx.reporter",
-            "metrics.num.samples",
-            "metrics.recording.level",
-            "metrics.sample.window.ms",
-        ),
-        read=_NO_METRICS,
+    *_ignored("ssl.protocol", "Java's client offers 'ssl.enabled.protocols' regardless"),
+    *_ignored(
+        """auto.include.jmx.reporter metrics.num.samples metrics.recording.level
+        metrics.sample.window.ms""",
+        "the client's metrics are not collected; Spark shows the query's",
     ),
     # What needs a JVM.
-    Setting(
-        "bootstrap.controllers",
-        jvm=NeedsJvm("only brokers are asked; set 'kafka.bootstrap.servers'"),
-    ),
-    Setting("config.providers", jvm=NeedsJvm(f"{_NO_CLASS}; set the values themselves")),
-    Setting(
-        "metric.reporters",
-        jvm=NeedsJvm(
-            f"{_NO_CLASS}; Spark shows the query's metrics",
-            "org.apache.kafka.common.metrics.JmxReporter",
-        ),
-    ),
-    Setting("sasl.client.callback.handler.class", jvm=LOGIN_MODULE),
-    Setting("sasl.login.callback.handler.class", jvm=LOGIN_MODULE),
-    Setting("sasl.login.class", jvm=NeedsJvm(f"{_NO_CLASS}; set 'kafka.sasl.jaas.config'")),
-    Setting("sasl.oauthbearer.jwt.retriever.class", jvm=OAUTH),
-    Setting("sasl.oauthbearer.jwt.validator.class", jvm=OAUTH),
-    Setting("security.providers", jvm=NeedsJvm(f"{_NO_CLASS}; TLS is OpenSSL's")),
-    Setting(
-        "ssl.engine.factory.class",
-        jvm=NeedsJvm(f"{_NO_CLASS}; set 'kafka.ssl.truststore.*' and 'kafka.ssl.keystore.*'"),
-    ),
-    Setting(
-        "ssl.provider",
-        jvm=NeedsJvm(
-            "it names a provider of a JVM, and TLS is OpenSSL's here; leave it out", "SunJSSE"
-        ),
+    *(
+        Setting(name, jvm=instead)
+        for name, instead in {
+            "bootstrap.controllers": NeedsJvm(
+                "only brokers are asked; set 'kafka.bootstrap.servers'"
+            ),
+            "config.providers": NeedsJvm(f"{_NO_CLASS}; set the values themselves"),
+            "metric.reporters": NeedsJvm(
+                f"{_NO_CLASS}; Spark shows the query's metrics",
+                "org.apache.kafka.common.metrics.JmxReporter",
+            ),
+            "sasl.client.callback.handler.class": LOGIN_MODULE,
+            "sasl.login.callback.handler.class": LOGIN_MODULE,
+            "sasl.login.class": NeedsJvm(f"{_NO_CLASS}; set 'kafka.sasl.jaas.config'"),
+            "sasl.oauthbearer.jwt.retriever.class": OAUTH,
+            "sasl.oauthbearer.jwt.validator.class": OAUTH,
+            "security.providers": NeedsJvm(f"{_NO_CLASS}; TLS is OpenSSL's"),
+            "ssl.engine.factory.class": NeedsJvm(
+                f"{_NO_CLASS}; set 'kafka.ssl.truststore.*' and 'kafka.ssl.keystore.*'"
+            ),
+            "ssl.provider": NeedsJvm(
+                "it names a provider of a JVM, and TLS is OpenSSL's here; leave it out", "SunJSSE"
+            ),
+        }.items()
     ),
 )
 

@@ -2,7 +2,6 @@
 
 from .option import Option, QueryKind
 from .parsing import (
-    check_source_options,
     ignored_options,
     parse_projection,
     parse_source_options,
@@ -22,7 +21,6 @@ __all__ = [
     "QueryKind",
     "SinkOptions",
     "SourceOptions",
-    "check_source_options",
     "ignored_options",
     "ignored_sink_options",
     "parse_projection",

@@ -74,36 +74,20 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
     )
 
 
-def check_source_options(raw: Mapping[str, str]) -> None:
-    """Check options before it is known whether a batch or a streaming query is to have them.
-
-    :raises OptionsError: if neither accepts them: with the problems that both have, or with those
-        of each if they have none in common.
-    """
-    batch, stream = (_source_problems(raw, query) for query in QueryKind)
-    if batch and stream:
-        common = [problem for problem in batch if problem in stream]
-        raise OptionsError(common or (*batch, *stream))
-
-
-def _source_problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
-    try:
-        parse_source_options(raw, query)
-    except OptionsError as error:
-        return error.problems
-    return ()
-
-
 def parse_projection(raw: Mapping[str, str]) -> Projection:
-    """Return the columns that the options choose.
+    """Return the columns of a query that may be a batch or a stream.
 
-    :raises OptionsError: if an option is neither true nor false, or no column is left.
+    :raises OptionsError: if neither accepts the options: with the problems that both have, or with
+        those of each if they have none in common.
     """
-    reading = _SourceReading(lower(raw))
-    projection = reading.projection()
-    if reading.problems:
-        raise OptionsError(reading.problems)
-    return projection
+    problems: list[tuple[str, ...]] = []
+    for query in QueryKind:
+        try:
+            return parse_source_options(raw, query).projection
+        except OptionsError as error:
+            problems.append(error.problems)
+    batch, stream = problems
+    raise OptionsError([one for one in batch if one in stream] or (*batch, *stream))
 
 
 def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:

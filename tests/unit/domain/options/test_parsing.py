@@ -23,7 +23,6 @@ from pyspark_kafka.domain.offset_limits import (
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
-    check_source_options,
     ignored_options,
     parse_projection,
     parse_source_options,
@@ -446,7 +445,7 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
 def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]) -> None:
     """Options that a batch and a stream refuse can be refused before the kind is known."""
     with pytest.raises(OptionsError) as caught:
-        check_source_options(BASE | limits)
+        parse_projection(BASE | limits)
     assert caught.value.problems == expected
 
 
@@ -461,7 +460,7 @@ def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]
 )
 def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
     """Options that only one kind of query refuses cannot be refused before the kind is known."""
-    check_source_options(BASE | limits)
+    assert parse_projection(BASE | limits) == WITHOUT_HEADERS
 
 
 @BOTH
@@ -720,7 +719,8 @@ def test_secret_is_not_told(query: QueryKind, name: str, wrong: dict[str, str]) 
         ({"includeHeaders": "true"}, ALL_COLUMNS),
         ({"INCLUDEHEADERS": "TRUE"}, ALL_COLUMNS),
         ({"includeheaders": "false"}, WITHOUT_HEADERS),
-        ({"includeHeaders": "true", "failOnDataLoss": "x"}, ALL_COLUMNS),
+        ({"includeHeaders": "true", "startingOffsets": "latest"}, ALL_COLUMNS),
+        ({"includeHeaders": "true", "endingOffsets": "latest"}, ALL_COLUMNS),
         (
             {"includeKey": "false", "includeTimestampType": "FALSE"},
             Projection(("value", "topic", "partition", "offset", "timestamp")),
@@ -732,16 +732,16 @@ def test_secret_is_not_told(query: QueryKind, name: str, wrong: dict[str, str]) 
     ],
 )
 def test_projection(raw: dict[str, str], projection: Projection) -> None:
-    """The columns are known before anything else of the options is looked at."""
-    assert parse_projection(raw) == projection
-    known = {name: text for name, text in raw.items() if name != "failOnDataLoss"}
+    """The columns are known before the kind of query is, and are those of either kind."""
+    assert parse_projection(BASE | raw) == projection
+    known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
     assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
 
 
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        ({"includeHeaders": "x", "failOnDataLoss": "x"}, ('For input string: "x"',)),
+        ({"includeHeaders": "x"}, ('For input string: "x"',)),
         (
             {"includeKey": "k", "includeHeaders": "h"},
             ('For input string: "k"', 'For input string: "h"'),
@@ -753,7 +753,7 @@ def test_projection(raw: dict[str, str], projection: Projection) -> None:
 def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> None:
     """A column is wanted or not, and at least one of them is."""
     with pytest.raises(OptionsError) as caught:
-        parse_projection(raw)
+        parse_projection(BASE | raw)
     assert caught.value.problems == expected
 
 
