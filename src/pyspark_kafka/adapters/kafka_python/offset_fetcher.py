@@ -208,7 +208,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 return call(admin)
             except RETRIABLE_ERRORS:
                 # An admin client goes on asking the coordinator that it found first, moved or gone
-                # (`ClusterMetadata` keeps it): a new one looks.
+                # (kafka-python's `ClusterMetadata` keeps it): a new one looks.
                 self.close()
                 raise
 

@@ -101,8 +101,7 @@ class ProducerMachine(RuleBasedStateMachine):
             {
                 partition: Log(number % NODES, HEADER.size + 8 * limit)
                 for number, (partition, limit) in enumerate(zip(PARTITIONS, limits, strict=True))
-            },
-            NODES,
+            }
         )
         self.settings = ProducerSettings(
             max_in_flight=max_in_flight,

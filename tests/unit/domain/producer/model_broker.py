@@ -134,7 +134,6 @@ class ModelCluster:
     """Brokers, their partitions, and connections of one client to them."""
 
     logs: dict[TopicPartition, Log]
-    nodes: int
     connections: dict[int, Connection] = field(default_factory=dict)
     down: set[int] = field(default_factory=set)
     late: dict[int, deque[Request]] = field(default_factory=dict)

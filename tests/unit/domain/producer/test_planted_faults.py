@@ -34,6 +34,7 @@ SEARCH: Final = settings(
 split = ProducerBatch.split
 complete = Sender._complete
 handle = Sender._handle
+lose_sequence = Sender._lose_sequence
 
 
 def reuse_sequence(batch: ProducerBatch[Numbers]) -> tuple[ProducerBatch[Numbers], ...]:
@@ -69,11 +70,24 @@ def keep_memory(sender: Sender[Numbers], batch: ProducerBatch[Numbers]) -> None:
     complete(sender, batch)
 
 
+def reset_all_partitions(
+    sender: Sender[Numbers], batch: ProducerBatch[Numbers], failure: Failure, now: float
+) -> None:
+    """Number the batches of other partitions anew too, of which some may be written."""
+    lose_sequence(sender, batch, failure, now)
+    for partition, queue in sender._queues.items():
+        if partition != batch.partition and queue.producer is not None:
+            queue.has_lost_sequence = True
+            if not queue.in_flight:
+                sender._reset_sequences(queue)
+
+
 FAULTS: Final[dict[str, tuple[type[Any], str, Callable[..., object]]]] = {
     "a sequence reused after a split": (ProducerBatch, "split", reuse_sequence),
     "a batch acknowledged twice": (Sender, "_complete", acknowledge_twice),
     "order lost after a leader has moved": (Sender, "_may_send", send_to_any_leader),
     "a fence ignored": (Sender, "_handle", ignore_fence),
+    "a new producer id for all partitions": (Sender, "_lose_sequence", reset_all_partitions),
     "memory never given back": (Sender, "_complete", keep_memory),
 }
 
