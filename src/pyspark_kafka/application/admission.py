@@ -1,4 +1,4 @@
-"""How much of what Kafka has the next batch takes."""
+"""The end of the next batch under its read limits."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ log = logging.getLogger("pyspark_kafka")
 
 @final
 class Admission:
-    """Applies read limits as ``KafkaMicroBatchStream.latestOffset`` does.
+    """Applies read limits as ``latestOffset`` of Spark's ``KafkaMicroBatchStream`` does.
 
-    ``ReadAllAvailable`` overrules the others, as Trigger.Once needs; then ``ReadMinRows`` may
-    hold the batch back; then the limits on rows and bytes cut it, the stricter for each partition.
+    ``ReadAllAvailable`` takes precedence over the others, as Trigger.Once needs; then
+    ``ReadMinRows`` may delay the batch; then the limits of rows and bytes cut it, the lower one for
+    each partition.
     """
 
     def __init__(self, offset_reader: KafkaOffsetReader, clock: Clock, sizes: RecordSizes) -> None:
@@ -44,17 +45,17 @@ class Admission:
     def end_of_batch(
         self, start: PartitionOffsets, latest: PartitionOffsets, limit: ReadLimit
     ) -> PartitionOffsets:
-        """Give where a batch from ``start`` ends; ``start`` itself if it has to wait."""
+        """Return the end of a batch from ``start``; ``start`` itself if the batch is delayed."""
         limits = limits_of(limit)
         if any(isinstance(single, ReadAllAvailable) for single in limits):
             return latest
-        if any(self._has_to_wait(start, latest, single) for single in limits):
+        if any(self._is_delayed(start, latest, single) for single in limits):
             return start
         begin = start.merge(self._offset_reader.earliest(latest.keys() - start.keys()))
         ends = [self._cut(begin, latest, single) for single in limits]
-        return _strictest([latest, *ends])
+        return _lowest([latest, *ends])
 
-    def _has_to_wait(
+    def _is_delayed(
         self, start: PartitionOffsets, latest: PartitionOffsets, limit: SingleReadLimit
     ) -> bool:
         if not isinstance(limit, ReadMinRows):
@@ -71,15 +72,16 @@ class Admission:
         self, begin: PartitionOffsets, latest: PartitionOffsets, limit: SingleReadLimit
     ) -> PartitionOffsets:
         match limit:
-            case ReadMaxRows(rows):
-                return rate_limit(rows, begin, latest)
-            case ReadMaxBytes(most):
-                return rate_limit_bytes(most, begin, latest, self._sizes.measure(begin, latest))
+            case ReadMaxRows(max_rows):
+                return rate_limit(max_rows, begin, latest)
+            case ReadMaxBytes(max_bytes):
+                sizes = self._sizes.measure(begin, latest)
+                return rate_limit_bytes(max_bytes, begin, latest, sizes)
             case _:
                 return latest
 
 
-def _strictest(ends: Iterable[PartitionOffsets]) -> PartitionOffsets:
+def _lowest(ends: Iterable[PartitionOffsets]) -> PartitionOffsets:
     first, *others = ends
     return PartitionOffsets(
         (partition, min([offset, *(other[partition] for other in others)]))

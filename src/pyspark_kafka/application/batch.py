@@ -1,4 +1,4 @@
-"""A batch query: which ranges it reads."""
+"""The offset ranges of a batch query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL_RECORDS = RecordFilter()
 
 @final
 class KafkaBatch:
-    """Spark's ``KafkaBatch``: the driver's side of a batch query."""
+    """The driver's side of a batch query: Spark's ``KafkaBatch``."""
 
     def __init__(self, offset_reader: KafkaOffsetReader, options: SourceOptions) -> None:
         self._offset_reader = offset_reader
@@ -31,13 +31,13 @@ class KafkaBatch:
     def plan_input_partitions(
         self, record_filter: RecordFilter = ALL_RECORDS
     ) -> tuple[OffsetRange, ...]:
-        """Give the ranges that may hold a record that passes a filter.
+        """Return the ranges that can have a record that a filter accepts.
 
-        Open ends stay open and are bound by the tasks, so that a DataFrame that is used twice
-        sees what came in between, as the JVM connector's does.
+        Open ends stay open: tasks bind them, so that a DataFrame that is used twice sees records
+        that arrived in between, as with the JVM connector.
 
-        :raises OffsetsMismatchError: if offsets are given for other partitions than there are.
-        :raises ResolvedOffsetsError: if a start is known to lie behind its end.
+        :raises OffsetsMismatchError: if the options name offsets for other partitions.
+        :raises ResolvedOffsetsError: if a start is known to be greater than its end.
         """
         starts = self._offset_reader.unresolved(self._options.starting_offsets, "start")
         ends = self._offset_reader.unresolved(self._options.ending_offsets, "end")
@@ -56,14 +56,14 @@ class KafkaBatch:
         narrowed = (record_filter.narrow(bound) for bound in self._bound(ranges).values())
         kept = [one for one in narrowed if one.size > 0]
         timestamp = record_filter.min_timestamp
-        # Below 0 a time means something else to ListOffsets, and leaves no record out.
+        # A negative timestamp has a special meaning in ListOffsets, and excludes no record.
         if timestamp is None or timestamp < 0 or not kept:
             return kept
-        return self._from_time(kept, timestamp)
+        return self._from_timestamp(kept, timestamp)
 
-    def _from_time(self, ranges: Sequence[OffsetRange], timestamp: int) -> list[OffsetRange]:
+    def _from_timestamp(self, ranges: Sequence[OffsetRange], timestamp: int) -> list[OffsetRange]:
         times = {one.partition: timestamp for one in ranges}
-        found = self._offset_reader.first_not_older(times)
+        found = self._offset_reader.offsets_for_timestamps(times)
         kept = []
         for one in ranges:
             first = found.get(one.partition)
@@ -72,11 +72,11 @@ class KafkaBatch:
         return kept
 
     def _split(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
-        least, most = self._options.min_partitions, self._options.max_records_per_partition
-        resolved = self._bound(ranges) if needs_split(ranges, least, most) else {}
+        limits = self._options.min_partitions, self._options.max_records_per_partition
+        resolved = self._bound(ranges) if needs_split(ranges, *limits) else {}
         return tuple(
             one
-            for one in split_unbound(ranges, resolved, least, most)
+            for one in split_unbound(ranges, resolved, *limits)
             if not one.is_bound or one.size > 0
         )
 

@@ -1,4 +1,4 @@
-"""The offsets at which a stream begins, kept where a restart finds them."""
+"""The offsets at which a stream starts, stored for restarts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @final
 class InitialOffsets:
-    """Says once where a stream begins, and the same ever after (``initialPartitionOffsets``).
+    """The offsets at which a stream starts: Spark's ``initialPartitionOffsets``.
 
-    Without a log it says the same for as long as it lives. An engine asks until its first batch is
-    committed (Spark's ``MicroBatchExecution`` more than once), and asks again after a restart: a
-    later answer would leave out the records between the two.
+    They are determined once, and stored in the log if there is one. An engine asks for them until
+    its first batch is committed (Spark's ``MicroBatchExecution`` more than once), and again after a
+    restart: a later answer would skip the records in between.
     """
 
     def __init__(self, log: MetadataLog | None, events: SourceEvents) -> None:
@@ -30,15 +30,15 @@ class InitialOffsets:
         self._offsets: PartitionOffsets | None = None
 
     def get(self, find: Callable[[], PartitionOffsets]) -> PartitionOffsets:
-        """Give the offsets that were kept, or else keep those that ``find`` gives.
+        """Return the stored offsets, or else store and return those of ``find``.
 
-        :raises MetadataLogError: if the log cannot be used.
+        :raises MetadataLogError: if the log cannot be read or written.
         """
         if self._offsets is None:
-            self._offsets = self._kept() or self._keep(find())
+            self._offsets = self._read() or self._store(find())
         return self._offsets
 
-    def _kept(self) -> PartitionOffsets | None:
+    def _read(self) -> PartitionOffsets | None:
         content = self._log.get(BATCH_ID) if self._log is not None else None
         if content is None:
             return None
@@ -47,9 +47,9 @@ class InitialOffsets:
         except ValueError as error:
             raise MetadataLogError(str(self._log), str(error)) from error
 
-    def _keep(self, offsets: PartitionOffsets) -> PartitionOffsets:
+    def _store(self, offsets: PartitionOffsets) -> PartitionOffsets:
         if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):
-            # Another driver was first, and may have read by its offsets already.
-            return self._kept() or offsets
+            # Another driver was first, and may have read records from its offsets already.
+            return self._read() or offsets
         self._events.initial_offsets(offsets)
         return offsets

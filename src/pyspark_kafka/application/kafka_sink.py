@@ -1,10 +1,9 @@
-"""The driver's side of an exactly-once sink: what a micro-batch was written in becomes visible.
+"""The driver's side of an exactly-once sink: it commits the transactions of micro-batches.
 
-It is a commit in two steps. The first is Spark's and the tasks': all records are in Kafka, in
-transactions that are open. Then the driver writes down which transactions these are, and from
-then on the batch is decided: whoever drives the query next ends what it finds written down before
-anything else. The rest follows from Kafka: a transaction that is not written down is never
-committed, and to commit one again changes nothing.
+This is a two-phase commit. First the tasks write all records into transactions and leave them
+open. Then the driver logs these transactions, which decides the batch: the next driver first
+commits what it finds in the log. A transaction that is not in the log is never committed, and
+committing one twice has no effect.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
     from ..ports.transactions import Transactions
 
 MAX_ENTRIES: Final = 100
-"""As many as Spark keeps of its own logs (``spark.sql.streaming.minBatchesToRetain``)."""
+"""The default of ``spark.sql.streaming.minBatchesToRetain``, which bounds Spark's own logs."""
 
-_NOBODY_YET: Final = SinkLogEntry(-1, BatchState.COMMITTED)
+_EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
 
 
 @final
 class KafkaSink:
-    """Commits and aborts micro-batches, one after the other, from one driver at a time."""
+    """Commits and aborts micro-batches one after another, from one driver at a time."""
 
     def __init__(
         self,
@@ -42,9 +41,9 @@ class KafkaSink:
         transactions: Callable[[], Transactions],
         options: SinkOptions,
     ) -> None:
-        """Take the sink's log, the checkpoint's own one of offsets, and a way to transactions.
+        """Take the sink's log, and the checkpoint's offset log if both are at the same place.
 
-        ``offsets`` is looked at where the log's place was found by the checkpoint's.
+        The offset log must not be empty then: else this is not the checkpoint's storage.
         """
         self._log = log
         self._offsets = offsets
@@ -52,11 +51,11 @@ class KafkaSink:
         self._options = options
 
     def recover(self) -> int:
-        """End what an earlier driver has decided; give the last batch whose records can be seen.
+        """Commit what an earlier driver has logged; return the last visible batch, -1 if none.
 
-        -1 stands for none. Tasks are not to write those batches again.
+        Tasks must not write these batches again.
 
-        :raises TransactionLostError: if a part of a batch was aborted after another was committed.
+        :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
         :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is.
         """
         self._require_checkpoint()
@@ -66,7 +65,7 @@ class KafkaSink:
         return entry.committed_through
 
     def commit(self, batch_id: int, query_id: str | None, written: Sequence[WriteResult]) -> None:
-        """Make a batch's records visible, once and for all.
+        """Commit a batch: its records become visible exactly once.
 
         :raises TransactionLostError: if the batch took longer than ``transaction.timeout.ms``.
         :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
@@ -77,57 +76,56 @@ class KafkaSink:
             entry = self._complete(number, entry)
             number += 1
         if batch_id <= entry.committed_through:
-            # Spark runs a batch again that it does not know to be committed.
+            # Spark runs a batch again if it failed between this commit and Spark's own.
             self.abort(written)
         else:
-            self._decide(number + 1, SinkLogEntry(batch_id, BatchState.PREPARED, opened))
+            self._log_and_commit(number + 1, SinkLogEntry(batch_id, BatchState.PREPARED, opened))
         if query_id is not None:
             self._abort_abandoned(query_id)
 
     def abort(self, written: Iterable[WriteResult | None]) -> None:
-        """Abort what the tasks of a batch have left open; ``None`` stands for one that failed."""
+        """Abort the open transactions of a batch; ``None`` stands for a task that failed."""
         for transaction in _transactions_of(written):
             self._transactions().abort(transaction)
 
-    def _decide(self, number: int, prepared: SinkLogEntry) -> None:
-        """Write a batch down, and commit it."""
+    def _log_and_commit(self, number: int, prepared: SinkLogEntry) -> None:
+        """Log a batch, and commit it."""
         self._append(number, prepared)
         if self._complete(number, prepared).state is BatchState.DROPPED:
             raise TransactionLostError(
                 [transaction.transactional_id for transaction in prepared.transactions],
-                f"they were aborted before batch {prepared.batch_id} was at its end",
-                "Set 'kafka.transaction.timeout.ms' to more than a batch takes, within the "
-                "brokers' 'transaction.max.timeout.ms', and start the query again: it writes the "
-                "batch anew.",
+                f"they were aborted before batch {prepared.batch_id} was complete",
+                "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
+                "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
             )
 
     def _abort_abandoned(self, query_id: str) -> None:
         prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
-        # The batch is committed whatever becomes of these: they time out by themselves.
+        # The batch is committed already, and these time out by themselves.
         with suppress(PysparkKafkaError):
             self._transactions().abort_abandoned(prefix)
 
     def _complete(self, number: int, prepared: SinkLogEntry) -> SinkLogEntry:
-        """Commit every transaction of an entry, and append what became of it."""
+        """Commit all transactions of an entry, and log the result."""
         lost = self._commit_all(prepared.transactions)
         if lost and len(lost) < len(prepared.transactions):
             raise TransactionLostError(
                 [transaction.transactional_id for transaction in lost],
                 f"they were aborted while other transactions of batch {prepared.batch_id} were "
-                "committed, since no driver came back within 'kafka.transaction.timeout.ms'",
-                f"A part of the batch is missing in Kafka. Write it by other means, or start the "
-                f"query with a new checkpoint and '{self._log}' emptied.",
+                "committed, because no driver was restarted within 'kafka.transaction.timeout.ms'",
+                "A part of the batch is missing in Kafka. Write it by other means, or delete "
+                f"'{self._log}' and start the query with a new checkpoint.",
             )
-        entry = prepared.becoming(BatchState.DROPPED if lost else BatchState.COMMITTED)
+        entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
         self._log.purge(number + 2 - MAX_ENTRIES)
         return entry
 
     def _commit_all(self, transactions: Sequence[Transaction]) -> Sequence[Transaction]:
-        """Commit transactions in their order, and give those that are lost.
+        """Commit transactions in order; return those that were aborted.
 
-        Every driver begins with the first. Where that one is lost none was committed, and the
-        others are aborted, so that the batch can be written anew.
+        Every driver starts with the first one. If that was aborted, none was committed: the others
+        are aborted too, so that the batch can be written again.
         """
         if transactions and not self._is_committed(transactions[0]):
             for transaction in transactions[1:]:
@@ -147,7 +145,7 @@ class KafkaSink:
     def _newest(self) -> tuple[int, SinkLogEntry]:
         latest = self._log.latest()
         if latest is None:
-            return -1, _NOBODY_YET
+            return -1, _EMPTY_LOG
         try:
             return latest[0], SinkLogEntry.from_bytes(latest[1])
         except ValueError as error:
@@ -157,7 +155,7 @@ class KafkaSink:
         if not self._log.add(number, entry.to_bytes()):
             raise MetadataLogError(
                 str(self._log),
-                f"Another driver has written entry {number} of the sink's log. Only one query may "
+                f"Another driver has written entry {number} of the sink's log. Only one query can "
                 "use a checkpoint at a time: stop the other one",
             )
 
@@ -165,8 +163,8 @@ class KafkaSink:
         if self._offsets is not None and self._offsets.latest() is None:
             raise MetadataLogError(
                 str(self._offsets),
-                "The checkpoint's offsets are not found where this process looks for them. Set the "
-                "option 'metadataPath' to a place that every driver of this query can reach",
+                "This process does not find the checkpoint's offset log. Set the option "
+                "'metadataPath' to a path that every driver of this query can reach",
             )
 
 

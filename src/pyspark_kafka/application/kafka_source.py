@@ -1,4 +1,4 @@
-"""A stream of micro-batches by Spark's first contract of sources, whatever a batch is."""
+"""A stream of micro-batches with the interface of Spark's V1 ``Source``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ T = TypeVar("T")
 
 @final
 class KafkaSource(Generic[T]):
-    """Spark's ``KafkaSource``: a ``KafkaMicroBatchStream`` that keeps count, and makes batches.
+    """Spark's ``KafkaSource``: a ``KafkaMicroBatchStream`` that keeps the current offsets.
 
-    Where the stream is told where a batch begins, this remembers it; and where the stream gives
-    ranges, this gives what ``load`` makes of them: a data frame, a table. A driver writes down the
-    offsets that it is given, and hands them back: ``MicroBatchExecution``.
+    It remembers where the next batch starts, and returns what ``load`` makes of ranges, such as a
+    DataFrame or a table. A driver such as ``MicroBatchExecution`` logs the offsets.
     """
 
     def __init__(
@@ -40,7 +39,7 @@ class KafkaSource(Generic[T]):
         offset_reader: KafkaOffsetReader,
         load: Callable[[Sequence[OffsetRange]], T],
     ) -> None:
-        """Take ``load``, which makes a batch of ranges, and an empty one of none."""
+        """Take ``load``, which reads ranges into a batch; without ranges, an empty one."""
         self._stream = stream
         self._start = start
         self._admission = admission
@@ -53,36 +52,36 @@ class KafkaSource(Generic[T]):
 
     @property
     def default_read_limit(self) -> ReadLimit:
-        """The limit that the options ask for."""
+        """The read limit of the options."""
         return self._stream.default_read_limit
 
     @property
     def initial_partition_offsets(self) -> PartitionOffsets:
-        """Where the first batch begins, from the metadata log or by ``startingOffsets``.
+        """Where the first batch starts, from the metadata log or else ``startingOffsets``.
 
-        Nothing is asked for before the first use, and the answer does not change after it.
+        Determined at the first use, and constant afterwards.
 
-        :raises DataLossError: if given offsets are gone and ``failOnDataLoss`` is true.
-        :raises MetadataLogError: if the log of initial offsets cannot be used.
+        :raises DataLossError: if starting offsets are gone and ``failOnDataLoss`` is true.
+        :raises MetadataLogError: if the log of initial offsets cannot be read or written.
         """
         return self._start.get()
 
     @property
     def current_partition_offsets(self) -> PartitionOffsets | None:
-        """Where the next batch begins: the end of the last one that was asked for, if any was."""
+        """Where the next batch starts: the end of the last one that was requested, if any."""
         return self._current
 
     def get_offset(self) -> PartitionOffsets | None:
-        """Give where the next batch ends, as far as the options let it reach."""
+        """Return the end of the next batch under the options' read limit."""
         return self.latest_offset(None, self.default_read_limit)
 
     def latest_offset(
         self, start: PartitionOffsets | None, limit: ReadLimit
     ) -> PartitionOffsets | None:
-        """Give the offsets at which the next batch ends; ``None`` if there is no partition.
+        """Return the end of the next batch; ``None`` if there is no partition.
 
-        The limit counts from ``start``, up to which a driver has committed everything. Spark's does
-        not say it: then it counts from ``current_partition_offsets``, or else the initial offsets.
+        The limit counts from ``start``, the end of the last committed batch. Without it, as in
+        Spark's, from ``current_partition_offsets``, or else the initial offsets.
         """
         initial = self.initial_partition_offsets
         current = start or self._current or initial
@@ -93,17 +92,17 @@ class KafkaSource(Generic[T]):
     def rate_limit(
         self, limit: int, start: PartitionOffsets, until: PartitionOffsets
     ) -> PartitionOffsets:
-        """Cut a batch to about ``limit`` offsets, of which each partition gets its share."""
+        """Return the end of a batch of about ``limit`` offsets, shared among the partitions."""
         return self._admission.end_of_batch(start, until, ReadMaxRows(limit))
 
     def get_batch(self, start: PartitionOffsets | None, end: PartitionOffsets) -> T:
-        """Make the batch between two offsets; without ``start`` it begins at the initial ones.
+        """Load the batch between two offsets; without ``start``, from the initial offsets.
 
-        After a restart this may come before any ``latest_offset``: the next batch then begins at
-        ``end``.
+        After a restart an engine may call this before ``latest_offset``: the next batch then starts
+        at ``end``.
 
-        :raises DataLossError: if something between them is gone and ``failOnDataLoss`` is true.
-        :raises AvailableNowError: if Kafka changed under a query with Trigger.AvailableNow.
+        :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
+        :raises AvailableNowError: if partitions changed under Trigger.AvailableNow.
         """
         initial = self.initial_partition_offsets
         given = "None" if start is None else f"Some({start.to_json()})"
@@ -116,17 +115,17 @@ class KafkaSource(Generic[T]):
         return self._load(ranges)
 
     def report_latest_offset(self) -> PartitionOffsets | None:
-        """Give the offsets that were the latest when the last batch was made, for progress."""
+        """Return the latest offsets when the last batch was planned, for progress reports."""
         return self._stream.report_latest_offset() or None
 
     def prepare_for_trigger_available_now(self) -> None:
-        """Let the query end with what the next ``latest_offset`` finds."""
+        """Stop the query at the offsets that the next ``latest_offset`` returns."""
         self._stream.prepare_for_trigger_available_now()
 
     def commit(self, end: PartitionOffsets) -> None:
-        """Take notice that the driver has committed a batch that ends at ``end``."""
+        """Notify that a batch that ends at ``end`` is committed."""
         self._stream.commit(end)
 
     def stop(self) -> None:
-        """Give back the connections for offsets. Nothing can be asked for after it."""
+        """Close the connections. The source cannot be used afterwards."""
         self._offset_reader.close()

@@ -1,4 +1,4 @@
-"""How far a query is, by what its checkpoint says."""
+"""The progress of a query, from its checkpoint."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _ATTEMPTS: Final = 3
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointState:
-    """The newest batch that is committed, and the one that was begun after it, if any."""
+    """The last committed batch, and the one after it, if it was started."""
 
     committed: CheckpointedBatch | None = None
     in_flight: CheckpointedBatch | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no batch at all, as where there is no checkpoint."""
+        """Whether there is no batch, such as without a checkpoint."""
         return self.committed is None and self.in_flight is None
 
     @property
     def offsets_in_flight(self) -> int:
-        """How many offsets the batch in flight spans in partitions that are known before it."""
+        """The number of offsets in the batch in flight, without those of new partitions."""
         if self.committed is None or self.in_flight is None:
             return 0
         known = self.committed.offsets
@@ -44,25 +44,25 @@ class CheckpointState:
 
 @final
 class QueryCheckpoint:
-    """Reads a query's checkpoint while the query goes on writing it. It writes nothing."""
+    """Reads the checkpoint of a query that may be running. It writes nothing."""
 
     def __init__(self, offsets: MetadataLog, commits: MetadataLog) -> None:
-        """Take the logs of the checkpoint's directories of these names."""
+        """Take the logs of the checkpoint's directories ``offsets`` and ``commits``."""
         self._offsets = offsets
         self._commits = commits
 
     def state(self) -> CheckpointState:
-        """Read how far the query is.
+        """Return the current state.
 
-        :raises MetadataLogError: if the storage fails, or a file is not what Spark writes.
+        :raises MetadataLogError: if the storage fails, or a file is malformed.
         """
         for _ in range(_ATTEMPTS):
-            # Commits are listed first: a batch that is committed in between counts as in flight.
+            # List commits first: a batch that is committed in between counts as in flight.
             commits = set(self._commits.batch_ids())
             begun = set(self._offsets.batch_ids())
             committed = self._read(max(commits & begun, default=None))
             in_flight = self._read(max(begun - commits, default=None))
-            # Between listing and reading, Spark may remove a file that is old by then.
+            # Between listing and reading, Spark may purge the file.
             if committed or not commits:
                 break
         if committed and in_flight and in_flight.batch_id < committed.batch_id:

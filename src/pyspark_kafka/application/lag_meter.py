@@ -1,4 +1,4 @@
-"""Measuring how many records are left to read, without what no reader ever gets."""
+"""Measuring lag in records, without transaction markers and aborted records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..ports.record_reader import RecordReader
 
 MAX_COUNTED: Final = 1_000
-"""Up to so many offsets that are left in a partition, its records are counted."""
+"""The largest lag of a partition, in offsets, whose records are counted."""
 
-COUNTING_MS: Final = 5_000
-"""How long one measurement counts; what is left over then is given in offsets."""
+COUNT_TIMEOUT_MS: Final = 5_000
+"""How long one measurement counts records; the remaining partitions are given in offsets."""
 
 _OFFSETS_ONLY: Final = Projection(("offset",))
 
@@ -33,12 +33,11 @@ _Span = tuple[int, int]
 
 @final
 class LagMeter:
-    """Asks Kafka how far a query is behind.
+    """Measures the lag of a query in Kafka.
 
-    A transaction's markers take offsets, and so do the records of an aborted one: who has read
-    everything is still some offsets behind. Where few offsets are left, the records among them are
-    counted by reading them; a count is kept for as long as both ends stay where they are. One
-    thread at a time may use it.
+    Transaction markers and aborted records have offsets too: a query that has read every record
+    still has a lag in offsets. Up to ``max_counted`` offsets, the records are counted by reading
+    them; a count is cached while both offsets stay the same. One thread at a time may use it.
     """
 
     def __init__(
@@ -47,14 +46,14 @@ class LagMeter:
         reader: Callable[[], RecordReader],
         clock: Clock,
         subscription: Subscription,
-        most_counted: int = MAX_COUNTED,
-        counting_ms: int = COUNTING_MS,
+        max_counted: int = MAX_COUNTED,
+        count_timeout_ms: int = COUNT_TIMEOUT_MS,
     ) -> None:
-        """Take a fetcher, and a way to a reader, which only counting needs.
+        """Take a fetcher, and a factory of a reader, which only counting needs.
 
-        ``subscription`` matters where it assigns partitions: others of these topics are not read.
-        ``most_counted`` is in offsets by partition, 0 counts nowhere; ``counting_ms`` bounds one
-        measurement, but for what a broker takes to answer the last request.
+        ``subscription`` matters if it assigns partitions: the query does not read the others of
+        these topics. ``max_counted`` is in offsets of a partition, 0 counts nowhere;
+        ``count_timeout_ms`` limits one measurement, except for the last request.
         """
         self._fetcher = fetcher
         self._reader = reader
@@ -62,28 +61,28 @@ class LagMeter:
         self._assigned = (
             subscription.partitions if isinstance(subscription, Assign) else frozenset()
         )
-        self._most_counted = most_counted
-        self._counting_ms = counting_ms
+        self._max_counted = max_counted
+        self._count_timeout_ms = count_timeout_ms
         self._counts: Mapping[TopicPartition, tuple[_Span, int]] = {}
 
     def measure(self, consumed: PartitionOffsets) -> SourceLag:
-        """Measure the lag of a query that has read up to the offsets ``consumed``.
+        """Return the lag of a query that has read up to the offsets ``consumed``.
 
-        Partitions that its topics have besides are taken to be read from their first offset on,
-        unless partitions are assigned. Those that do not exist any more are left out.
+        Other partitions of its topics count from their earliest offset on, unless partitions are
+        assigned. Partitions that no longer exist are left out.
 
         :raises BrokerUnreachableError: if no broker answers.
-        :raises KafkaRequestError: if a broker does not tell the offsets.
+        :raises KafkaRequestError: if a broker refuses the request.
         """
         [lag] = self.measure_all([consumed])
         return lag
 
     def measure_all(self, consumed: Iterable[PartitionOffsets]) -> list[SourceLag]:
-        """Measure the lag of several sources at once, as ``measure`` does."""
-        deadline = self._clock.now_ms() + self._counting_ms
+        """Return the lag of several sources, as ``measure`` does for one."""
+        deadline = self._clock.now_ms() + self._count_timeout_ms
         counts: dict[TopicPartition, tuple[_Span, int]] = {}
         lags = [
-            SourceLag.of(self._counted(each, deadline, counts) for each in self._in_offsets(one))
+            SourceLag.of(self._with_count(each, deadline, counts) for each in self._in_offsets(one))
             for one in consumed
         ]
         self._counts = counts
@@ -107,8 +106,8 @@ class LagMeter:
         topics = {partition.topic for partition in consumed}
         assigned = frozenset(each for each in self._assigned if each.topic in topics)
         topics -= {partition.topic for partition in assigned}
-        there = self._fetcher.partitions(Assign(assigned)) if assigned else assigned
-        return there | self._partitions_of(topics) if topics else there
+        existing = self._fetcher.partitions(Assign(assigned)) if assigned else assigned
+        return existing | self._partitions_of(topics) if topics else existing
 
     def _partitions_of(self, topics: set[str]) -> frozenset[TopicPartition]:
         try:
@@ -118,13 +117,13 @@ class LagMeter:
                 return frozenset()
             return frozenset().union(*(self._partitions_of({topic}) for topic in topics))
 
-    def _counted(
+    def _with_count(
         self,
         lag: PartitionLag,
         deadline: int,
         counts: dict[TopicPartition, tuple[_Span, int]],
     ) -> PartitionLag:
-        if lag.is_exact or lag.lag > self._most_counted:
+        if lag.is_exact or lag.lag > self._max_counted:
             return lag
         span = lag.latest - lag.lag, lag.latest
         known = self._counts.get(lag.partition)
@@ -135,7 +134,7 @@ class LagMeter:
         return lag.counted(count)
 
     def _count(self, lag: PartitionLag, span: _Span, deadline: int) -> int | None:
-        """Count the records of a span; ``None`` if that fails or takes too long."""
+        """Return the number of records of a span; ``None`` if that fails or takes too long."""
         if self._clock.now_ms() >= deadline:
             return None
         count = 0

@@ -1,4 +1,4 @@
-"""Looking again and again at how far a query is behind, by its checkpoint."""
+"""Monitoring the lag of a query by its checkpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class LagSnapshot:
-    """What one look has shown. ``sources`` are the Kafka sources of the committed batch."""
+    """The lag at one time; ``sources`` are the Kafka sources of the committed batch."""
 
     state: CheckpointState = field(default_factory=CheckpointState)
     sources: Mapping[str, SourceLag] = field(default_factory=dict)
@@ -29,32 +29,32 @@ class LagSnapshot:
 
     @property
     def total(self) -> int:
-        """What is left in all sources."""
+        """The total lag of all sources."""
         return sum(source.lag.total for source in self.sources.values())
 
     @property
     def is_exact(self) -> bool:
-        """Whether records are counted in every partition, and no offsets."""
+        """Whether the lag counts records, not offsets, in every partition."""
         return all(source.is_exact for source in self.sources.values())
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What is left by partition of each source."""
+        """The lag of each partition of each source."""
         return tuple(each.lag for one in self.sources.values() for each in one.partitions)
 
     @property
     def gone(self) -> tuple[TopicPartition, ...]:
-        """Partitions that the query has read and Kafka does not have any more."""
+        """Partitions that the query has read and that no longer exist."""
         committed = self.state.committed
         if committed is None:
             return ()
-        there = {each.partition for one in self.sources.values() for each in one.partitions}
-        return tuple(sorted(set().union(*committed.offsets.values()) - there))
+        existing = {each.partition for one in self.sources.values() for each in one.partitions}
+        return tuple(sorted(set().union(*committed.offsets.values()) - existing))
 
 
 @final
 class LagMonitor:
-    """Holds what a checkpoint says against what Kafka has, and remembers for the trend."""
+    """Compares a checkpoint with Kafka, and keeps samples for the trend."""
 
     def __init__(self, checkpoint: QueryCheckpoint, meter: LagMeter, clock: Clock) -> None:
         self._checkpoint = checkpoint
@@ -62,12 +62,12 @@ class LagMonitor:
         self._clock = clock
         self._trend = LagTrend()
 
-    def look(self) -> LagSnapshot:
-        """Look once.
+    def snapshot(self) -> LagSnapshot:
+        """Return the current lag.
 
         :raises MetadataLogError: if the checkpoint cannot be read.
         :raises BrokerUnreachableError: if no broker answers.
-        :raises KafkaRequestError: if a broker does not tell the offsets.
+        :raises KafkaRequestError: if a broker refuses the request.
         """
         state = self._checkpoint.state()
         if state.committed is None:

@@ -1,4 +1,4 @@
-"""Whether a query catches up, as far as what was seen of it tells."""
+"""Whether a query catches up, from samples of its lag."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from ..domain.topic_partition import TopicPartition
 
 WINDOW_MS: Final = 60_000
-"""How far the rates look back; twice as far as two commits lie apart, if that is more."""
+"""The window of the rates; twice the time between two commits, if that is longer."""
 
-LONGEST_WINDOW_MS: Final = 900_000
+MAX_WINDOW_MS: Final = 900_000
 
-_UNKNOWN_MS: Final = 10_000
-_SAME: Final = 0.01
+_MIN_WAITED_MS: Final = 10_000
+_TOLERANCE: Final = 0.01
 
 
 class Direction(enum.Enum):
-    """Where a query's lag goes."""
+    """The direction of a query's lag."""
 
     UNKNOWN = "unknown"
     CAUGHT_UP = "caught up"
@@ -31,16 +31,16 @@ class Direction(enum.Enum):
     KEEPING_PACE = "keeping pace"
     FALLING_BEHIND = "falling behind"
     WAITING = "waiting"
-    """There is something to read, and no batch is committed."""
+    """There are records to read, and no batch is committed."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A direction, and what it is taken from, where that is known.
+    """A direction, and the rates behind it, where they are known.
 
-    ``read`` and ``arrived`` are offsets a second; ``seconds_left`` is when nothing would be left
-    at this pace, and ``seconds_waited`` how long no commit was seen.
+    ``read`` and ``arrived`` are offsets per second; ``seconds_left`` is the time until the lag is 0
+    at this rate, and ``seconds_waited`` the time since the last commit.
     """
 
     direction: Direction
@@ -53,7 +53,7 @@ class Trend:
 @final
 @dataclass(frozen=True, slots=True)
 class LagSample:
-    """What was seen at a time; ``batch_id`` is that of the newest committed batch."""
+    """The lag at a time (monotonic milliseconds); ``batch_id`` is the last committed batch."""
 
     at_ms: int
     batch_id: int
@@ -61,11 +61,11 @@ class LagSample:
 
     @property
     def total(self) -> int:
-        """What is left in all sources."""
+        """The total lag of all sources."""
         return sum(source.lag.total for source in self.sources.values())
 
     def latest(self) -> dict[tuple[str, TopicPartition], int]:
-        """Give the latest offset of each partition of each source."""
+        """Return the latest offset of each partition of each source."""
         return {
             (name, each.partition): each.latest
             for name, source in self.sources.items()
@@ -73,7 +73,7 @@ class LagSample:
         }
 
     def consumed(self) -> dict[tuple[str, TopicPartition], int]:
-        """Give the next offset to read of each partition of each source."""
+        """Return the next offset to read of each partition of each source."""
         return {
             (name, each.partition): each.consumed
             for name, source in self.sources.items()
@@ -83,10 +83,10 @@ class LagSample:
 
 @final
 class LagTrend:
-    """Keeps samples of one query for a while.
+    """Keeps recent samples of one query.
 
-    A query reads in batches, so that its lag is a saw. Only moments at which a commit was just
-    seen are like one another: direction and pace are taken from the first and the last of these.
+    A query reads in batches, so that its lag is a sawtooth. Only samples right after a commit can
+    be compared: the first and the last of these give direction and rate.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class LagTrend:
         self._commits: deque[LagSample] = deque()
 
     def add(self, sample: LagSample) -> Trend:
-        """Take a sample, later than those before, and give the trend."""
+        """Add a sample, later than those before, and return the trend."""
         if self._seen and sample.batch_id != self._seen[-1].batch_id:
             self._commits.append(sample)
         self._seen.append(sample)
@@ -108,7 +108,7 @@ class LagTrend:
         if len(self._commits) < 2:
             return WINDOW_MS
         apart = self._commits[-1].at_ms - self._commits[-2].at_ms
-        return min(LONGEST_WINDOW_MS, max(WINDOW_MS, 2 * apart))
+        return min(MAX_WINDOW_MS, max(WINDOW_MS, 2 * apart))
 
     def _trend(self, now: LagSample, window: int) -> Trend:
         arrived = _rate(self._seen[0], now, self._seen[0].latest(), now.latest())
@@ -116,7 +116,7 @@ class LagTrend:
             return Trend(Direction.CAUGHT_UP, arrived=arrived)
         waited = now.at_ms - (self._commits or self._seen)[-1 if self._commits else 0].at_ms
         if len(self._commits) < 2 or waited > window:
-            is_long = waited >= _UNKNOWN_MS
+            is_long = waited >= _MIN_WAITED_MS
             direction = Direction.WAITING if is_long else Direction.UNKNOWN
             return Trend(
                 direction, arrived=arrived, seconds_waited=waited / 1_000 if is_long else None
@@ -127,12 +127,12 @@ class LagTrend:
         first, last = self._commits[0], self._commits[-1]
         read = _rate(first, last, first.consumed(), last.consumed())
         gained = first.total - last.total
-        if abs(gained) <= _SAME * max(first.total, last.total):
+        if abs(gained) <= _TOLERANCE * max(first.total, last.total):
             return Trend(Direction.KEEPING_PACE, read, arrived)
         if gained < 0:
             return Trend(Direction.FALLING_BEHIND, read, arrived)
-        pace = gained * 1_000 / (last.at_ms - first.at_ms)
-        return Trend(Direction.CATCHING_UP, read, arrived, seconds_left=now.total / pace)
+        rate = gained * 1_000 / (last.at_ms - first.at_ms)
+        return Trend(Direction.CATCHING_UP, read, arrived, seconds_left=now.total / rate)
 
 
 def _rate(
@@ -141,8 +141,8 @@ def _rate(
     before: Mapping[tuple[str, TopicPartition], int],
     after: Mapping[tuple[str, TopicPartition], int],
 ) -> float | None:
-    """Give offsets a second, over the partitions that are in both samples."""
+    """Return offsets per second, over the partitions that are in both samples."""
     if last.at_ms <= first.at_ms:
         return None
-    grown = sum(after[each] - offset for each, offset in before.items() if each in after)
-    return grown * 1_000 / (last.at_ms - first.at_ms)
+    growth = sum(after[each] - offset for each, offset in before.items() if each in after)
+    return growth * 1_000 / (last.at_ms - first.at_ms)

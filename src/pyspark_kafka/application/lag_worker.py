@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("pyspark_kafka")
 
 IDLE_SECONDS: Final = 60.0
-"""After so long without news the thread ends; the next news start another."""
+"""The thread ends after this time without reports; the next report starts another."""
 
 CLOSE_SECONDS: Final = 10.0
 
@@ -33,7 +33,7 @@ CLOSE_SECONDS: Final = 10.0
 @final
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """What a source has read, and what was the latest then, if Spark says so."""
+    """The offsets that a source has read, and the latest ones, if Spark reports them."""
 
     consumed: PartitionOffsets
     latest: PartitionOffsets | None
@@ -42,7 +42,7 @@ class SourceProgress:
 @final
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """What Spark reports of a batch, as far as lag is concerned."""
+    """The parts of Spark's progress report of a batch that concern lag."""
 
     query_id: str
     run_id: str
@@ -54,25 +54,25 @@ class QueryProgress:
 
 @final
 class LagWorker:
-    """Takes reports in no time, and does what is to be done about them in a thread of its own.
+    """Takes reports without blocking; measures and exports in a thread of its own.
 
-    Of the reports of one run that wait, only the newest is kept. Whatever fails is logged.
+    Of the pending reports of one run only the newest is kept. Failures are logged.
     """
 
     def __init__(
         self,
         exporters: Sequence[LagExporter],
-        metering: Callable[[], AbstractContextManager[LagMeter]] | None,
+        open_meter: Callable[[], AbstractContextManager[LagMeter]] | None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """Take exporters, and a way to a meter if records are to be counted."""
+        """Take exporters, and ``open_meter`` to count records; without it lag is in offsets."""
         self._exporters = tuple(exporters)
-        self._metering = metering
+        self._open_meter = open_meter
         self._idle_seconds = idle_seconds
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
-        self._waiting: dict[str, QueryProgress] = {}
+        self._pending: dict[str, QueryProgress] = {}
         self._ended: list[tuple[str, str]] = []
         self._feeds: WeakSet[LagFeed] = WeakSet()
         self._recent: deque[QueryLag] = deque(maxlen=MAX_BUFFERED)
@@ -80,19 +80,19 @@ class LagWorker:
         self._is_failing = False
 
     def progressed(self, progress: QueryProgress) -> None:
-        """Take what a query has done."""
+        """Add a progress report."""
         with self._changed:
-            self._waiting[progress.run_id] = progress
+            self._pending[progress.run_id] = progress
             self._wake()
 
     def query_ended(self, query_id: str, run_id: str) -> None:
-        """Take the end of a run."""
+        """Add the end of a run."""
         with self._changed:
             self._ended.append((query_id, run_id))
             self._wake()
 
     def feed(self, run_id: str | None) -> LagFeed:
-        """Give a feed of one run, with what is still known of it, or of all that comes."""
+        """Return a feed of one run with its recent lag, or of all runs from now on if ``None``."""
         with self._changed:
             begin = [lag for lag in self._recent if lag.run_id == run_id]
             feed = LagFeed(run_id, begin)
@@ -102,7 +102,7 @@ class LagWorker:
         return feed
 
     def close(self) -> None:
-        """Do what waits, end the thread, the feeds and the exporters, within seconds."""
+        """Process pending reports, then end the thread, the feeds and the exporters."""
         with self._changed:
             self._is_closed = True
             thread = self._thread
@@ -125,35 +125,35 @@ class LagWorker:
     def _run(self) -> None:
         with ExitStack() as stack:
             meter: LagMeter | None = None
-            for waiting, ended in self._news():
-                if waiting and meter is None and self._metering is not None:
-                    meter = self._opened(self._metering, stack)
-                for progress in waiting:
+            for pending, ended in self._reports():
+                if pending and meter is None and self._open_meter is not None:
+                    meter = self._meter(self._open_meter, stack)
+                for progress in pending:
                     lag = self._measured(progress, meter)
                     if lag.sources:
                         self._publish(lag)
                 for query_id, run_id in ended:
                     self._end(query_id, run_id)
 
-    def _news(self) -> Iterator[tuple[list[QueryProgress], list[tuple[str, str]]]]:
+    def _reports(self) -> Iterator[tuple[list[QueryProgress], list[tuple[str, str]]]]:
         while True:
             with self._changed:
-                if not self._waiting and not self._ended and not self._is_closed:
+                if not self._pending and not self._ended and not self._is_closed:
                     self._changed.wait(self._idle_seconds)
-                if not self._waiting and not self._ended:
+                if not self._pending and not self._ended:
                     self._thread = None
                     return
-                waiting, self._waiting = list(self._waiting.values()), {}
+                pending, self._pending = list(self._pending.values()), {}
                 ended, self._ended = self._ended, []
-            yield waiting, ended
+            yield pending, ended
 
-    def _opened(
-        self, metering: Callable[[], AbstractContextManager[LagMeter]], stack: ExitStack
+    def _meter(
+        self, open_meter: Callable[[], AbstractContextManager[LagMeter]], stack: ExitStack
     ) -> LagMeter | None:
         try:
-            return stack.enter_context(metering())
+            return stack.enter_context(open_meter())
         except PysparkKafkaError as error:
-            self._cannot_count(error)
+            self._warn_once(error)
             return None
 
     def _measured(self, progress: QueryProgress, meter: LagMeter | None) -> QueryLag:
@@ -172,14 +172,14 @@ class LagWorker:
         try:
             lags = meter.measure_all(each.consumed for each in progress.sources.values())
         except PysparkKafkaError as error:
-            self._cannot_count(error)
+            self._warn_once(error)
             return {}
         self._is_failing = False
         return dict(zip(progress.sources, lags, strict=True))
 
-    def _cannot_count(self, error: PysparkKafkaError) -> None:
+    def _warn_once(self, error: PysparkKafkaError) -> None:
         if not self._is_failing:
-            log.warning("Lag is given in offsets until records can be counted: %s", error)
+            log.warning("Lag is in offsets until records can be counted: %s", error)
         self._is_failing = True
 
     def _publish(self, lag: QueryLag) -> None:
@@ -205,7 +205,7 @@ class LagWorker:
         try:
             call(*arguments)
         except Exception:
-            log.exception("An exporter of lag failed; the query goes on")
+            log.exception("A lag exporter failed; the query continues")
 
 
 def _in_offsets(progress: QueryProgress) -> dict[str, SourceLag]:

@@ -1,4 +1,4 @@
-"""Running the batches of a source, each with the same offsets however often it is begun."""
+"""Running the batches of a source, each with the same offsets whenever it is retried."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BATCHES_TO_RETAIN: Final = 100
-"""How many batches the logs keep: Spark's ``spark.sql.streaming.minBatchesToRetain``."""
+"""The default of ``spark.sql.streaming.minBatchesToRetain``."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedBatch:
-    """A batch by its number and its two ends; the first one has no start of its own."""
+    """A batch id with start and end; the first batch has no start."""
 
     number: int
     start: PartitionOffsets | None
@@ -34,13 +34,13 @@ class PlannedBatch:
 
 @final
 class MicroBatchExecution(Generic[T]):
-    """A driver of a ``KafkaSource``: what Spark's ``MicroBatchExecution`` does with one.
+    """A driver of a ``KafkaSource``, as Spark's ``MicroBatchExecution``.
 
-    A batch's end is written into the log of offsets before the batch runs, and its number into the
-    log of commits afterwards. Whoever starts with both logs runs what was planned and not committed
-    again, with the very same offsets: nothing is left out, and what ``process`` does by the batch's
-    number is done once. The source needs its metadata log (``metadataPath``) for that, which says
-    where the first batch began. The logs are those of Spark's checkpoints.
+    It writes a batch's end to the offset log before the batch runs, and its id to the commit log
+    afterwards. After a restart with both logs, a batch that was planned and not committed runs
+    again with the same offsets: no record is skipped, and a ``process`` that is idempotent by batch
+    id has its effect once. The source needs a metadata log (``metadataPath``) for that, which has
+    the start of the first batch. The logs have the format of Spark's checkpoints.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class MicroBatchExecution(Generic[T]):
         process: Callable[[T, int], object],
         batches_to_retain: int = BATCHES_TO_RETAIN,
     ) -> None:
-        """Take ``process``, which is called with each batch and its number.
+        """Take ``process``, which is called with each batch and its id.
 
-        :raises ValueError: if not a single batch is to be retained.
+        :raises ValueError: if ``batches_to_retain`` is below 1.
         """
         if batches_to_retain < 1:
-            raise ValueError(f"the next batch begins where a kept one ends: {batches_to_retain}")
+            raise ValueError(f"batches_to_retain must be at least 1, got {batches_to_retain}")
         self._source = source
         self._offset_log = offset_log
         self._commit_log = commit_log
@@ -67,10 +67,9 @@ class MicroBatchExecution(Generic[T]):
         self._done: PlannedBatch | None = None
 
     def run_batch(self) -> bool:
-        """Run a batch, and say whether there was one to run.
+        """Run the next batch; return whether there was one.
 
-        The first batch runs even if nothing is in it. A batch that failed is run again by the next
-        call.
+        The first batch runs even if it is empty. The next call retries a batch that failed.
 
         :raises MetadataLogError: if a log cannot be used, or another driver writes to it.
         """
@@ -90,7 +89,10 @@ class MicroBatchExecution(Generic[T]):
         committed = self._commit_log.latest()
         number, done = last[0] if last else -1, committed[0] if committed else -1
         if number - done not in {0, 1}:
-            problem = f"Batch {number} is the last one planned, and {done} the last one committed"
+            problem = (
+                f"Batch {number} was planned last, but batch {done} was committed last: the logs "
+                "belong to different queries. Use both logs of one query"
+            )
             raise MetadataLogError(str(self._offset_log), problem)
         self._planned, self._done = None, None
         if number >= 0 and number == done:
@@ -119,7 +121,7 @@ class MicroBatchExecution(Generic[T]):
             self._commit_log.purge(threshold)
 
     def _write(self, log: MetadataLog, number: int, content: bytes) -> None:
-        # A write that fails may have reached the storage all the same: the next call looks.
+        # A failed write may have reached the storage nevertheless: the next call reads the logs.
         self._is_recovered = False
         was_first = log.add(number, content)
         self._is_recovered = True
@@ -131,7 +133,10 @@ class MicroBatchExecution(Generic[T]):
     def _end_of(self, number: int) -> PartitionOffsets:
         content = self._offset_log.get(number)
         if content is None:
-            raise MetadataLogError(str(self._offset_log), f"There is no batch {number}")
+            raise MetadataLogError(
+                str(self._offset_log),
+                f"Batch {number} is missing. Restore its file, or start with new logs",
+            )
         try:
             return read_batch_end(content)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""A stream of micro-batches: which offsets the next one spans and how it is split into tasks."""
+"""The driver's side of a streaming query: the offsets of each batch and its ranges."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @final
 class KafkaMicroBatchStream:
-    """Spark's ``KafkaMicroBatchStream``: the driver's side of a streaming query.
+    """Spark's ``KafkaMicroBatchStream``.
 
-    It keeps no offsets of its own that a restart could lose: the engine writes what
-    ``latest_offset`` returns into its log and hands it back.
+    It has no state that a restart loses: the engine logs the offsets that ``latest_offset`` returns
+    and passes them back.
     """
 
     def __init__(
@@ -47,31 +47,31 @@ class KafkaMicroBatchStream:
         self._options = options
         self._latest: PartitionOffsets | None = None
         self._stops_at_first_latest = False
-        self._all_for_available_now: PartitionOffsets | None = None
+        self._prefetched: PartitionOffsets | None = None
 
     def __str__(self) -> str:
         return f"KafkaV2[{self._offset_reader}]"
 
     @property
     def default_read_limit(self) -> ReadLimit:
-        """The limit that the options ask for."""
+        """The read limit of the options."""
         return self._options.read_limit
 
     def initial_offset(self) -> PartitionOffsets:
-        """Give the offsets at which a query without a checkpoint begins (``startingOffsets``).
+        """Return the offsets at which a query without a checkpoint starts (``startingOffsets``).
 
-        The answer does not change before the first batch is committed: ``InitialOffsets``.
+        They do not change before the first batch is committed: ``InitialOffsets``.
         """
         return self._initial_offsets.get(self._starting_offsets)
 
     def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
-        """Give the offsets at which the next batch ends; ``start`` itself if there is none.
+        """Return the end of the next batch; ``start`` itself if there is none.
 
-        An answer without any partition must not reach the offset log, where it would make a
-        later batch begin anew at the earliest offsets (SPARK-41375).
+        Offsets without partitions must not reach the offset log: a later batch would start at the
+        earliest offsets again (SPARK-41375).
 
-        An engine asks when all batches up to ``start`` are committed, and of the last one that may
-        be its only word for long: Spark calls ``commit`` when it plans the batch after it.
+        When an engine calls this, all batches up to ``start`` are committed: Spark calls ``commit``
+        only when it plans the following batch, which may be much later.
         """
         self._latest = self._fetch_latest(start)
         self._progress.done(start, self._latest)
@@ -80,34 +80,34 @@ class KafkaMicroBatchStream:
         return self._admission.end_of_batch(start, self._latest, limit)
 
     def report_latest_offset(self) -> PartitionOffsets | None:
-        """Give the offsets that were the latest when the last batch was made, for progress."""
+        """Return the latest offsets when the last batch was planned, for progress reports."""
         return self._latest
 
     def metrics(self, consumed: PartitionOffsets | None) -> Mapping[str, str]:
-        """Give min-, max- and avgOffsetsBehindLatest of what a query has consumed, as text."""
+        """Return min-, max- and avgOffsetsBehindLatest of a query's consumed offsets, as text."""
         if not self._latest or consumed is None:
             return {}
         return Lag.between(self._latest, consumed).metrics()
 
     def prepare_for_trigger_available_now(self) -> None:
-        """Let the query end with what the next ``latest_offset`` finds."""
+        """Stop the query at the offsets that the next ``latest_offset`` returns."""
         self._stops_at_first_latest = True
 
     def plan_input_partitions(
         self, start: PartitionOffsets, end: PartitionOffsets
     ) -> tuple[OffsetRange, ...]:
-        """Split the offsets between two ends of batches into ranges, one for each task.
+        """Split the offsets of a batch into ranges, one for each task.
 
-        :raises DataLossError: if something between them is gone and ``failOnDataLoss`` is true.
-        :raises AvailableNowError: if Kafka changed under a query with Trigger.AvailableNow.
+        :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
+        :raises AvailableNowError: if partitions changed under Trigger.AvailableNow.
         """
-        if self._all_for_available_now is not None:
+        if self._prefetched is not None:
             latest = self._offset_reader.latest(end)
-            check_available_now(self._all_for_available_now, end, latest)
+            check_available_now(self._prefetched, end, latest)
         return self._planner.plan(start, end)
 
     def commit(self, end: PartitionOffsets) -> None:
-        """Take notice that the engine has committed a batch that ends at ``end``."""
+        """Notify that a batch that ends at ``end`` is committed."""
         self._progress.done(end, self._latest)
 
     def _starting_offsets(self) -> PartitionOffsets:
@@ -119,6 +119,6 @@ class KafkaMicroBatchStream:
     def _fetch_latest(self, start: PartitionOffsets) -> PartitionOffsets:
         if not self._stops_at_first_latest:
             return self._offset_reader.latest(start)
-        if self._all_for_available_now is None:
-            self._all_for_available_now = self._offset_reader.latest(start)
-        return self._all_for_available_now
+        if self._prefetched is None:
+            self._prefetched = self._offset_reader.latest(start)
+        return self._prefetched

@@ -1,4 +1,4 @@
-"""Learning offsets with patience: Spark's ``KafkaOffsetReader`` over the port."""
+"""Fetching offsets with retries: Spark's ``KafkaOffsetReader``."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 @final
 class KafkaOffsetReader:
-    """Fetches partitions and offsets of one subscription, trying again as the options say.
+    """Fetches partitions and offsets of one subscription, with the retries of the options.
 
-    What a broker refuses is tried ``fetchOffset.numRetries`` times in all, every
-    ``fetchOffset.retryIntervalMs``. A broker that cannot be reached is not tried again: the
-    client has spent the time that it was given.
+    A request that a broker refuses is sent ``fetchOffset.numRetries`` times in all, every
+    ``fetchOffset.retryIntervalMs``. An unreachable broker is not retried: the client has retried
+    until its own timeout.
     """
 
     def __init__(
@@ -62,42 +62,41 @@ class KafkaOffsetReader:
         return str(self._subscription)
 
     def partitions(self) -> frozenset[TopicPartition]:
-        """Give the partitions that the subscription stands for."""
+        """Return the current partitions of the subscription."""
         return self._retrying(self._partitions)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        """Give the first offset of each of ``partitions`` that exists."""
+        """Return the earliest offset of each of ``partitions`` that exists."""
         if not partitions:
             return PartitionOffsets()
         return self._retrying(lambda: self._fetcher.earliest(partitions))
 
     def latest(self, known: PartitionOffsets) -> PartitionOffsets:
-        """Give the end of every partition of the subscription.
+        """Return the latest offset of every partition of the subscription.
 
-        An answer that lacks a partition of ``known``, or ends before what is known of it, may
-        come from a broker that lags: it is asked for again, and only the last attempt's answer
-        is taken as Kafka's word.
+        A response that lacks a partition of ``known``, or has a lower offset for it, may come from
+        a broker that lags: the request is retried, and the response to the last attempt counts.
         """
         for attempt in range(1, self._attempts):
             offsets = self._retrying(self._fetch_latest)
-            doubt = _doubt(known, offsets)
-            if not doubt:
+            problem = _inconsistency(known, offsets)
+            if not problem:
                 return offsets
-            self._cache.forget()
-            self._events.offsets_retried(attempt, self._attempts, doubt)
+            self._cache.clear()
+            self._events.offsets_retried(attempt, self._attempts, problem)
             self._clock.sleep_ms(self._interval_ms)
         return self._retrying(self._fetch_latest)
 
     def resolve(self, limit: StartingOffsets) -> PartitionOffsets:
-        """Turn a limit into an offset of the log for every partition of the subscription."""
+        """Return the offsets of a limit, with the log's own for -2 and -1."""
         return self.resolve_open(self.unresolved(limit, "start"))
 
     def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        """Put the log's own ends where -2 and -1 stand."""
+        """Replace -2 and -1 by the earliest and the latest offset."""
         earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]
         latest = [partition for partition, offset in offsets.items() if offset == LATEST]
-        return offsets.merge(self._all_of(self._fetcher.earliest, earliest)).merge(
-            self._all_of(self._fetcher.latest, latest)
+        return offsets.merge(self._fetch_all(self._fetcher.earliest, earliest)).merge(
+            self._fetch_all(self._fetcher.latest, latest)
         )
 
     def unresolved(
@@ -106,16 +105,17 @@ class KafkaOffsetReader:
         position: str,
         mismatch: type[OffsetsMismatchError] = OffsetsMismatchError,
     ) -> PartitionOffsets:
-        """Turn a limit into offsets, in which -2 and -1 stay what they are.
+        """Return the offsets of a limit; -2 and -1 stay as they are.
 
         ``position`` is ``start`` or ``end``, for messages.
 
-        :raises OffsetsMismatchError: of the given kind, if a limit names offsets of other
-            partitions than there are.
-        :raises TimestampsMismatchError: if it names times of other partitions than there are.
+        :raises OffsetsMismatchError: ``mismatch``, if it names offsets for other partitions.
+        :raises TimestampsMismatchError: if it names timestamps for other partitions.
         :raises TopicOffsetsMismatchError: if it names a topic that is not read.
-        :raises NoOffsetForTimestampError: if there is no record of a time, where that is an error.
-        :raises NoCommittedOffsetError: if a group has committed nothing, where that is an error.
+        :raises NoOffsetForTimestampError: if a partition has no matching record, and that is an
+            error by the options.
+        :raises NoCommittedOffsetError: if a partition has no committed offset, and that is an error
+            by the options.
         """
         partitions = self.partitions()
         match limit:
@@ -129,23 +129,23 @@ class KafkaOffsetReader:
                     raise mismatch(offsets.keys(), partitions)
                 return offsets
             case GlobalTimestamp(timestamp, on_no_match):
-                return self._at(dict.fromkeys(partitions, timestamp), on_no_match)
+                return self._at_timestamps(dict.fromkeys(partitions, timestamp), on_no_match)
             case ByTimestamp(timestamps, on_no_match):
                 times = dict(timestamps)
                 if times.keys() != partitions:
                     raise TimestampsMismatchError(position, times.keys(), partitions)
-                return self._at(times, on_no_match)
+                return self._at_timestamps(times, on_no_match)
             case CommittedOffsets(group_id, on_missing):
                 return self._committed(group_id, on_missing, partitions)
 
-    def first_not_older(
+    def offsets_for_timestamps(
         self, times: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
-        """Give the first offset of each partition whose record is not older than a time."""
+        """Return the offset of the first record at or after a timestamp by partition."""
         return self._retrying(lambda: self._fetcher.for_timestamps(times))
 
     def close(self) -> None:
-        """Give back the fetcher's connections. A second call does nothing."""
+        """Close the fetcher's connections. A second call does nothing."""
         self._fetcher.close()
 
     def _committed(
@@ -161,20 +161,22 @@ class KafkaOffsetReader:
         fallback = EARLIEST if on_missing is OnMissingCommit.EARLIEST else LATEST
         return found.merge(dict.fromkeys(without, fallback))
 
-    def _at(self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch) -> PartitionOffsets:
-        found = self.first_not_older(times)
+    def _at_timestamps(
+        self, times: Mapping[TopicPartition, int], on_no_match: OnNoMatch
+    ) -> PartitionOffsets:
+        found = self.offsets_for_timestamps(times)
         without = sorted(partition for partition in times if found.get(partition) is None)
         if without and on_no_match is OnNoMatch.ERROR:
             raise NoOffsetForTimestampError(without[0], times[without[0]])
         matched = ((part, offset) for part, offset in found.items() if offset is not None)
-        return PartitionOffsets(matched).merge(self._all_of(self._fetcher.latest, without))
+        return PartitionOffsets(matched).merge(self._fetch_all(self._fetcher.latest, without))
 
-    def _all_of(
+    def _fetch_all(
         self,
         fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
         partitions: Collection[TopicPartition],
     ) -> PartitionOffsets:
-        """Fetch offsets of which none may be missing: a -1 that stays would reach a checkpoint."""
+        """Fetch offsets, all of them: a -1 that stays would get into a checkpoint."""
 
         def ask() -> PartitionOffsets:
             found = fetch(partitions)
@@ -196,14 +198,14 @@ class KafkaOffsetReader:
             try:
                 return fetch()
             except (KafkaRequestError, UnknownTopicError) as error:
-                self._cache.forget()
+                self._cache.clear()
                 self._events.offsets_retried(attempt, self._attempts, str(error))
                 self._clock.sleep_ms(self._interval_ms)
         return fetch()
 
 
 def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
-    """Spell offsets of whole topics out (``SpecificOffsetRangeLimit`` since SPARK-58774)."""
+    """Expand offsets of topics to partitions (``SpecificOffsetRangeLimit``, SPARK-58774)."""
     topics = dict(limit.topics)
     without = topics.keys() - {partition.topic for partition in partitions}
     if without:
@@ -213,13 +215,13 @@ def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> Part
     )
 
 
-def _doubt(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
+def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
     missing = sorted(known.keys() - offsets.keys())
     if missing:
         return f"no latest offset for {', '.join(map(str, missing))}"
-    behind = [
+    too_low = [
         f"{partition} ends at {offsets[partition]}, before the known offset {offset}"
         for partition, offset in known.items()
         if offsets[partition] < offset
     ]
-    return "; ".join(behind)
+    return "; ".join(too_low)

@@ -1,4 +1,4 @@
-"""Remembering which partitions there are, for as long as an option allows."""
+"""A cache of partitions with a time to live."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 @final
 class PartitionCache:
-    """Keeps an answer for ``ttl_ms`` milliseconds; a negative time keeps none (SPARK-49442)."""
+    """Caches partitions for ``ttl_ms`` milliseconds; a negative time disables it (SPARK-49442)."""
 
     def __init__(self, ttl_ms: int, clock: Clock) -> None:
         self._ttl_ms = ttl_ms
         self._clock = clock
-        self._kept: frozenset[TopicPartition] | None = None
+        self._cached: frozenset[TopicPartition] | None = None
         self._since_ms = 0
 
-    def get(self, ask: Callable[[], frozenset[TopicPartition]]) -> frozenset[TopicPartition]:
-        """Give what is kept, or ask."""
+    def get(self, fetch: Callable[[], frozenset[TopicPartition]]) -> frozenset[TopicPartition]:
+        """Return the cached partitions, or else fetch them."""
         now_ms = self._clock.now_ms()
-        if self._kept is None or now_ms - self._since_ms >= self._ttl_ms:
-            self._kept, self._since_ms = ask(), now_ms
-        return self._kept
+        if self._cached is None or now_ms - self._since_ms >= self._ttl_ms:
+            self._cached, self._since_ms = fetch(), now_ms
+        return self._cached
 
-    def forget(self) -> None:
-        """Let the next ``get`` ask."""
-        self._kept = None
+    def clear(self) -> None:
+        """Clear the cache."""
+        self._cached = None

@@ -1,4 +1,4 @@
-"""What a stream tells of the batches that it has done."""
+"""Reports of a stream's progress."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from ..ports.source_events import SourceEvents
 
 RETRY_MS: Final = 60_000
-"""How long the same offsets are not committed again after a failure: triggers are 10 ms apart."""
+"""The pause before a failed commit is retried: triggers may be 10 ms apart."""
 
 
 @final
 class ProgressReports:
-    """Reports lag, and commits next offsets for a consumer group if the options name one.
+    """Reports lag, and commits offsets for a consumer group if the options name one.
 
-    The group's offsets are a copy for the tools that look there: what was read stands in the
-    engine's own log, so that a failure to commit is reported and nothing more.
+    The group's offsets are a copy for monitoring tools: the engine's own log counts, so that a
+    failed commit is only reported.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ProgressReports:
         clock: Clock,
         events: SourceEvents,
     ) -> None:
-        """Take a way to a fetcher, which only a group needs."""
+        """Take a factory of a fetcher, which only a consumer group needs."""
         self._fetcher = fetcher
         self._group_id = group_id
         self._clock = clock
@@ -43,9 +43,9 @@ class ProgressReports:
         self._retry_at_ms: int | None = None
 
     def done(self, end: PartitionOffsets, latest: PartitionOffsets | None) -> None:
-        """Take where the last batch that is done ended, and the latest offsets that are known.
+        """Take the end of the last committed batch, and the known latest offsets.
 
-        May be told the same more than once: it is reported once, and committed until that succeeds.
+        Repeated calls with the same end report it once, and commit it until that succeeds.
         """
         if end != self._reported:
             self._reported = end

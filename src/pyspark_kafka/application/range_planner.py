@@ -1,4 +1,4 @@
-"""From two ends of a batch to the ranges between them, and what is found missing on the way."""
+"""The ranges of a micro-batch, and checks for data loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class RangePlanner:
-    """Spark's ``getOffsetRangesFromResolvedOffsets``, which both of its sources plan by."""
+    """Plans ranges as Spark's ``getOffsetRangesFromResolvedOffsets``, in both of its sources."""
 
     def __init__(
         self,
@@ -32,16 +32,16 @@ class RangePlanner:
             data_loss.partition_offset_changed
         ),
     ) -> None:
-        """Take how to say that a partition ends before its start: the two sources differ in it."""
+        """Take the loss of a partition that ends before its start: its text differs by source."""
         self._offset_reader = offset_reader
         self._options = options
         self._events = events
         self._offset_changed = offset_changed
 
     def plan(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[OffsetRange, ...]:
-        """Split the offsets between two ends of batches into ranges, one for each task.
+        """Split the offsets of a batch into ranges, one for each task.
 
-        :raises DataLossError: if something between them is gone and ``failOnDataLoss`` is true.
+        :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
         """
         begin = start.merge(self._start_of_added(start, end))
         deleted = start.keys() - end.keys()
@@ -55,7 +55,7 @@ class RangePlanner:
         )
 
     def report(self, loss: DataLoss) -> None:
-        """Fail over a finding, or report it and go on, as ``failOnDataLoss`` says."""
+        """Raise a data loss, or only report it, as ``failOnDataLoss`` says."""
         if self._options.fail_on_data_loss:
             raise loss.as_error()
         self._events.data_lost(loss)

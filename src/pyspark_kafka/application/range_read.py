@@ -1,4 +1,4 @@
-"""Reading one range in a task: binding its open ends, and what to do where records are gone."""
+"""Reading one range in a task: binding open ends, and handling data loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @final
 class RangeRead:
-    """The executor's side of a query: what Spark's ``KafkaDataConsumer.get`` decides."""
+    """The executor's side of a query, with the rules of Spark's ``KafkaDataConsumer.get``."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class RangeRead:
         options: SourceOptions,
         events: SourceEvents,
     ) -> None:
-        """Take a reader, and a way to a fetcher, which only ranges with an open end need."""
+        """Take a reader, and a factory of a fetcher, which only ranges with an open end need."""
         self._reader = reader
         self._fetcher = fetcher
         self._options = options
         self._events = events
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        """Read a range; where offsets are gone, fail or go on behind them, as the options say.
+        """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
         :raises DataLossError: if offsets of the range are gone and ``failOnDataLoss`` is true.
-        :raises PysparkKafkaError: whatever else ``RecordReader.read`` raises.
+        :raises PysparkKafkaError: as ``RecordReader.read``.
         """
         rest = self._bind(offset_range)
         while rest.size > 0:
@@ -52,26 +52,26 @@ class RangeRead:
                 yield from self._reader.read(rest, projection)
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
-                rest = self._behind_lost(rest, error.offset, error.earliest)
+                rest = self._after_loss(rest, error.offset, error.earliest)
             except MissingOffsetsError as error:
-                rest = self._behind_lost(rest, error.start, error.end)
+                rest = self._after_loss(rest, error.start, error.end)
             else:
                 return
 
-    def _behind_lost(self, rest: OffsetRange, start: int, next_offset: int) -> OffsetRange:
-        """Report what is lost from ``start`` on and give what is left of the range behind it.
+    def _after_loss(self, rest: OffsetRange, start: int, next_offset: int) -> OffsetRange:
+        """Report the loss of offsets from ``start`` on; return the rest of the range after it.
 
-        Nothing is left where the broker's next offset lies outside of ``(start, until)``.
+        Nothing is left if the broker's next offset is outside of ``(start, until)``.
         """
         until = rest.until_offset
-        behind = next_offset if start < next_offset < until else until
+        skipped_to = next_offset if start < next_offset < until else until
         loss = data_loss.offset_range_not_read(
-            rest.partition, start, until, behind, self._options.group_id or "none"
+            rest.partition, start, until, skipped_to, self._options.group_id or "none"
         )
         if self._options.fail_on_data_loss:
             raise loss.as_error()
         self._events.data_lost(loss)
-        return rest.starting_at(behind)
+        return rest.starting_at(skipped_to)
 
     def _bind(self, offset_range: OffsetRange) -> OffsetRange:
         if offset_range.is_bound:

@@ -1,4 +1,4 @@
-"""Measuring how many bytes records have, for the limit in bytes."""
+"""Sampling the size of records, for the limit in bytes."""
 
 from __future__ import annotations
 
@@ -15,47 +15,49 @@ if TYPE_CHECKING:
     from ..domain.topic_partition import TopicPartition
     from ..ports.record_reader import RecordReader
 
-SAMPLE: Final = 100
-"""How many offsets of a partition are looked at."""
+SAMPLE_SIZE: Final = 100
+"""The number of offsets to read in a partition."""
 
-MAX_SAMPLES: Final = 8
-"""How many partitions are looked at before one batch; the others keep their last measure."""
+MAX_SAMPLED_PARTITIONS: Final = 8
+"""The number of partitions to sample before a batch; others keep their last size."""
 
 CONTENT: Final = Projection(("key", "value", "headers"))
 
 
 @final
 class RecordSizes:
-    """Reads a few records at the start of a batch, and remembers their mean size by partition.
+    """Reads a few records at the start of a batch, and keeps their average size by partition.
 
-    The driver learns nothing of what its tasks read, so it looks for itself. A partition that
-    was never looked at comes first, then the one at which the last look is oldest.
+    The driver gets no sizes from its tasks, so it samples records itself: first partitions that
+    were never sampled, then those with the oldest sample.
     """
 
     def __init__(self, reader: Callable[[], RecordReader]) -> None:
-        """Take a way to a reader, which only a query with a limit in bytes needs."""
+        """Take a factory of a reader, which only a query with a limit in bytes needs."""
         self._reader = reader
         self._bytes_per_record: dict[TopicPartition, float] = {}
-        # A dictionary keeps the order in which its keys came: the oldest look is first.
-        self._looked: dict[TopicPartition, None] = {}
+        # In insertion order: the oldest sample is first.
+        self._sampled: dict[TopicPartition, None] = {}
 
     def measure(
         self, begin: Mapping[TopicPartition, int], until: PartitionOffsets
     ) -> Mapping[TopicPartition, float]:
-        """Give the bytes of a record in each partition that was ever measured."""
+        """Return the average bytes per record of each partition that was ever sampled."""
         waiting = [part for part, end in until.items() if part in begin and begin[part] < end]
-        age = {part: position for position, part in enumerate(self._looked)}
-        for part in sorted(waiting, key=lambda part: age.get(part, -1))[:MAX_SAMPLES]:
-            self._look(OffsetRange(part, begin[part], min(begin[part] + SAMPLE, until[part])))
+        age = {part: position for position, part in enumerate(self._sampled)}
+        for part in sorted(waiting, key=lambda part: age.get(part, -1))[:MAX_SAMPLED_PARTITIONS]:
+            self._sample(
+                OffsetRange(part, begin[part], min(begin[part] + SAMPLE_SIZE, until[part]))
+            )
         return self._bytes_per_record
 
-    def _look(self, offset_range: OffsetRange) -> None:
-        self._looked.pop(offset_range.partition, None)
-        self._looked[offset_range.partition] = None
+    def _sample(self, offset_range: OffsetRange) -> None:
+        self._sampled.pop(offset_range.partition, None)
+        self._sampled[offset_range.partition] = None
         try:
             batches = list(self._reader().read(offset_range, CONTENT))
         except PysparkKafkaError:
-            # What cannot be read is for the batch itself to report.
+            # The batch itself reports what cannot be read.
             return
         rows = sum(batch.num_rows for batch in batches)
         if rows:

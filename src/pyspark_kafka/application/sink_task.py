@@ -1,4 +1,4 @@
-"""A task's side of a sink: writing its rows, within a transaction or without."""
+"""The executor's side of a sink: writing rows, with or without a transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @final
 class SinkTask:
-    """Writes the rows of one task; they are acknowledged when ``write`` returns."""
+    """Writes the rows of one task; all are acknowledged when ``write`` returns."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class SinkTask:
         options: SinkOptions,
         events: SourceEvents,
     ) -> None:
-        """Take a writer, and a way to transactions, which only exactly-once needs."""
+        """Take a writer, and a factory of transactions, which only exactly-once needs."""
         self._writer = writer
         self._transactions = transactions
         self._options = options
@@ -40,12 +40,12 @@ class SinkTask:
     def write(
         self, batches: Iterable[pa.RecordBatch], transactional_id: str | None = None
     ) -> WriteResult:
-        """Write batches; with an id, into a transaction that is left open for the driver.
+        """Write batches; with an id, into a transaction that the driver commits.
 
-        Where there are no rows, no transaction is begun.
+        Without rows, no transaction is begun.
 
-        :raises PysparkKafkaError: whatever ``RecordWriter`` and ``Transactions`` raise; then
-            nothing of a transaction will ever be seen.
+        :raises PysparkKafkaError: as ``RecordWriter`` and ``Transactions``; the transaction is
+            aborted then.
         """
         transaction: Transaction | None = None
         try:
@@ -58,13 +58,13 @@ class SinkTask:
                 self._writer.write(batch, self._options.topic)
             delivered = self._writer.flush()
         except BaseException:
-            self._give_up(transaction)
+            self._abort(transaction)
             raise
         self._events.records_delivered(delivered)
         return WriteResult(delivered, transaction)
 
-    def _give_up(self, transaction: Transaction | None) -> None:
-        """Abort at once what would time out by itself, so that readers need not wait for that."""
+    def _abort(self, transaction: Transaction | None) -> None:
+        """Abort now: readers would have to wait for the transaction's timeout."""
         if transaction is not None:
             with suppress(PysparkKafkaError):
                 self._transactions().abort(transaction)

@@ -1,4 +1,4 @@
-"""How Spark's classes come by the use cases, on the driver and in tasks."""
+"""The factory of use cases for the driver and for tasks."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 class UseCases(ABC):
-    """Makes use cases for options. Crosses to executors with the readers, so it holds nothing.
+    """Creates use cases from options. It is pickled to executors, so it has no state.
 
-    Leaving a context gives back the clients behind the use case.
+    Leaving a context releases the use case's clients.
     """
 
     @abstractmethod
     def batch(self, options: SourceOptions) -> AbstractContextManager[KafkaBatch]:
-        """Give the driver's side of a batch query."""
+        """Return the driver's side of a batch query."""
 
     @abstractmethod
     def stream(self, options: SourceOptions) -> AbstractContextManager[KafkaMicroBatchStream]:
-        """Give the driver's side of a streaming query."""
+        """Return the driver's side of a streaming query."""
 
     @abstractmethod
     def range_read(self, options: SourceOptions) -> AbstractContextManager[RangeRead]:
-        """Give a task's side of either."""
+        """Return the executor's side of both."""
 
     @abstractmethod
     def kafka_sink(self, options: SinkOptions) -> AbstractContextManager[KafkaSink]:
-        """Give the driver's side of a stream that is written exactly once."""
+        """Return the driver's side of an exactly-once sink."""
 
     @abstractmethod
     def sink_task(self, options: SinkOptions) -> AbstractContextManager[SinkTask]:
-        """Give a task's side of whatever is written."""
+        """Return the executor's side of a sink."""

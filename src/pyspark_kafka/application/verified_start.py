@@ -1,4 +1,4 @@
-"""Where a stream of the legacy source begins, held against what the brokers hold."""
+"""The start of a stream of the legacy source, checked against the brokers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class VerifiedStart:
-    """Says where a stream begins (``initialPartitionOffsets`` of Spark's ``KafkaSource``)."""
+    """The start of a stream: ``initialPartitionOffsets`` of Spark's ``KafkaSource``."""
 
     def __init__(
         self,
@@ -36,17 +36,17 @@ class VerifiedStart:
         self._options = options
 
     def get(self) -> PartitionOffsets:
-        """Give the offsets that were kept, or else those of ``startingOffsets``, and keep them.
+        """Return the stored offsets, or else store and return those of ``startingOffsets``.
 
         :raises DataLossError: as ``fetch_and_verify``.
-        :raises MetadataLogError: if the log of initial offsets cannot be used.
+        :raises MetadataLogError: if the log of initial offsets cannot be read or written.
         """
         return self._initial_offsets.get(self._find)
 
     def fetch_and_verify(self, specific: PartitionOffsets) -> PartitionOffsets:
-        """Bind -2 and -1, and reset what no broker holds to the earliest offset.
+        """Resolve -2 and -1, and reset offsets that no broker holds to the earliest one.
 
-        So does a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
+        As a consumer with ``auto.offset.reset=earliest``, which Spark's driver has.
 
         :raises DataLossError: if an offset is reset and ``failOnDataLoss`` is true.
         """
@@ -65,15 +65,15 @@ class VerifiedStart:
         return self._offset_reader.resolve_open(offsets)
 
     def _not_held(self, specific: PartitionOffsets) -> Iterator[tuple[TopicPartition, int]]:
-        """Give the earliest offsets of the partitions that do not hold the given ones."""
+        """Yield the earliest offset of each partition that does not hold the given one."""
         given = {partition: offset for partition, offset in specific.items() if offset >= 0}
         earliest, latest = (
             self._offset_reader.resolve_open(PartitionOffsets(dict.fromkeys(given, end)))
             for end in (EARLIEST, LATEST)
         )
         for partition, offset in given.items():
-            # Under read_committed the latest offset is the last stable one: records behind it,
-            # of open transactions, are there as well.
-            is_behind_end = offset > latest[partition] and not self._options.reads_committed_only
-            if offset < earliest[partition] or is_behind_end:
+            # Under read_committed the latest offset is the last stable one: there are records of
+            # open transactions after it.
+            is_after_end = offset > latest[partition] and not self._options.reads_committed_only
+            if offset < earliest[partition] or is_after_end:
                 yield partition, earliest[partition]

@@ -37,5 +37,5 @@ def lag_monitor_for(
     """
     logs = (metadata_log_at(checkpoint.child(name)) for name in ("offsets", "commits"))
     with closing_clients(container_for(options)) as container:
-        meter = container.lag_meter(most_counted=max_counted)
+        meter = container.lag_meter(max_counted=max_counted)
         yield LagMonitor(QueryCheckpoint(*logs), meter, container.clock())

@@ -64,7 +64,7 @@ def _options(settings: LagSettings) -> SourceOptions:
 
 
 def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:
-    snapshot = monitor.look()
+    snapshot = monitor.snapshot()
     if snapshot.state.is_empty:
         raise MetadataLogError(
             _name(settings),
@@ -116,7 +116,7 @@ def _later_snapshots(
     while True:
         time.sleep(settings.interval or DEFAULT_INTERVAL)
         try:
-            snapshot = monitor.look()
+            snapshot = monitor.snapshot()
         except PysparkKafkaError as error:
             yield snapshot, str(error)
         else:

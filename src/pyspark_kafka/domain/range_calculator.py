@@ -1,7 +1,7 @@
-"""How the offsets of a batch are cut into ranges, one for each task.
+"""Splitting the offsets of a batch into ranges, one for each task.
 
-The rules are those of Spark's ``KafkaOffsetRangeCalculator`` and, for batch queries, of
-``KafkaOffsetReaderAdmin``, with their rounding in doubles.
+Same rules and same rounding in doubles as Spark's ``KafkaOffsetRangeCalculator`` and, for batch
+queries, ``KafkaOffsetReaderAdmin``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def split_ranges(
     min_partitions: int | None,
     max_records_per_partition: int | None,
 ) -> tuple[OffsetRange, ...]:
-    """Cut ranges whose ends are bound; empty ones vanish.
+    """Split bound ranges; empty ones are dropped.
 
-    First no part has more than ``max_records_per_partition`` offsets; then, if these are fewer
-    than ``min_partitions``, large parts are cut again, to about that many. Both are positive, and
-    ``None`` if not asked for.
+    First into ranges of at most ``max_records_per_partition`` offsets; if these are fewer than
+    ``min_partitions``, large ones are split again, into about that many. Both are positive, or
+    ``None`` for no limit.
     """
     parts = _without_empty(ranges)
     if max_records_per_partition is not None:
-        parts = _cut_to_size(parts, max_records_per_partition)
+        parts = _split_to_size(parts, max_records_per_partition)
     if min_partitions is not None and min_partitions > len(parts):
-        parts = _cut_to_number(parts, min_partitions)
+        parts = _split_to_count(parts, min_partitions)
     return tuple(parts)
 
 
@@ -43,16 +43,16 @@ def needs_split(
     min_partitions: int | None,
     max_records_per_partition: int | None,
 ) -> bool:
-    """Tell whether the ranges of a batch query, whose ends may be open, are to be cut.
+    """Return whether to split the ranges of a batch query, whose ends may be open.
 
-    Sizes are taken of the numbers as they stand, -2 and -1 for open ends: a range from earliest
-    to latest has size 1 and is never too large.
+    Open ends count as the numbers -2 and -1: a range from earliest to latest has size 1 and is
+    never too large.
     """
     return (min_partitions is not None and min_partitions > len(ranges)) or (
         max_records_per_partition is not None
         and any(
-            stretch.until_offset - stretch.from_offset > max_records_per_partition
-            for stretch in ranges
+            offset_range.until_offset - offset_range.from_offset > max_records_per_partition
+            for offset_range in ranges
         )
     )
 
@@ -63,76 +63,76 @@ def split_unbound(
     min_partitions: int | None,
     max_records_per_partition: int | None,
 ) -> tuple[OffsetRange, ...]:
-    """Cut the ranges of a batch query, one of each partition, if ``needs_split`` says so.
+    """Split the ranges of a batch query, one per partition, if ``needs_split`` says so.
 
-    The cuts are those of the ``resolved`` ranges. Open ends stay open in the first and the last
-    part of a partition; a partition that is empty once resolved vanishes. ``resolved`` is not
-    looked at if there is nothing to cut.
+    The ``resolved`` ranges determine where. Open ends stay open in the first and the last part of a
+    partition; a partition that is empty once resolved is dropped. ``resolved`` is not used if there
+    is nothing to split.
     """
     if not needs_split(ranges, min_partitions, max_records_per_partition):
         return tuple(ranges)
     parts: dict[TopicPartition, list[OffsetRange]] = {}
-    bound = [resolved[stretch.partition] for stretch in ranges]
+    bound = [resolved[offset_range.partition] for offset_range in ranges]
     for part in split_ranges(bound, min_partitions, max_records_per_partition):
         parts.setdefault(part.partition, []).append(part)
     return tuple(
         part
-        for stretch in ranges
-        if stretch.partition in parts
-        for part in _with_ends_of(stretch, parts[stretch.partition])
+        for offset_range in ranges
+        if offset_range.partition in parts
+        for part in _with_ends_of(offset_range, parts[offset_range.partition])
     )
 
 
-def _with_ends_of(stretch: OffsetRange, parts: list[OffsetRange]) -> list[OffsetRange]:
-    opened = [replace(parts[0], from_offset=stretch.from_offset), *parts[1:]]
-    opened[-1] = replace(opened[-1], until_offset=stretch.until_offset)
+def _with_ends_of(offset_range: OffsetRange, parts: list[OffsetRange]) -> list[OffsetRange]:
+    opened = [replace(parts[0], from_offset=offset_range.from_offset), *parts[1:]]
+    opened[-1] = replace(opened[-1], until_offset=offset_range.until_offset)
     return opened
 
 
-def _cut_to_size(ranges: Iterable[OffsetRange], most: int) -> list[OffsetRange]:
+def _split_to_size(ranges: Iterable[OffsetRange], max_size: int) -> list[OffsetRange]:
     return [
         part
-        for stretch in ranges
-        for part in _cut(stretch, math.ceil(float(stretch.size) / float(most)))
+        for offset_range in ranges
+        for part in _split(offset_range, math.ceil(float(offset_range.size) / float(max_size)))
     ]
 
 
-def _cut_to_number(ranges: Sequence[OffsetRange], wanted: int) -> list[OffsetRange]:
+def _split_to_count(ranges: Sequence[OffsetRange], wanted: int) -> list[OffsetRange]:
     total = _total(ranges)
-    # What stays whole is left out of the proportion in which the others are cut.
-    whole = [stretch for stretch in ranges if _parts(stretch, total, wanted) == 1]
-    whole_partitions = {stretch.partition for stretch in whole}
-    total_to_cut = total - _total(whole)
-    wanted_of_cut = max(wanted - len(whole), 1)
+    # Ranges that are not split do not count in the proportion in which the others are.
+    unsplit = [offset_range for offset_range in ranges if _parts(offset_range, total, wanted) == 1]
+    unsplit_partitions = {offset_range.partition for offset_range in unsplit}
+    total_to_split = total - _total(unsplit)
+    wanted_of_split = max(wanted - len(unsplit), 1)
     return [
         part
-        for stretch in ranges
-        for part in _cut(
-            stretch,
+        for offset_range in ranges
+        for part in _split(
+            offset_range,
             1
-            if stretch.partition in whole_partitions
-            else _parts(stretch, total_to_cut, wanted_of_cut),
+            if offset_range.partition in unsplit_partitions
+            else _parts(offset_range, total_to_split, wanted_of_split),
         )
     ]
 
 
-def _parts(stretch: OffsetRange, total: int, wanted: int) -> int:
+def _parts(offset_range: OffsetRange, total: int, wanted: int) -> int:
     # Scala's math.round rounds a half up, which Python's round does not.
-    return max(math.floor(float(stretch.size) / float(total) * wanted + 0.5), 1)
+    return max(math.floor(float(offset_range.size) / float(total) * wanted + 0.5), 1)
 
 
-def _cut(stretch: OffsetRange, parts: int) -> list[OffsetRange]:
-    cuts = [stretch.from_offset]
+def _split(offset_range: OffsetRange, parts: int) -> list[OffsetRange]:
+    bounds = [offset_range.from_offset]
     for left in range(parts, 0, -1):
-        cuts.append(cuts[-1] + (stretch.until_offset - cuts[-1]) // left)
+        bounds.append(bounds[-1] + (offset_range.until_offset - bounds[-1]) // left)
     return _without_empty(
-        OffsetRange(stretch.partition, start, end) for start, end in pairwise(cuts)
+        OffsetRange(offset_range.partition, start, end) for start, end in pairwise(bounds)
     )
 
 
 def _total(ranges: Iterable[OffsetRange]) -> int:
-    return sum(stretch.size for stretch in ranges)
+    return sum(offset_range.size for offset_range in ranges)
 
 
 def _without_empty(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    return [stretch for stretch in ranges if stretch.size > 0]
+    return [offset_range for offset_range in ranges if offset_range.size > 0]

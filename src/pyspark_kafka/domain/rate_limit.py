@@ -1,4 +1,4 @@
-"""Where a micro-batch ends when it may not read everything."""
+"""The end of a micro-batch under a limit of offsets or bytes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from .topic_partition import TopicPartition
 
 DEFAULT_BYTES_PER_RECORD: Final = 1024
-"""What a record is taken to hold, in bytes, before any was measured."""
+"""The assumed size of a record before any was measured."""
 
 
 def rate_limit(
     limit: int, begin: Mapping[TopicPartition, int], until: PartitionOffsets
 ) -> PartitionOffsets:
-    """Share ``limit`` offsets, at least 1, among the partitions in proportion to what they hold.
+    """Return the end of a batch of about ``limit`` offsets, shared in proportion to the backlogs.
 
-    ``rateLimit`` of Spark's ``KafkaMicroBatchStream``, in its doubles: a share below one offset is
-    rounded up, so that small partitions do not starve, and any other down. The sum may therefore
-    exceed the limit, and a limit that is just enough may leave an offset behind. A partition that
-    has no ``begin``, or begins at or after its end, goes to its end.
+    ``rateLimit`` of Spark's ``KafkaMicroBatchStream``, with its doubles: a share below one offset
+    is rounded up, so that small partitions do not starve, and any other down. The sum may therefore
+    exceed the limit, and a limit that is just enough may leave an offset unread. A partition
+    without ``begin``, or with one at or after its end, is read to its end. ``limit`` is at least 1.
     """
     sizes = _sizes(begin, until)
     total = float(sum(sizes.values()))
@@ -48,24 +48,25 @@ def rate_limit_bytes(
     until: PartitionOffsets,
     bytes_per_record: Mapping[TopicPartition, float],
 ) -> PartitionOffsets:
-    """Share ``limit_bytes``, at least 1, in proportion to the bytes that partitions may hold.
+    """Return the end of a batch of about ``limit_bytes``, shared in proportion to the backlogs.
 
-    A partition's bytes are its offsets times its ``bytes_per_record``; without a measure of its own
-    it has the mean of those that were measured, and without any, ``DEFAULT_BYTES_PER_RECORD``.
-    Shares are rounded down to records, so that the estimate stays within the limit. If no share
-    makes a record, the partition that has most offsets to read, the first of them if several
-    have, advances by one: a record beyond the limit is read alone, and a stream never stalls.
-    The JVM connector has no such limit.
+    A partition's backlog is its offsets times its ``bytes_per_record``; a partition that was not
+    measured gets the average of the others, or else ``DEFAULT_BYTES_PER_RECORD``. Shares are
+    rounded down to records, so that the estimate stays within the limit. If every share is below a
+    record, the (first) partition with the largest backlog advances by one record: a stream never
+    stalls. ``limit_bytes`` is at least 1. The JVM connector has no such limit.
     """
     sizes = _sizes(begin, until)
-    usual = fmean(bytes_per_record.values()) if bytes_per_record else DEFAULT_BYTES_PER_RECORD
-    total = sum(size * bytes_per_record.get(partition, usual) for partition, size in sizes.items())
+    default = fmean(bytes_per_record.values()) if bytes_per_record else DEFAULT_BYTES_PER_RECORD
+    total = sum(
+        size * bytes_per_record.get(partition, default) for partition, size in sizes.items()
+    )
     if total <= limit_bytes:
         return until
     # A share of the limit in proportion to a partition's bytes, divided by its bytes per record,
-    # is the same part of every partition's offsets.
-    part = limit_bytes / Fraction(total)
-    advances = {partition: math.floor(size * part) for partition, size in sizes.items()}
+    # is the same fraction of every partition's offsets.
+    fraction = limit_bytes / Fraction(total)
+    advances = {partition: math.floor(size * fraction) for partition, size in sizes.items()}
     if not any(advances.values()):
         advances[max(sizes, key=lambda partition: sizes[partition])] = 1
     return until.merge(

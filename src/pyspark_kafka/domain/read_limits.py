@@ -1,4 +1,4 @@
-"""How much a micro-batch may read, as Spark's ``ReadLimit`` and its kinds say it."""
+"""How much a micro-batch may read: Spark's ``ReadLimit`` and its subclasses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class ReadAllAvailable:
-    """Everything that Kafka has; it overrules the limits beside it, as ``Trigger.Once`` needs."""
+    """No limit; it takes precedence over other limits, as ``Trigger.Once`` needs."""
 
 
 @final
@@ -21,15 +21,15 @@ class ReadMaxRows:
 
     def __post_init__(self) -> None:
         if self.max_rows < 1:
-            raise ValueError(f"a batch of at most {self.max_rows} rows reads nothing")
+            raise ValueError(f"max_rows must be at least 1, got {self.max_rows}")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReadMinRows:
-    """No batch below ``min_rows`` offsets, unless one has been awaited too long.
+    """At least ``min_rows`` offsets, unless ``max_trigger_delay_ms`` milliseconds have passed.
 
-    Options ``minOffsetsPerTrigger`` and ``maxTriggerDelay``, the latter in milliseconds.
+    Options ``minOffsetsPerTrigger`` and ``maxTriggerDelay``.
     """
 
     min_rows: int
@@ -37,21 +37,23 @@ class ReadMinRows:
 
     def __post_init__(self) -> None:
         if self.min_rows < 0:
-            raise ValueError(f"not a number of rows: {self.min_rows}")
+            raise ValueError(f"min_rows must not be negative, got {self.min_rows}")
         if self.max_trigger_delay_ms < 0:
-            raise ValueError(f"not a delay in milliseconds: {self.max_trigger_delay_ms}")
+            raise ValueError(
+                f"max_trigger_delay_ms must not be negative, got {self.max_trigger_delay_ms}"
+            )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReadMaxBytes:
-    """At most about ``max_bytes`` of keys and values, estimated from what was read before."""
+    """At most about ``max_bytes`` of keys, values and headers, estimated from sampled records."""
 
     max_bytes: int
 
     def __post_init__(self) -> None:
         if self.max_bytes < 1:
-            raise ValueError(f"a batch of at most {self.max_bytes} bytes reads nothing")
+            raise ValueError(f"max_bytes must be at least 1, got {self.max_bytes}")
 
 
 SingleReadLimit = ReadAllAvailable | ReadMaxRows | ReadMinRows | ReadMaxBytes
@@ -60,23 +62,23 @@ SingleReadLimit = ReadAllAvailable | ReadMaxRows | ReadMinRows | ReadMaxBytes
 @final
 @dataclass(frozen=True, slots=True)
 class CompositeReadLimit:
-    """Several limits that hold at once; it has no other composite in it."""
+    """Several limits at once; they cannot be nested."""
 
     limits: tuple[SingleReadLimit, ...]
 
     def __post_init__(self) -> None:
         if not self.limits:
-            raise ValueError("a composite limit has at least one limit")
-        # Spark hands limits over, so the types alone do not hold this.
+            raise ValueError("a composite limit needs at least one limit")
+        # Limits come from Spark, which the type checker does not see.
         if any(isinstance(limit, CompositeReadLimit) for limit in self.limits):
-            raise ValueError("a composite limit has no other in it")
+            raise ValueError("a composite limit cannot contain another one")
 
 
 ReadLimit = SingleReadLimit | CompositeReadLimit
 
 
 def limits_of(limit: ReadLimit) -> tuple[SingleReadLimit, ...]:
-    """Give the parts of a composite, or the limit alone."""
+    """Return the limits of a composite, or the single limit."""
     return limit.limits if isinstance(limit, CompositeReadLimit) else (limit,)
 
 
@@ -86,10 +88,10 @@ def default_read_limit(
     max_trigger_delay_ms: int,
     max_bytes: int | None,
 ) -> ReadLimit:
-    """Give the limit that a query's options ask for; ``None`` stands for an option not given.
+    """Return the read limit of a query's options; ``None`` stands for an option not set.
 
-    The table of ``getDefaultReadLimit`` in Spark's ``KafkaMicroBatchStream``, which has no limit
-    of bytes: that one joins the others. The delay counts only beside ``min_offsets``.
+    As ``getDefaultReadLimit`` of Spark's ``KafkaMicroBatchStream``, plus the limit of bytes. The
+    delay has an effect only with ``min_offsets``.
     """
     limits: list[SingleReadLimit] = []
     if min_offsets is not None:

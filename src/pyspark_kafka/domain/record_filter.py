@@ -1,4 +1,4 @@
-"""What a query's filters say of the records that it can want."""
+"""The records that a query's filters can accept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Span:
         )
 
     def intersect(self, other: Span) -> Span:
-        """Give the numbers that are in both."""
+        """Return the numbers that are in both."""
         starts = [one for one in (self.start, other.start) if one is not None]
         ends = [one for one in (self.end, other.end) if one is not None]
         return Span(max(starts, default=None), min(ends, default=None))
@@ -34,11 +34,11 @@ UNBOUNDED = Span()
 @final
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Bounds that every wanted record keeps.
+    """Bounds of all records that the filters can accept.
 
-    ``partition_numbers`` are the only ones that are wanted, if it is not ``None``.
-    ``min_timestamp`` is in milliseconds. There is no upper bound of time: behind the last record
-    that is old enough another one may follow, since producers set the time.
+    ``partition_numbers`` are the only accepted ones, unless it is ``None``. ``min_timestamp`` is in
+    milliseconds since the epoch. There is no maximum timestamp: producers set timestamps, so that a
+    record that is old enough may follow one that is not.
     """
 
     partitions: Span = UNBOUNDED
@@ -47,24 +47,24 @@ class RecordFilter:
     min_timestamp: int | None = None
 
     def admits_partition(self, number: int) -> bool:
-        """Tell whether a partition may hold a wanted record."""
+        """Return whether a partition can have an accepted record."""
         chosen = self.partition_numbers
         return number in self.partitions and (chosen is None or number in chosen)
 
     @property
     def narrows_offsets(self) -> bool:
-        """Whether it bounds offsets or time."""
+        """Whether it bounds offsets or timestamps."""
         return self.offsets != UNBOUNDED or self.min_timestamp is not None
 
     def narrow(self, offset_range: OffsetRange) -> OffsetRange:
-        """Give the part of a bound range that may hold wanted records; it may be empty."""
+        """Return the part of a bound range that can have accepted records; it may be empty."""
         given = Span(offset_range.from_offset, offset_range.until_offset)
         span = self.offsets.intersect(given)
         start = min(span.start or 0, offset_range.until_offset)
         return OffsetRange(offset_range.partition, start, max(start, span.end or 0))
 
     def intersect(self, other: RecordFilter) -> RecordFilter:
-        """Give the filter that holds what both hold."""
+        """Return the filter that accepts what both accept."""
         times = Span(self.min_timestamp).intersect(Span(other.min_timestamp))
         return RecordFilter(
             self.partitions.intersect(other.partitions),

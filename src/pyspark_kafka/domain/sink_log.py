@@ -1,8 +1,8 @@
-"""What the log of an exactly-once sink remembers: which transactions a micro-batch was written in.
+"""The log of an exactly-once sink: the transactions of each micro-batch and their state.
 
-Entries are numbered one after the other, and the newest one is the truth. A batch goes from
-``PREPARED``, when all of its records are in Kafka and none can be seen, to ``COMMITTED``; or, when
-all of its transactions have timed out first, to ``DROPPED``, and from there the same way again.
+Entries have consecutive numbers, and only the newest one counts. A batch goes from ``PREPARED``
+(all records are written, none is visible) to ``COMMITTED``, or to ``DROPPED`` if all of its
+transactions timed out; a dropped batch is written again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION: Final = 1
 
 
 class BatchState(enum.Enum):
-    """How far a micro-batch has come."""
+    """The state of a micro-batch."""
 
     PREPARED = "prepared"
     COMMITTED = "committed"
@@ -29,7 +29,7 @@ class BatchState(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class SinkLogEntry:
-    """A micro-batch, how far it has come, and its transactions."""
+    """A micro-batch, its state, and its transactions."""
 
     batch_id: int
     state: BatchState
@@ -37,15 +37,15 @@ class SinkLogEntry:
 
     @property
     def committed_through(self) -> int:
-        """The last batch whose records can be seen, -1 if there is none."""
+        """The last batch whose records are visible, -1 if there is none."""
         return self.batch_id if self.state is BatchState.COMMITTED else self.batch_id - 1
 
-    def becoming(self, state: BatchState) -> SinkLogEntry:
-        """Give the same batch in another state."""
+    def with_state(self, state: BatchState) -> SinkLogEntry:
+        """Return the same batch in another state."""
         return SinkLogEntry(self.batch_id, state, self.transactions)
 
     def to_bytes(self) -> bytes:
-        """Give the bytes of a file: the version's line, and JSON."""
+        """Return the content of a file: a line with the version, and JSON."""
         content = {
             "batchId": self.batch_id,
             "state": self.state.value,
@@ -62,16 +62,16 @@ class SinkLogEntry:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> SinkLogEntry:
-        """Read the bytes of a file.
+        """Parse the content of a file.
 
-        :raises ValueError: if they are of a later version or malformed.
+        :raises ValueError: if it is malformed or of a later version.
         """
         version, _, text = content.decode(errors="replace").partition("\n")
         require_version(version, VERSION)
         try:
             return _entry(json.loads(text))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError("Log file was malformed: it holds no batch of a sink.") from error
+            raise ValueError("Log file was malformed: it is not an entry of a sink log.") from error
 
 
 def _entry(content: Any) -> SinkLogEntry:

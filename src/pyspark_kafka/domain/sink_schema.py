@@ -1,6 +1,6 @@
-"""Which columns rows need to become records, as Spark's ``KafkaWriter.validateQuery`` has it.
+"""The columns of a sink, as in Spark's ``KafkaWriter.validateQuery``.
 
-Types are spelled as Spark's ``simpleString`` does; upper and lower case of a column's name differ.
+Types are in the form of Spark's ``simpleString``; column names are case-sensitive.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TYPES: Final[Mapping[str, Sequence[str]]] = {
     "partition": ("int",),
     "timestamp": ("timestamp",),
 }
-"""The columns that a record is made of, in the order in which they are checked, and their types."""
+"""The columns of a record with their types, in the order of the checks."""
 
 
 def check_sink_schema(columns: Mapping[str, str], *, has_topic_option: bool) -> None:
-    """Check the columns' types by their names; other columns are left alone.
+    """Check the types of columns, ``{name: type}``; other columns are ignored.
 
-    :raises SinkSchemaError: with everything that is wrong, in the JVM connector's words.
+    :raises SinkSchemaError: with all problems, each with the JVM connector's message.
     """
     problems = []
     if not has_topic_option and "topic" not in columns:

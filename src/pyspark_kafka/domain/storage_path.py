@@ -1,4 +1,4 @@
-"""A directory on some storage, and how to get in."""
+"""A directory of a storage, with its credentials."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, final
 @final
 @dataclass(frozen=True, slots=True)
 class StoragePath:
-    """A URL of fsspec, and the ``storage_options`` that go with it, as a JSON object.
+    """A URL for fsspec and its ``storage_options``, a JSON object.
 
-    The options may carry secrets and are therefore left out of ``repr``; what a URL has of them
-    (``s3://key:secret@bucket``) is left out of ``str``.
+    Options may contain secrets: ``repr`` omits them, and ``str`` omits those of the URL
+    (``s3://key:secret@bucket``).
     """
 
     url: str = field(repr=False)
@@ -21,16 +21,16 @@ class StoragePath:
 
     def __post_init__(self) -> None:
         if not self.url.strip():
-            raise ValueError("a storage path names a directory")
+            raise ValueError("a storage path must not be empty")
 
     @property
     def options(self) -> dict[str, Any]:
-        """The storage options, as fsspec takes them."""
+        """The storage options for fsspec."""
         options: dict[str, Any] = json.loads(self.storage_options)
         return options
 
     def child(self, name: str) -> StoragePath:
-        """Give the path of what is directly below."""
+        """Return the path of a direct child."""
         return StoragePath(f"{self.url.rstrip('/')}/{name}", self.storage_options)
 
     def __str__(self) -> str:

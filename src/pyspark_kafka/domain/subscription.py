@@ -22,18 +22,18 @@ class Assign:
 
     def __post_init__(self) -> None:
         if not self.partitions:
-            raise ValueError("an assignment names at least one partition")
+            raise ValueError("an assignment needs at least one partition")
 
     @property
     def topics(self) -> frozenset[str]:
-        """The topics that the partitions belong to."""
+        """The topics of the partitions."""
         return frozenset(partition.topic for partition in self.partitions)
 
     @classmethod
     def from_json(cls, text: str) -> Assign:
-        """Read ``{"topicA":[0,1]}``.
+        """Parse ``{"topicA":[0,1]}``.
 
-        :raises ValueError: in the words of Spark's ``JsonUtils``, if it has any other shape.
+        :raises ValueError: with the message of Spark's ``JsonUtils``, if it has any other shape.
         """
         topics = read_json_object(text, ASSIGN_EXAMPLE)
         try:
@@ -61,11 +61,11 @@ class Subscribe:
 
     def __post_init__(self) -> None:
         if not self.topics:
-            raise ValueError("a subscription names at least one topic")
+            raise ValueError("a subscription needs at least one topic")
 
     @classmethod
     def from_text(cls, text: str) -> Subscribe:
-        """Read topics separated by commas; blanks around them and empty names are ignored.
+        """Parse topics separated by commas; blanks around them and empty names are ignored.
 
         :raises ValueError: if no topic is left.
         """
@@ -86,7 +86,7 @@ class SubscribePattern:
 
     def __post_init__(self) -> None:
         if not self.pattern:
-            raise ValueError("a pattern is not empty")
+            raise ValueError("a pattern must not be empty")
         try:
             re.compile(self.pattern)
         except re.error as error:

@@ -11,14 +11,14 @@ from .option_values import INT32_MAX
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """A topic's name and a partition's number, ordered by topic, then by number."""
+    """A topic and a partition number; ordered by topic, then by number."""
 
     topic: str
     partition: int
 
     def __post_init__(self) -> None:
         if not self.topic:
-            raise ValueError("a topic's name is not empty")
+            raise ValueError("a topic's name must not be empty")
         if not 0 <= self.partition <= INT32_MAX:
             raise ValueError(f"not a partition number: {self.partition}")
 

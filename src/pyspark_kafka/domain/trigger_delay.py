@@ -1,4 +1,4 @@
-"""Whether a micro-batch waits until there is enough to read."""
+"""Delaying a micro-batch until there are enough new offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_ENOUGH: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether the batch is delayed, what to remember of it, and what to log, if anything."""
+    """Whether the batch is delayed, the next state, and a message to log, if any."""
 
     is_delayed: bool
     next: TriggerDelay
@@ -29,10 +29,10 @@ class Decision:
 @final
 @dataclass(frozen=True, slots=True)
 class TriggerDelay:
-    """When the last batch ran, in milliseconds of a clock whose origin means nothing.
+    """The time of the last batch, in milliseconds of a monotonic clock; ``None`` before the first.
 
-    ``None`` before the first one. ``KafkaMicroBatchStream`` starts at 0 against the wall clock,
-    which comes to the same: the first batch has always been awaited long enough.
+    ``KafkaMicroBatchStream`` starts with 0 on the wall clock, which has the same effect: the first
+    batch is never delayed.
     """
 
     last_trigger_ms: int | None = None
@@ -45,10 +45,10 @@ class TriggerDelay:
         latest: Mapping[TopicPartition, int],
         current: Mapping[TopicPartition, int],
     ) -> Decision:
-        """Delay the batch if fewer than ``min_rows`` offsets are new and there is still time.
+        """Delay the batch if fewer than ``min_rows`` offsets are new and the delay is not over.
 
-        ``delayBatch`` of Spark's ``KafkaMicroBatchStream``: all offsets of a partition that
-        ``current`` does not have are new, and partitions that ``latest`` lacks do not count.
+        As ``delayBatch`` of Spark's ``KafkaMicroBatchStream``: all offsets of a partition that is
+        not in ``current`` are new, and partitions that are not in ``latest`` do not count.
         """
         if self.last_trigger_ms is None or now_ms - self.last_trigger_ms >= max_delay_ms:
             return Decision(is_delayed=False, next=TriggerDelay(now_ms), message=WAITED_LONG_ENOUGH)

@@ -298,7 +298,7 @@ def test_what_timed_out_before_it_was_committed_is_written_anew(stage: Stage) ->
     written = stage.run_tasks(0)
     for one in written:
         stage.time_out(one)
-    with pytest.raises(TransactionLostError, match=r"before batch 0 was at its end") as caught:
+    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete") as caught:
         stage.driver().commit(0, "q", written)
     assert "'kafka.transaction.timeout.ms'" in str(caught.value)
     assert stage.entry().state is BatchState.DROPPED
@@ -326,7 +326,7 @@ def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: 
     """Nothing of it was committed yet, as the first one is committed first: all is aborted."""
     written = stage.run_tasks(0)
     stage.time_out(written[0])
-    with pytest.raises(TransactionLostError, match=r"before batch 0 was at its end"):
+    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete"):
         stage.driver().commit(0, "q", written)
     assert stage.visible() == []
     assert stage.kit.cluster.open_transactions(PREFIX) == []
@@ -346,7 +346,7 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
         with pytest.raises(TransactionLostError, match=r"of batch 0 were committed") as caught:
             stage.driver().recover()
         assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0" for task in lost)
-        assert "'a metadata log in memory' emptied" in str(caught.value)
+        assert "delete 'a metadata log in memory' and start" in str(caught.value)
     with pytest.raises(TransactionLostError, match=r"of batch 0 were committed"):
         stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
 
@@ -432,7 +432,7 @@ def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
 def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
     """A log that is looked for at another place than the checkpoint is would remember nothing."""
     offsets = MemoryMetadataLog()
-    with pytest.raises(MetadataLogError, match=r"checkpoint's offsets are not found") as caught:
+    with pytest.raises(MetadataLogError, match=r"not find the checkpoint's offset log") as caught:
         stage.driver(offsets=offsets).recover()
     assert "'metadataPath'" in str(caught.value)
     offsets.add(0, b"v1")
@@ -443,7 +443,7 @@ def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
     ("content", "problem"),
     [
         (b"v2\n{}", "maximum supported log version is v1, but encountered v2"),
-        (b"v1\n{}", "it holds no batch of a sink"),
+        (b"v1\n{}", "it is not an entry of a sink log"),
         (b"", "failed to read correct log version"),
     ],
 )

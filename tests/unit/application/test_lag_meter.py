@@ -82,7 +82,7 @@ def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
     """Up to the bound records are counted, above it offsets are given, and it is told which."""
     transaction(kit, 9)
     kit.produce(11, partition=1)
-    lag = meter(kit, most_counted=10).measure(consumed())
+    lag = meter(kit, max_counted=10).measure(consumed())
     assert [(each.lag, each.is_exact) for each in lag.partitions] == [(9, True), (11, False)]
     assert not lag.is_exact
 
@@ -90,7 +90,7 @@ def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
 def test_counting_can_be_left_out(kit: Kit) -> None:
     """With a bound of 0 nothing is read, and only a partition without offsets left is exact."""
     kit.produce(2)
-    measuring, reader = metered(kit, most_counted=0)
+    measuring, reader = metered(kit, max_counted=0)
     lag = measuring.measure(consumed())
     assert [(each.lag, each.is_exact) for each in lag.partitions] == [(2, False), (0, True)]
     assert reader.ranges == []
@@ -169,7 +169,7 @@ def test_counting_ends_with_its_time(kit: Kit, milliseconds: int) -> None:
     """Partitions that are not counted in time are given in offsets."""
     kit.produce(3)
     kit.produce(3, partition=1)
-    measuring, reader = metered(kit, counting_ms=50)
+    measuring, reader = metered(kit, count_timeout_ms=50)
     reader.milliseconds = milliseconds
     assert [each.is_exact for each in measuring.measure(consumed()).partitions] == [False, False]
     assert reader.ranges == ["t-0[0, 3)"]

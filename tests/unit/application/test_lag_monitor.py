@@ -33,9 +33,9 @@ def query(kit: Kit) -> FakeQuery:
 
 def test_before_the_first_commit(query: FakeQuery) -> None:
     """Nothing is measured, and what is on its way is seen."""
-    assert query.watch.look() == LagSnapshot()
+    assert query.watch.snapshot() == LagSnapshot()
     query.begin(0, '{"t":{"0":1}}')
-    look = query.watch.look()
+    look = query.watch.snapshot()
     assert look.state.committed is None
     assert look.state.in_flight is not None
     assert (look.sources, look.total, look.gone) == ({}, 0, ())
@@ -47,7 +47,7 @@ def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
     query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
     query.commit(0)
     query.begin(1, "18", '{"t":{"0":10,"1":0}}', '{"t":{"0":10}}')
-    look = query.watch.look()
+    look = query.watch.snapshot()
     assert {name: lag.lag.total for name, lag in look.sources.items()} == {"1": 6, "2": 1}
     assert (look.total, look.is_exact, look.numbers) == (7, True, (6, 0, 1, 0))
     assert look.state.offsets_in_flight == 7
@@ -57,7 +57,7 @@ def test_partitions_that_are_gone_are_named(query: FakeQuery) -> None:
     """A topic that was deleted is not measured, and is told of."""
     query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
     query.commit(0)
-    assert query.watch.look().gone == (tp(3, "u"),)
+    assert query.watch.snapshot().gone == (tp(3, "u"),)
 
 
 def test_looks_make_a_trend(kit: Kit, query: FakeQuery) -> None:
@@ -67,5 +67,5 @@ def test_looks_make_a_trend(kit: Kit, query: FakeQuery) -> None:
         query.begin(batch_id, f'{{"t":{{"0":{end},"1":0}}}}')
         query.commit(batch_id)
         kit.clock.sleep_ms(1_000)
-        look = query.watch.look()
+        look = query.watch.snapshot()
     assert (look.trend.direction, look.trend.read) == (Direction.CATCHING_UP, 20.0)

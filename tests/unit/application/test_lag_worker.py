@@ -168,7 +168,7 @@ def test_a_failing_exporter_harms_no_other(caplog: pytest.LogCaptureFixture) -> 
     worker.close()
     assert failing.told == notes.told == ["run 0: 2?", "id run ended", "closed"]
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["An exporter of lag failed; the query goes on"] * 3
+    assert messages == ["A lag exporter failed; the query continues"] * 3
 
 
 def test_records_are_counted_with_a_meter(cluster: MemoryCluster) -> None:
@@ -202,7 +202,7 @@ def test_what_cannot_be_counted_is_given_in_offsets(
     worker.close()
     assert notes.told == ["run 0: 2?", "run 1: 2?", "run 2: 2", "closed"]
     [record] = caplog.records
-    assert record.getMessage().startswith("Lag is given in offsets until records can be counted: [")
+    assert record.getMessage().startswith("Lag is in offsets until records can be counted: [")
 
 
 def test_each_time_that_counting_fails_is_logged(

@@ -223,7 +223,7 @@ def test_times_become_offsets(kit: Kit) -> None:
     assert made.resolve(GlobalTimestamp(200, OnNoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
     by_partition = ByTimestamp(((tp(0), 350), (tp(1), 1)), OnNoMatch.ERROR)
     assert made.resolve(by_partition) == {tp(0): 3, tp(1): 0}
-    assert made.first_not_older({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
+    assert made.offsets_for_timestamps({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
 
 
 TOO_LATE = [

@@ -48,7 +48,7 @@ def test_an_answer_can_be_forgotten() -> None:
     asked = Asked()
     cache = PartitionCache(100, MemoryClock())
     cache.get(asked)
-    cache.forget()
+    cache.clear()
     assert cache.get(asked) == {tp(0), tp(1)}
 
 

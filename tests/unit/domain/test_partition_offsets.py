@@ -129,7 +129,7 @@ def test_malformed_json(text: str) -> None:
         ({"t": {"x": 1}}, "not a partition number: 'x'"),
         ({"t": {"0": True}}, "not an offset: True"),
         ({"t": {"0": -3}}, "not an offset: -3 for t-0"),
-        ({"": {"0": 1}}, "a topic's name is not empty"),
+        ({"": {"0": 1}}, "a topic's name must not be empty"),
     ],
 )
 def test_malformed_dict(topics: dict[str, dict[str, int]], problem: str) -> None:

@@ -59,15 +59,15 @@ def test_limits_of(limit: ReadLimit, parts: tuple[SingleReadLimit, ...]) -> None
 @pytest.mark.parametrize(
     ("kind", "values", "problem"),
     [
-        (ReadMaxRows, (0,), "a batch of at most 0 rows reads nothing"),
-        (ReadMaxBytes, (0,), "a batch of at most 0 bytes reads nothing"),
-        (ReadMinRows, (-1, 0), "not a number of rows: -1"),
-        (ReadMinRows, (0, -1), "not a delay in milliseconds: -1"),
-        (CompositeReadLimit, ((),), "a composite limit has at least one limit"),
+        (ReadMaxRows, (0,), "max_rows must be at least 1, got 0"),
+        (ReadMaxBytes, (0,), "max_bytes must be at least 1, got 0"),
+        (ReadMinRows, (-1, 0), "min_rows must not be negative, got -1"),
+        (ReadMinRows, (0, -1), "max_trigger_delay_ms must not be negative, got -1"),
+        (CompositeReadLimit, ((),), "a composite limit needs at least one limit"),
         (
             CompositeReadLimit,
             ((MIN, CompositeReadLimit((MAX,))),),
-            "a composite limit has no other in it",
+            "a composite limit cannot contain another one",
         ),
     ],
 )

@@ -44,7 +44,7 @@ def test_what_is_written_is_read(entry: SinkLogEntry) -> None:
 @given(entries, st.sampled_from(BatchState))
 def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) -> None:
     """What becomes of a batch keeps its number and its transactions."""
-    assert entry.becoming(state) == SinkLogEntry(entry.batch_id, state, entry.transactions)
+    assert entry.with_state(state) == SinkLogEntry(entry.batch_id, state, entry.transactions)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) ->
 )
 def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
     """Until then the one before it is the last."""
-    assert ONE.becoming(state).committed_through == last
+    assert ONE.with_state(state).committed_through == last
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) 
         (b"", "Log file was malformed: failed to read correct log version from ."),
         (b"{}", "Log file was malformed: failed to read correct log version from {}."),
         *(
-            (b"v1\n" + text, "Log file was malformed: it holds no batch of a sink.")
+            (b"v1\n" + text, "Log file was malformed: it is not an entry of a sink log.")
             for text in (
                 b"",
                 b"\xff",

@@ -30,5 +30,5 @@ def test_options_belong_to_what_is_below() -> None:
 
 def test_an_empty_path_is_refused() -> None:
     """No text names the working directory by accident."""
-    with pytest.raises(ValueError, match="names a directory"):
+    with pytest.raises(ValueError, match="must not be empty"):
         StoragePath(" ")

@@ -87,7 +87,7 @@ def test_topics(text: str, topics: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("text", ["", " ", ",", " , ,"])
 def test_no_topics(text: str) -> None:
     """A subscription without a topic is refused."""
-    with pytest.raises(ValueError, match=r"^a subscription names at least one topic$"):
+    with pytest.raises(ValueError, match=r"^a subscription needs at least one topic$"):
         Subscribe.from_text(text)
 
 
@@ -119,7 +119,7 @@ def test_literal_pattern(name: str, before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "problem"),
     [
-        ("", "a pattern is not empty"),
+        ("", "a pattern must not be empty"),
         ("(", "not a regular expression: '(': missing ), unterminated subpattern at position 0"),
         ("*", "not a regular expression: '*': nothing to repeat at position 0"),
     ],

@@ -44,7 +44,7 @@ def test_pickle(partition: TopicPartition) -> None:
 @pytest.mark.parametrize(
     ("topic", "number", "problem"),
     [
-        ("", 0, "a topic's name is not empty"),
+        ("", 0, "a topic's name must not be empty"),
         ("t", -1, "not a partition number: -1"),
     ],
 )
