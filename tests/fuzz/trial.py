@@ -11,8 +11,12 @@ from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords
 from kafka.record.util import decode_varint
 
-from pyspark_kafka.adapters.kafka_format import column_buffers, record_decoder, status
-from pyspark_kafka.adapters.kafka_format import record_blocks as sections
+from pyspark_kafka.adapters.kafka_format import (
+    column_buffers,
+    record_blocks,
+    record_decoder,
+    status,
+)
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_format.decompression import FAILURES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
@@ -58,13 +62,13 @@ def little_room(room: dict[str, int]) -> Iterator[None]:
     """Let decoders begin with little memory, all of which ends at forbidden pages."""
     changes = (
         (column_buffers, "np", GuardedNumpy()),
-        (sections, "np", GuardedNumpy()),
+        (record_blocks, "np", GuardedNumpy()),
         (record_decoder, "np", GuardedNumpy()),
         (column_buffers, "MAX_ROWS", room.get("rows", 2)),
         (column_buffers, "DEFAULT_BYTES", room.get("bytes", 16)),
         (column_buffers, "DEFAULT_HEADERS", room.get("headers", 2)),
-        (sections, "SCRATCH", room.get("scratch", 16)),
-        (record_decoder, "SCRATCH", room.get("scratch", 16)),
+        (record_blocks, "SCRATCH_BYTES", room.get("scratch", 16)),
+        (record_decoder, "SCRATCH_BYTES", room.get("scratch", 16)),
     )
     before = [(module, name, getattr(module, name)) for module, name, _ in changes]
     for module, name, value in changes:

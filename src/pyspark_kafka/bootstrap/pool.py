@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
+from ..adapters.process_local import ProcessLocal
 from ..domain.options import SinkOptions, SourceOptions
 from .container import Container, SinkContainer, container_for, sink_container_for
 
@@ -33,18 +33,14 @@ SINK_MAX_IDLE_SECONDS: Final = 600.0
 @final
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    key: tuple[int, Options]
-    container: AnyContainer
+    options: Options
+    container: ProcessLocal[AnyContainer]
     since: float
 
 
 @final
 class ContainerPool:
-    """Leases a container to one user at a time, keyed by process and options.
-
-    The process id is a part of the key because clients do not survive a fork (librdkafka's threads
-    stay in the parent, confluentinc/librdkafka#2374), and Spark's worker daemon forks.
-    """
+    """Leases a container to one user at a time, by options, in the process that created it."""
 
     def __init__(
         self,
@@ -71,52 +67,51 @@ class ContainerPool:
 
     @contextmanager
     def _lease(self, options: Options) -> Iterator[AnyContainer]:
-        key = (os.getpid(), options)
-        container = self._take(key) or _new_container(options)
+        container = self._take(options) or _new_container(options)
+        leased = _Idle(options, ProcessLocal(container), time.monotonic())
         try:
             yield container
         except BaseException:
-            shut_down(container)
+            _shut_down([leased])
             raise
-        self._release(key, container)
+        self._release(leased)
 
     def close(self) -> None:
         """Close all idle containers."""
         with self._lock:
             idle, self._idle = self._idle, []
-        self._shut_down(idle)
+        _shut_down(idle)
 
-    def _take(self, key: tuple[int, Options]) -> AnyContainer | None:
+    def _take(self, options: Options) -> AnyContainer | None:
         with self._lock:
             stale = [idle for idle in self._idle if self._is_stale(idle)]
             self._idle = [idle for idle in self._idle if idle not in stale]
-            found = next((idle for idle in reversed(self._idle) if idle.key == key), None)
+            usable = (
+                idle
+                for idle in reversed(self._idle)
+                if idle.options == options and idle.container.get() is not None
+            )
+            found = next(usable, None)
             if found is not None:
                 self._idle.remove(found)
-        self._shut_down(stale)
-        return None if found is None else found.container
+        _shut_down(stale)
+        return None if found is None else found.container.get()
 
-    def _release(self, key: tuple[int, Options], container: AnyContainer) -> None:
+    def _release(self, leased: _Idle) -> None:
         with self._lock:
             is_first, self._has_frozen_gc = not self._has_frozen_gc, True
-            self._idle.append(_Idle(key, container, time.monotonic()))
+            self._idle.append(replace(leased, since=time.monotonic()))
             surplus = self._idle[: -self._max_idle]
             self._idle = self._idle[-self._max_idle :]
-        self._shut_down(surplus)
+        _shut_down(surplus)
         if is_first:
             # By now all clients and kernels are loaded.
             freeze_gc()
 
     def _is_stale(self, idle: _Idle) -> bool:
-        is_sink = isinstance(idle.key[1], SinkOptions)
+        is_sink = isinstance(idle.options, SinkOptions)
         limit = self._sink_idle_seconds if is_sink else self._idle_seconds
         return time.monotonic() - idle.since > limit
-
-    def _shut_down(self, idle: list[_Idle]) -> None:
-        for each in idle:
-            # The containers of the parent process are not closed in a fork.
-            if each.key[0] == os.getpid():
-                shut_down(each.container)
 
 
 def freeze_gc() -> None:
@@ -134,6 +129,13 @@ def _new_container(options: Options) -> AnyContainer:
     if isinstance(options, SinkOptions):
         return sink_container_for(options)
     return container_for(options)
+
+
+def _shut_down(idle: list[_Idle]) -> None:
+    for each in idle:
+        container = each.container.pop()
+        if container is not None:
+            shut_down(container)
 
 
 def shut_down(container: AnyContainer) -> None:

@@ -67,7 +67,7 @@ def test_a_failure_names_the_record(connection: Connection) -> None:
 
 def test_why_a_record_waited_is_said(connection: Connection) -> None:
     """The last error of a connection is what kept it."""
-    connection.remember(KafkaError(TRANSPORT, "refused"))
+    connection.remember_error(KafkaError(TRANSPORT, "refused"))
     assert r"why (refused)" in str(delivery_error(connection, undelivered(TIMED_OUT)))
 
 
@@ -98,7 +98,7 @@ def test_a_number_of_partitions_is_kept(connection: Connection) -> None:
     topics = TopicPartitions(connection, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]
-    assert topics.count(cluster, "t", anew=True) == 2
+    assert topics.count(cluster, "t", refresh=True) == 2
     assert topics.count(cluster, "t") == 2
     always = TopicPartitions(connection, 1, -1)
     assert [always.count(Cluster(1, 2), "t") for _ in range(2)] == [1, 1]
@@ -129,6 +129,6 @@ def test_what_was_known_stands_while_no_broker_answers(connection: Connection) -
     topics = TopicPartitions(connection, 0, -1)
     assert topics.count(Cluster(4), "t") == 4
     assert topics.count(Cluster(TRANSPORT), "t") == 4
-    connection.remember(KafkaError(TRANSPORT, "refused"))
+    connection.remember_error(KafkaError(TRANSPORT, "refused"))
     with pytest.raises(BrokerUnreachableError, match=r"within 0 s \(refused\)"):
         topics.count(Cluster(TRANSPORT), "u")

@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.confluent.gather_kernel import (
     BAD_HEADERS,
     EVENT,
     TIMESTAMP_TYPE,
-    Calls,
+    ConsumerCalls,
     destroy,
     gather,
 )
@@ -110,8 +110,8 @@ class Gathering:
 
     def __init__(self, sent: Sequence[Sent], projection: Projection = ALL_COLUMNS) -> None:
         self.library = FakeLibrary(sent)
-        self.calls = Calls(self.library)  # type: ignore[arg-type]
-        self.wanted = column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+        self.calls = ConsumerCalls(self.library)  # type: ignore[arg-type]
+        self.mask = column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
         self.builder = BatchBuilder(TopicPartition("t", 0), projection)
         self.builder.cursor[at.OFFSET] = -1
 
@@ -120,7 +120,7 @@ class Gathering:
             self.library.addresses,
             self.builder.cursor,
             until_offset,
-            self.wanted,
+            self.mask,
             self.builder.buffers.arrays,
             self.calls.addresses,
         )

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.confluent.partitioned_rows import PartitionedRows, grouped, place_by_key
-from pyspark_kafka.adapters.confluent.produce_kernel import unseen_bytes
+from pyspark_kafka.adapters.confluent.partitioned_rows import PartitionedRows
+from pyspark_kafka.adapters.confluent.produce_kernel import uncounted_bytes
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 
 if TYPE_CHECKING:
@@ -28,23 +28,12 @@ def some(rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
     return found
 
 
-def test_keys_are_placed_where_nothing_was_chosen() -> None:
-    """Rows without a key go together to a partition that changes from batch to batch."""
-    batch = of(key=[b"abc", None, b"abc", b"abc"])
-    partitions = np.array([-1, -1, 1, -1], np.int32)
-    columns = ProducerColumns.of(batch, 0)
-    part = PartitionedRows("t", batch, columns, some([3, 1, 2, 0]), partitions)
-    placed = place_by_key(part, np.array([False, False, True, False]), 7, sticky=4)
-    # 479470107 is the murmur2 of abc, by Kafka's own UtilsTest.
-    assert placed.partitions.tolist() == [479470107 % 7, 4, 1, 479470107 % 7]
-
-
 def test_rows_of_a_partition_are_put_together() -> None:
     """In their order, those without a partition first."""
     batch = of(value=[b"%d" % number for number in range(10)])
     partitions = np.array([2, -1, 0, 2, 2, 0], np.int32)
     columns = ProducerColumns.of(batch, 0)
-    part = grouped(PartitionedRows("t", batch, columns, some([9, 8, 7, 3, 2, 1]), partitions))
+    part = PartitionedRows("t", batch, columns, some([9, 8, 7, 3, 2, 1]), partitions).grouped()
     assert part.rows.tolist() == [8, 7, 1, 9, 3, 2]
     assert part.partitions.tolist() == [-1, 0, 0, 2, 2, 2]
 
@@ -64,5 +53,5 @@ def test_what_librdkafka_does_not_count_is_counted() -> None:
     headers = pa.array([[{"key": "ab", "value": b"c"}, {"key": "d", "value": None}], None], HEADERS)
     batch = of(key=[b"key", None], value=[b"value", b"v"], headers=headers)
     columns = ProducerColumns.of(batch, 0)
-    assert unseen_bytes(columns.arrays, some([0, 1])) == 3 + 2 + 1 + 1
-    assert unseen_bytes(columns.arrays, some([1])) == 0
+    assert uncounted_bytes(columns.arrays, some([0, 1])) == 3 + 2 + 1 + 1
+    assert uncounted_bytes(columns.arrays, some([1])) == 0

@@ -1,10 +1,12 @@
-"""What librdkafka's handles have in common: how they are made, and their lines."""
+"""Creating librdkafka's handles, and handling their events."""
 
 from __future__ import annotations
 
 import ctypes
 import logging
 from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError
 
 from .connection import log
 from .librdkafka import EVENT_ERROR, EVENT_LOG
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 ERROR_SIZE: Final = 512
-"""The bytes that librdkafka is given for an error's text."""
+"""The bytes of a buffer for the text of an error."""
 
 _QUEUE: Final = {
-    # Lines and errors come when they are asked for, and librdkafka's threads call no Python.
+    # Log lines and errors are polled, so that librdkafka's threads never call Python.
     "log.queue": "true",
 }
 
@@ -29,7 +31,7 @@ _LEVELS: Final = (
     logging.INFO,
     logging.DEBUG,
 )
-"""The levels of ``logging`` for those of syslog."""
+"""The levels of ``logging`` by syslog's."""
 
 
 def new_client(
@@ -39,22 +41,32 @@ def new_client(
     config: Mapping[str, str],
     events: int = 0,
 ) -> tuple[int, int]:
-    """Make a handle and take its main queue, into which lines, errors and ``events`` come.
+    """Return a new handle and its main queue, for log lines, errors and ``events``.
 
     :raises OptionsError: if librdkafka does not know or accept a setting.
     """
     client = _new(library, kind, connection, {**config, **_QUEUE}, events)
     main_queue: int = library.rd_kafka_queue_get_main(client)
     library.rd_kafka_set_log_queue(client, None)
-    # Tokens are renewed by a thread of librdkafka's: this one may be elsewhere for long.
-    refused = library.rd_kafka_sasl_background_callbacks_enable(client)
-    if refused:  # there is no mechanism with tokens
-        library.rd_kafka_error_destroy(refused)
+    # A thread of librdkafka's renews tokens: this one may not poll for a long time.
+    error = library.rd_kafka_sasl_background_callbacks_enable(client)
+    if error:  # the SASL mechanism has no tokens
+        library.rd_kafka_error_destroy(error)
     return client, main_queue
 
 
-def log_event(library: ctypes.CDLL, event: int, name: str) -> None:
-    """Hand a line to the logger, with the name of its handle."""
+def handle_event(library: ctypes.CDLL, event: int, name: str, connection: Connection) -> int:
+    """Log a line with the name of its handle, or keep an error; return the type of the event."""
+    event_type: int = library.rd_kafka_event_type(event)
+    if event_type == EVENT_LOG:
+        _log_line(library, event, name)
+    elif event_type == EVENT_ERROR:
+        text = library.rd_kafka_event_error_string(event).decode(errors="replace")
+        connection.remember_error(KafkaError(library.rd_kafka_event_error(event), text))
+    return event_type
+
+
+def _log_line(library: ctypes.CDLL, event: int, name: str) -> None:
     facility, text, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()
     if library.rd_kafka_event_log(
         event, ctypes.byref(facility), ctypes.byref(text), ctypes.byref(level)
@@ -77,17 +89,17 @@ def _new(
     events: int,
 ) -> int:
     reason = ctypes.create_string_buffer(ERROR_SIZE)
-    made = library.rd_kafka_conf_new()
+    conf = library.rd_kafka_conf_new()
     is_accepted = not any(
-        library.rd_kafka_conf_set(made, name.encode(), value.encode(), reason, ERROR_SIZE)
+        library.rd_kafka_conf_set(conf, name.encode(), value.encode(), reason, ERROR_SIZE)
         for name, value in config.items()
     )
-    library.rd_kafka_conf_set_events(made, EVENT_LOG | EVENT_ERROR | events)
-    library.rd_kafka_conf_enable_sasl_queue(made, 1)
+    library.rd_kafka_conf_set_events(conf, EVENT_LOG | EVENT_ERROR | events)
+    library.rd_kafka_conf_enable_sasl_queue(conf, 1)
     client: int | None = None
     if is_accepted:
-        client = library.rd_kafka_new(kind, made, reason, ERROR_SIZE)
+        client = library.rd_kafka_new(kind, conf, reason, ERROR_SIZE)
     if client is None:
-        library.rd_kafka_conf_destroy(made)  # only a client that is made owns it
-        raise connection.refused(reason.value.decode(errors="replace"))
+        library.rd_kafka_conf_destroy(conf)  # a client owns it only once it is created
+        raise connection.options_error(reason.value.decode(errors="replace"))
     return client

@@ -1,4 +1,4 @@
-"""Making librdkafka's clients, and its errors as this library's."""
+"""Creating librdkafka's clients, and translating their errors."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger("pyspark_kafka.librdkafka")
-# Without a handler of its own, librdkafka's lines would all reach standard error.
+# Without a handler, librdkafka's lines would all go to standard error.
 log.addHandler(logging.NullHandler())
 
 ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001  # librdkafka's own
 
-UNREACHABLE: Final = frozenset(
+UNREACHABLE_ERRORS: Final = frozenset(
     {
         ALL_BROKERS_DOWN,
         KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
         KafkaError._RESOLVE,  # noqa: SLF001
-        # What a request ends with that was under way when a broker went.
+        # A request was in flight when the connection was lost.
         KafkaError._DESTROY,  # noqa: SLF001
     }
 )
 
-
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001
 
-OUT_OF_RANGE: Final = frozenset(
+OUT_OF_RANGE_ERRORS: Final = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
 )
 
 
 class ConnectionOptions(Protocol):
-    """What options say of a cluster, a source's and a sink's."""
+    """What the options of a source and of a sink say of a cluster."""
 
     @property
     def kafka(self) -> tuple[tuple[str, str], ...]:
@@ -51,12 +50,12 @@ class ConnectionOptions(Protocol):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The brokers that are asked first."""
+        """The brokers to connect to first."""
 
 
 @final
 class Connection:
-    """What one client needs to be made, and what an error has to name."""
+    """The settings of a client, and the facts that its errors name."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Connection:
     ) -> None:
         """Translate the settings to librdkafka's.
 
-        :raises OptionsError: naming every one that librdkafka does not know or cannot have.
+        :raises OptionsError: naming every setting that librdkafka does not know or accept.
         """
         settings = dict(options.kafka)
         self.bootstrap_servers = options.bootstrap_servers
@@ -75,7 +74,7 @@ class Connection:
 
     @property
     def last_error(self) -> str:
-        """Why a connection failed last; empty if none did."""
+        """The last reason why a connection failed; empty if none did."""
         return self._last_error
 
     def make(
@@ -84,35 +83,35 @@ class Connection:
         forced: Mapping[str, str],
         tuned: Mapping[str, str] = MappingProxyType({}),
     ) -> T:
-        """Make a client; ``forced`` settings stand above the user's, ``tuned`` ones below.
+        """Return a new client; ``forced`` settings override the user's, and these ``tuned`` ones.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        config = {**self.config(forced, tuned), "error_cb": self.remember}
+        config = {**self.config(forced, tuned), "error_cb": self.remember_error}
         try:
             return client(config, logger=log)
         except KafkaException as error:
-            raise self.refused(error.args[0].str()) from error
+            raise self.options_error(error.args[0].str()) from error
 
     def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
-        """Give a client's settings: above the user's the forced ones, below them the tuned."""
+        """Return a client's settings: forced ones override the user's, and these the tuned ones."""
         return {**tuned, **self._config, **forced}
 
-    def refused(self, reason: str) -> OptionsError:
-        """Give this library's error for a setting that librdkafka does not know or accept."""
+    def options_error(self, reason: str) -> OptionsError:
+        """Return the error for a setting that librdkafka does not know or accept."""
         # 'No such configuration property: "foo"' names the setting without the option's prefix.
         reason = reason.replace('property: "', f'property: "{PREFIX}')
         return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
 
     def error(self, request: str, error: KafkaError) -> Exception:
-        """Give this library's error for one of librdkafka's."""
-        if error.code() in UNREACHABLE:
+        """Return this library's error for one of librdkafka's."""
+        if error.code() in UNREACHABLE_ERRORS:
             return BrokerUnreachableError(
                 self.bootstrap_servers, self.timeout_s, self._last_error or error.str()
             )
         return KafkaRequestError(request, error.str())
 
-    def remember(self, error: KafkaError) -> None:
-        """Keep why a connection failed; that all did is no reason."""
+    def remember_error(self, error: KafkaError) -> None:
+        """Keep why a connection failed; that all of them did explains nothing."""
         if error.code() != ALL_BROKERS_DOWN or not self._last_error:
             self._last_error = error.str()

@@ -1,6 +1,6 @@
 """Reading by ``Consumer.consume``, where librdkafka's C API cannot be called.
 
-It makes a Python object of every record, and reads at a fifth of the rate.
+It creates a Python object per record, and reads at a fifth of the rate.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
+from ...domain.errors import MissingOffsetsError
 from ..fetching.range_loop import Fetched, FetchedPartition
 from ..kafka_format.record_columns import RecordColumns
-from .connection import OUT_OF_RANGE, PARTITION_EOF
-from .deleted_offsets import before_deleted
+from .connection import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 GROUP: Final = {
-    # Required by the consumer, and never used: partitions are assigned and nothing is committed.
+    # Required by the consumer, and never used: partitions are assigned, nothing is committed.
     "group.id": "pyspark-kafka",
 }
 
-RECORDS_A_CONSUME: Final = 10_000
-"""As many rows as a batch has: Spark takes some thousands at once faster than a few."""
+CONSUME_RECORDS: Final = 10_000
+"""The rows of a batch: Spark takes batches of thousands of rows faster than small ones."""
 
 CONSUME_S: Final = 0.1
-"""The wait of one `consume`, which takes all of it when fewer messages come than it may take."""
+"""The timeout of ``consume``, which waits all of it unless it gets as many messages as it may."""
 
 
 @final
@@ -44,7 +44,7 @@ class ConsumeFallback:
     def __init__(
         self, connection: Connection, forced: Mapping[str, str], tuned: Mapping[str, str]
     ) -> None:
-        """Make the consumer.
+        """Create the consumer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
@@ -61,7 +61,7 @@ class ConsumeFallback:
 @final
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A message, as the columns are taken from it."""
+    """A message with attributes, as ``RecordColumns`` takes it."""
 
     offset: int
     key: bytes | None
@@ -105,23 +105,23 @@ class _AssignedPartition(FetchedPartition):
 
     def fetch(self, position: int) -> Fetched | None:
         if not self._is_assigned:
-            self._consumer.assign([self._theirs(position)])
+            self._consumer.assign([self._client_partition(position)])
             self._is_assigned = True
         if self._is_out_of_range:
             return None
-        most = min(RECORDS_A_CONSUME, self._until_offset - position)
+        count = min(CONSUME_RECORDS, self._until_offset - position)
         records = []
         next_offset = position
-        for message in self._consumer.consume(most, CONSUME_S):
+        for message in self._consumer.consume(count, CONSUME_S):
             error = message.error()
             if error is None:
                 records.append(_Record.of(message))
                 next_offset = message.offset() + 1
             elif error.code() == PARTITION_EOF:
-                # The end of a replica that lags comes before offsets that were read already.
+                # A lagging replica may end before offsets that were already read.
                 next_offset = max(next_offset, message.offset())
-            elif error.code() in OUT_OF_RANGE:
-                # librdkafka says so once, and then nothing any more.
+            elif error.code() in OUT_OF_RANGE_ERRORS:
+                # librdkafka reports it once only.
                 self._is_out_of_range = True
             else:
                 raise self._connection.error(f"a fetch from {self._partition}", error)
@@ -137,7 +137,7 @@ class _AssignedPartition(FetchedPartition):
     def watermarks(self) -> tuple[int, int]:
         try:
             earliest, latest = self._consumer.get_watermark_offsets(
-                self._theirs(), timeout=self._connection.timeout_s
+                self._client_partition(), timeout=self._connection.timeout_s
             )
         except KafkaException as error:
             raise self._connection.error(
@@ -146,13 +146,33 @@ class _AssignedPartition(FetchedPartition):
         return earliest, latest
 
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
-        wanted = [record for record in records if record.offset < self._until_offset]
-        kept, error = before_deleted(self._partition, position, wanted, self.watermarks)
+        in_range = [record for record in records if record.offset < self._until_offset]
+        kept, error = self._before_deleted(position, in_range)
         if kept:
-            columns = RecordColumns.of(wanted[:kept])
+            columns = RecordColumns.of(in_range[:kept])
             yield columns.to_record_batch(self._partition, self._projection)
         if error is not None:
             raise error
 
-    def _theirs(self, offset: int = 0) -> ClientPartition:
+    def _before_deleted(
+        self, position: int, records: Sequence[_Record]
+    ) -> tuple[int, MissingOffsetsError | None]:
+        """Return the number of records before the first deleted offsets, and the error for these.
+
+        Offsets of a gap were deleted only if the log now starts after them; otherwise compaction,
+        aborted transactions or control batches left it. The log start offset only increases, so
+        one request is enough for all gaps.
+        """
+        if not records or records[-1].offset - position + 1 == len(records):
+            return len(records), None
+        earliest, _ = self.watermarks()
+        expected = position
+        for index, record in enumerate(records):
+            until = min(record.offset, earliest)
+            if expected < until:
+                return index, MissingOffsetsError(self._partition, expected, until)
+            expected = record.offset + 1
+        return len(records), None
+
+    def _client_partition(self, offset: int = 0) -> ClientPartition:
         return ClientPartition(self._partition.topic, self._partition.partition, offset)

@@ -1,4 +1,4 @@
-"""A partition that librdkafka's simple consumer fetches, gathered by machine code."""
+"""A partition that librdkafka's simple consumer fetches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
 from ..kafka_format.column_mask import column_mask
-from .connection import OUT_OF_RANGE, PARTITION_EOF
+from .connection import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
 from .simple_consumer import SimpleConsumer
 
@@ -28,13 +28,10 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 POLL_S: Final = 0.1
-"""How long nothing comes until what is there is handed out."""
+"""How long to wait for the next message before the rows are returned."""
 
 FETCH_S: Final = 0.5
-"""How long a batch that is not full waits for more at the most."""
-
-
-_FULL: Final = range(status.ROWS_FULL, status.HEADER_VALUES_FULL + 1)
+"""How long a batch that is not full waits for more messages at most."""
 
 
 @final
@@ -49,7 +46,7 @@ class ConsumedPartitions:
         tuned: Mapping[str, str],
         watermarks: Watermarks,
     ) -> None:
-        """Make the consumer.
+        """Create the consumer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
@@ -65,7 +62,7 @@ class ConsumedPartitions:
             self._connection,
             offset_range,
             builder,
-            wanted=wanted_of(projection),
+            mask=consumer_mask(projection),
             watermarks=self._watermarks,
         )
 
@@ -73,14 +70,14 @@ class ConsumedPartitions:
         self._consumer.close()
 
 
-def wanted_of(projection: Projection) -> int:
-    """Give the columns that the kernel has to write, as bits."""
+def consumer_mask(projection: Projection) -> int:
+    """Return the columns that the kernel has to write, as bits."""
     return column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
 
 
 @final
 class ConsumedPartition(FetchedPartition):
-    """Fetches one range; memory is bounded by what librdkafka queues, and a few batches."""
+    """Fetches one range; memory is bounded by librdkafka's queue and a few batches."""
 
     def __init__(
         self,
@@ -89,19 +86,19 @@ class ConsumedPartition(FetchedPartition):
         offset_range: OffsetRange,
         builder: BatchBuilder,
         *,
-        wanted: int,
+        mask: int,
         watermarks: Watermarks,
     ) -> None:
-        """Take a builder for the columns that are wanted, as ``wanted_of`` says it."""
+        """Take a builder for the columns of ``consumer_mask``."""
         self._watermarks = watermarks
         self._consumer = consumer
         self._connection = connection
         self._partition = offset_range.partition
         self._until_offset = offset_range.until_offset
-        self._wanted = wanted
+        self._mask = mask
         self._builder = builder
         self._count = 0
-        # The first call on a machine compiles, for longer than a short poll timeout.
+        # The first call on a machine compiles the kernel, which can exceed a short poll timeout.
         self._gather()
 
     def fetch(self, position: int) -> Fetched | None:
@@ -112,13 +109,13 @@ class ConsumedPartition(FetchedPartition):
             result = self._gather()
             if result == status.DONE and not self._is_at_end and self._poll(deadline):
                 continue
-            if result == EVENT and self._passes_end():
+            if result == EVENT and self._pass_end():
                 continue
             if result == status.DONE or self._builder.rows > 0:
-                # What is wrong with the next message is said at the next fetch.
+                # An error of the next message is raised by the next fetch.
                 return self._fetched()
-            if result not in _FULL:
-                self._heed(result)
+            if result not in status.FULL:
+                self._handle_error(result)
                 return None
             self._builder.buffers.grow(result)
 
@@ -137,8 +134,8 @@ class ConsumedPartition(FetchedPartition):
         return self._next_offset >= self._until_offset
 
     @property
-    def _next(self) -> tuple[KafkaError, int]:
-        """The next message's error and offset."""
+    def _next_event(self) -> tuple[KafkaError, int]:
+        """The error and the offset of the next message."""
         return self._consumer.event(int(self._builder.cursor[at.RECORD]))
 
     def _start(self, position: int) -> None:
@@ -148,7 +145,7 @@ class ConsumedPartition(FetchedPartition):
         self._builder.cursor[at.OFFSET] = position - 1
 
     def _poll(self, deadline: float) -> bool:
-        """Take the next messages out of the queue; false if none come in time."""
+        """Take the next messages out of the queue; return whether any came in time."""
         if time.monotonic() > deadline:
             return False
         self._count = self._consumer.poll(POLL_S)
@@ -160,7 +157,7 @@ class ConsumedPartition(FetchedPartition):
             self._consumer.messages[: self._count],
             self._builder.cursor,
             self._until_offset,
-            self._wanted,
+            self._mask,
             self._builder.buffers.arrays,
             self._consumer.calls,
         )
@@ -170,28 +167,29 @@ class ConsumedPartition(FetchedPartition):
         batches = (self._builder.finish(),) if self._builder.rows > 0 else ()
         return Fetched(batches, self._next_offset)
 
-    def _passes_end(self) -> bool:
-        """Take the next message if it tells the partition's end."""
+    def _pass_end(self) -> bool:
+        """Take the next message if it is the end of the partition."""
         place = int(self._builder.cursor[at.RECORD])
-        error, offset = self._next
+        error, offset = self._next_event
         if error.code() != PARTITION_EOF:
             return False
-        # The end of a replica that lags comes before offsets that were read already.
+        # A lagging replica may end before offsets that were already read.
         self._builder.cursor[at.OFFSET] = max(self._builder.cursor[at.OFFSET], offset - 1)
         self._builder.cursor[at.RECORD] += 1
         self._consumer.drop(place)
         return True
 
-    def _heed(self, result: int) -> None:
-        """Give up what fails; come back if the broker does not hold the next offset."""
+    def _handle_error(self, result: int) -> None:
+        """Raise what is wrong with the next message; return if its offset is out of range."""
         cursor = self._builder.cursor
         if result == status.BAD_TIMESTAMP:
-            raise MalformedTimestampError(self._partition, self._next[1], int(cursor[at.TIMESTAMP]))
+            timestamp = int(cursor[at.TIMESTAMP])
+            raise MalformedTimestampError(self._partition, self._next_event[1], timestamp)
         if result == BAD_HEADERS:
             reason = "a record's headers cannot be read"
-            raise CorruptBatchError(self._partition, self._next[1], reason)
-        error, _ = self._next
-        if error.code() not in OUT_OF_RANGE:
+            raise CorruptBatchError(self._partition, self._next_event[1], reason)
+        error, _ = self._next_event
+        if error.code() not in OUT_OF_RANGE_ERRORS:
             raise self._connection.error(f"a fetch from {self._partition}", error)
-        # librdkafka says so once, and fetches no more: the next fetch begins anew.
+        # librdkafka reports it once and stops fetching: the next fetch starts again.
         self.leave()

@@ -1,4 +1,4 @@
-"""What becomes of records that librdkafka or a broker did not take, as this library's errors."""
+"""The errors for records that librdkafka or a broker refused."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FATAL: Final[int] = KafkaError._FATAL  # noqa: SLF001
 TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT  # noqa: SLF001
 TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
 _UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001
-UNKNOWN_TOPIC: Final = frozenset(
+UNKNOWN_TOPIC_ERRORS: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
 )
 
 _BATCH_INSTEAD: Final = (
-    " It may be the batch that it was sent in: the client 'confluent' does not split one. Let "
-    "'kafka.batch.size' be less than the topic's max.message.bytes, or take the client "
+    " It may be the batch that it was sent in, which the client 'confluent' does not split. Set "
+    "'kafka.batch.size' to less than the topic's max.message.bytes, or use the client "
     "'kafka-python'"
 )
 
@@ -38,9 +38,9 @@ _BATCH_INSTEAD: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """A record that was not delivered, and why: librdkafka's error code and its words.
+    """A record that was not delivered, with librdkafka's error code and message.
 
-    ``size`` is that of key, value and headers, in bytes.
+    ``size`` is the bytes of key, value and headers.
     """
 
     topic: str
@@ -50,31 +50,31 @@ class Undelivered:
     reason: str
 
 
-def worse(first: Undelivered | None, later: Undelivered) -> Undelivered:
-    """Choose the one to tell of: the first, but of those in too large a batch the largest."""
+def to_report(first: Undelivered | None, later: Undelivered) -> Undelivered:
+    """Return the record to report: the first, or the largest of those in too large a batch."""
     if first is None:
         return later
-    is_worse = first.code == later.code == TOO_LARGE and later.size > first.size
-    return later if is_worse else first
+    is_larger = first.code == later.code == TOO_LARGE and later.size > first.size
+    return later if is_larger else first
 
 
 def delivery_error(connection: Connection, record: Undelivered) -> Exception:
-    """Give the error for a record that was queued, and failed later."""
-    if record.code in UNKNOWN_TOPIC:
+    """Return the error for a record that was queued and failed later."""
+    if record.code in UNKNOWN_TOPIC_ERRORS:
         return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
     facts = (record.topic, _known(record.partition), record.size)
     if record.code == TOO_LARGE:
         return RecordTooLargeError(*facts, MESSAGE_TOO_LARGE + _BATCH_INSTEAD)
     reason = record.reason
-    if record.code == _UNKNOWN_PARTITION:  # it was there when the cluster was asked
-        reason = f"{reason}: the topic was deleted, and may have been created anew"
+    if record.code == _UNKNOWN_PARTITION:  # it existed when the metadata were fetched
+        reason = f"{reason}: the topic was deleted, and maybe recreated"
     if record.code == TIMED_OUT and connection.last_error:
         reason = f"{reason} ({connection.last_error})"
     return RecordDeliveryError(*facts, reason)
 
 
 def produce_error(connection: Connection, record: Undelivered) -> Exception:
-    """Give the error for a record that librdkafka did not take."""
+    """Return the error for a record that librdkafka refused to queue."""
     if record.code == FATAL:
         return KafkaRequestError("a request to produce", record.reason)
     if record.code == TOO_LARGE:
@@ -85,20 +85,6 @@ def produce_error(connection: Connection, record: Undelivered) -> Exception:
             f"{record.reason}: it is larger than the value of {MESSAGE_MAX_BYTES}",
         )
     return delivery_error(connection, record)
-
-
-def too_large_error(
-    topic: str, partition: int, size: int, measured: int, limit: int, setting: str
-) -> RecordTooLargeError:
-    """Give the error for a record that has more bytes than a setting lets it have."""
-    return RecordTooLargeError(
-        topic,
-        _known(partition),
-        size,
-        # The words of Java's KafkaProducer.ensureValidRecordSize.
-        f"The message is {measured} bytes when serialized which is larger than {limit}, which is "
-        f"the value of the {setting} configuration.",
-    )
 
 
 def _known(partition: int) -> int | None:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import types
 
-from ..kafka_format import column_mask as wants
+from ..kafka_format import column_mask as bit
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_from
-from .foreign import byte_at, function, int32_at, int64_at, uint64_at
+from .c_calls import byte_at, c_function, int32_at, int64_at, uint64_at
 from .librdkafka import Message, address_of
 
 if TYPE_CHECKING:
     import ctypes
 
-    Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+    from ..kernels.arrays import UInt64Array
 
 EVENT: Final = 100
-"""The next message is none, and says of the partition what its error code is."""
+"""The next message is no record: its error code is an event of the partition."""
 
 BAD_HEADERS: Final = 101
-"""The headers of the next message are not what Kafka writes."""
+"""The headers of the next message are corrupt."""
 
 TIMESTAMP_TYPE: Final = 16
-"""``timestampType`` is projected: a bit besides those of ``columns_wanted``."""
+"""``timestampType`` is projected: a bit besides those of ``column_mask``."""
 
 _NOENT: Final = -156
 """``RD_KAFKA_RESP_ERR__NOENT``: there are no headers, or no more of them."""
@@ -44,27 +44,27 @@ _TIMESTAMP: Final = 1
 _HEADERS: Final = 2
 _HEADER: Final = 3
 _OUT: Final = 4
-_FIELDS: Final = 5
-"""What ``Calls.addresses`` holds: functions, and the memory that they write to."""
+_FIELD_COUNT: Final = 5
+"""The fields of ``ConsumerCalls.addresses``: functions, and the memory that they write to."""
 
-_destroy = function(types.void, types.uint64)
-_timestamp = function(types.int64, types.uint64, types.uint64)
-_headers = function(types.int32, types.uint64, types.uint64)
-_header = function(types.int32, *[types.uint64] * 5)
+_destroy = c_function(types.void, types.uint64)
+_timestamp = c_function(types.int64, types.uint64, types.uint64)
+_headers = c_function(types.int32, types.uint64, types.uint64)
+_header = c_function(types.int32, *[types.uint64] * 5)
 
 _WORD: Final = np.uint64(8)
 _NULL: Final = np.uint64(0)
 
 
-class Calls:
-    """The functions that kernels call, by address."""
+class ConsumerCalls:
+    """The addresses of the functions that kernels call."""
 
     __slots__ = ("_out", "addresses")
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        # Three words: what a header is given back as, at the most.
-        self._out: Addresses = np.zeros(3, np.uint64)
-        self.addresses: Addresses = np.zeros(_FIELDS, np.uint64)
+        # Three words: the name, the value and the size of a header.
+        self._out: UInt64Array = np.zeros(3, np.uint64)
+        self.addresses: UInt64Array = np.zeros(_FIELD_COUNT, np.uint64)
         self.addresses[_DESTROY] = address_of(library.rd_kafka_message_destroy)
         self.addresses[_TIMESTAMP] = address_of(library.rd_kafka_message_timestamp)
         self.addresses[_HEADERS] = address_of(library.rd_kafka_message_headers)
@@ -74,13 +74,13 @@ class Calls:
 
 @compiled
 def gather(
-    messages: Any, cursor: Any, until_offset: int, wanted: int, columns: Any, calls: Any
+    messages: Any, cursor: Any, until_offset: int, mask: int, columns: Any, calls: Any
 ) -> Any:
-    """Write messages as rows behind those there are, destroy them, and put 0 where each was.
+    """Append messages to the rows of the columns; destroy each and replace its address by 0.
 
-    Goes on with message ``cursor[RECORD]`` and comes back with a ``status``; the cursor then
-    stands before the message that was not written. ``DONE`` says that all were, or that the range
-    is at its end. ``cursor[OFFSET]`` is the last offset that was passed.
+    Continues with message ``cursor[RECORD]`` and returns a ``status``; the cursor is then before
+    the message that was not written. ``DONE`` means that all were, or that the range is complete.
+    ``cursor[OFFSET]`` is the last offset that was passed.
     """
     messages, cursor, columns, calls = borrowed((messages, cursor, columns, calls))
     while cursor[at.RECORD] < len(messages):
@@ -92,7 +92,7 @@ def gather(
             cursor[at.OFFSET] = offset
             return status.DONE
         if offset > cursor[at.OFFSET]:
-            result = _put_message(message, offset, cursor, wanted, columns, calls)
+            result = _put_message(message, offset, cursor, mask, columns, calls)
             if result != status.DONE:
                 return result
             cursor[at.OFFSET] = offset
@@ -104,7 +104,7 @@ def gather(
 
 @compiled
 def destroy(messages: Any, calls: Any) -> None:
-    """Destroy the messages that are left."""
+    """Destroy the remaining messages."""
     messages, calls = borrowed((messages, calls))
     for place in range(len(messages)):
         if messages[place] != _NULL:
@@ -114,39 +114,41 @@ def destroy(messages: Any, calls: Any) -> None:
 
 @force_inlined
 def _put_message(
-    message: Any, offset: int, cursor: Any, wanted: int, columns: Any, calls: Any
+    message: Any, offset: int, cursor: Any, mask: int, columns: Any, calls: Any
 ) -> Any:
-    """Write one message; give a ``status``."""
+    """Append one message; return a ``status``."""
     offsets, timestamps, timestamp_types, keys, values, headers = columns
     row = cursor[at.ROWS]
     if row >= len(offsets):
         return status.ROWS_FULL
-    key_at = cursor[at.KEY_BYTES]
-    if wanted & wants.KEY:
-        key_at = _put(keys, row, key_at, uint64_at(message + _KEY), int64_at(message + _KEY_LEN))
-        if key_at < 0:
+    key_bytes = cursor[at.KEY_BYTES]
+    if mask & bit.KEY:
+        key_bytes = _put_value(
+            keys, row, key_bytes, uint64_at(message + _KEY), int64_at(message + _KEY_LEN)
+        )
+        if key_bytes < 0:
             return status.KEYS_FULL
-    value_at = cursor[at.VALUE_BYTES]
-    if wanted & wants.VALUE:
+    value_bytes = cursor[at.VALUE_BYTES]
+    if mask & bit.VALUE:
         length = int64_at(message + _LEN)
-        value_at = _put(values, row, value_at, uint64_at(message + _PAYLOAD), length)
-        if value_at < 0:
+        value_bytes = _put_value(values, row, value_bytes, uint64_at(message + _PAYLOAD), length)
+        if value_bytes < 0:
             return status.VALUES_FULL
-    if wanted & (wants.TIMESTAMP | TIMESTAMP_TYPE):
+    if mask & (bit.TIMESTAMP | TIMESTAMP_TYPE):
         timestamp = _timestamp(calls[_TIMESTAMP], (message, calls[_OUT]))
         # librdkafka counts the types from 0, and Kafka from -1.
         timestamp_types[row] = int32_at(calls[_OUT]) - 1
         timestamps[row] = timestamp * 1_000
-        if wanted & wants.TIMESTAMP and not _fits(timestamp):
+        if mask & bit.TIMESTAMP and not _fits(timestamp):
             cursor[at.TIMESTAMP] = timestamp
             return status.BAD_TIMESTAMP
-    if wanted & wants.HEADERS:
+    if mask & bit.HEADERS:
         result = _put_headers(headers, row, cursor, message, calls)
         if result != status.DONE:
             return result
     offsets[row] = offset
-    cursor[at.KEY_BYTES] = key_at
-    cursor[at.VALUE_BYTES] = value_at
+    cursor[at.KEY_BYTES] = key_bytes
+    cursor[at.VALUE_BYTES] = value_bytes
     cursor[at.ROWS] = row + 1
     return status.DONE
 
@@ -157,29 +159,29 @@ def _fits(timestamp: int) -> bool:
 
 
 @force_inlined
-def _put(column: Any, row: Any, used: Any, address: Any, length: Any) -> Any:
-    """Write bytes, or null for no address, and give how much is used then; -1 if it is full."""
-    ends, into, valid = column
-    valid[row] = address != _NULL
+def _put_value(column: Any, row: Any, used: Any, address: Any, length: Any) -> Any:
+    """Append bytes to a column, null without an address; return its size, or -1 if it is full."""
+    offsets, target, validity = column
+    validity[row] = address != _NULL
     if address == _NULL:
-        ends[row + 1] = used
+        offsets[row + 1] = used
         return used
-    behind = used + length
-    if behind > len(into):
+    end = used + length
+    if end > len(target):
         return np.int64(-1)
-    copy_from(into, used, address, length)
-    ends[row + 1] = behind
-    return behind
+    copy_from(target, used, address, length)
+    offsets[row + 1] = end
+    return end
 
 
 @force_inlined
 def _put_headers(headers: Any, row: Any, cursor: Any, message: Any, calls: Any) -> Any:
-    """Write a message's headers; give a ``status``."""
-    list_ends, list_valid, keys, values = headers
+    """Append a message's headers; return a ``status``."""
+    list_offsets, list_validity, keys, values = headers
     out = calls[_OUT]
     entry = first = cursor[at.HEADERS]
-    key_at = cursor[at.HEADER_KEY_BYTES]
-    value_at = cursor[at.HEADER_VALUE_BYTES]
+    key_bytes = cursor[at.HEADER_KEY_BYTES]
+    value_bytes = cursor[at.HEADER_VALUE_BYTES]
     error = _headers(calls[_HEADERS], (message, out))
     found = uint64_at(out)
     while error == 0:
@@ -191,26 +193,28 @@ def _put_headers(headers: Any, row: Any, cursor: Any, message: Any, calls: Any) 
         if entry >= len(keys[2]):
             return status.HEADERS_FULL
         name = uint64_at(out)
-        key_at = _put(keys, entry, key_at, name, _length(name))
-        if key_at < 0:
+        key_bytes = _put_value(keys, entry, key_bytes, name, _string_length(name))
+        if key_bytes < 0:
             return status.HEADER_KEYS_FULL
-        value_at = _put(values, entry, value_at, uint64_at(out + _WORD), int64_at(out + _WORD * 2))
-        if value_at < 0:
+        value_bytes = _put_value(
+            values, entry, value_bytes, uint64_at(out + _WORD), int64_at(out + _WORD * 2)
+        )
+        if value_bytes < 0:
             return status.HEADER_VALUES_FULL
         entry += 1
     if error != _NOENT:
         return BAD_HEADERS
-    list_ends[row + 1] = entry
-    list_valid[row] = entry > first
+    list_offsets[row + 1] = entry
+    list_validity[row] = entry > first
     cursor[at.HEADERS] = entry
-    cursor[at.HEADER_KEY_BYTES] = key_at
-    cursor[at.HEADER_VALUE_BYTES] = value_at
+    cursor[at.HEADER_KEY_BYTES] = key_bytes
+    cursor[at.HEADER_VALUE_BYTES] = value_bytes
     return status.DONE
 
 
 @inlined
-def _length(text: Any) -> Any:
-    """Count the bytes before the one that is zero."""
+def _string_length(text: Any) -> Any:
+    """Return the length of a C string."""
     length = np.int64(0)
     while byte_at(text + np.uint64(length)) != 0:
         length += 1

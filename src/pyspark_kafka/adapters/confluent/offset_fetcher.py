@@ -1,4 +1,4 @@
-"""Offsets by librdkafka's admin client."""
+"""Offsets from librdkafka's admin client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-from .connection import UNREACHABLE, Connection
+from .connection import UNREACHABLE_ERRORS, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 T = TypeVar("T")
 
-UNKNOWN: Final = frozenset(
+UNKNOWN_PARTITION_ERRORS: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
 )
 
-COORDINATOR_MOVES: Final = frozenset(
+COORDINATOR_ERRORS: Final = frozenset(
     {
         KafkaError.NOT_COORDINATOR,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -48,7 +48,7 @@ METADATA: Final = "a request for metadata"
 COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
 
-MOVED: Final = UNREACHABLE | {
+RETRIABLE_ERRORS: Final = UNREACHABLE_ERRORS | {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_LEADER_FOR_PARTITION,
@@ -58,18 +58,18 @@ MOVED: Final = UNREACHABLE | {
     KafkaError.KAFKA_STORAGE_ERROR,
     KafkaError.REQUEST_TIMED_OUT,
 }
-"""What another broker may answer better."""
+"""Another broker may succeed."""
 
 ATTEMPT_S: Final = 10.0
-"""How long one is asked."""
+"""The time-out of one attempt."""
 
 NOT_FOUND: Final = -1
-"""The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
+"""The offset of a timestamp after all records (``ListOffsetsResponse``)."""
 
 
 @final
 class ConfluentOffsetFetcher(OffsetFetcher):
-    """Asks through one ``AdminClient``, made at first use."""
+    """Uses one ``AdminClient``, created at first use."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Check the options; nothing is connected yet.
@@ -82,7 +82,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             if options.reads_committed_only
             else IsolationLevel.READ_UNCOMMITTED
         )
-        self._made: Any = None
+        self._admin: Any = None
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         match subscription:
@@ -112,8 +112,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        # The admin client's request for them ends the process where a coordinator answers that it
-        # is not one any more (confluentinc/librdkafka#5040); a consumer's does not.
+        # The admin client's request aborts the process if a broker responds that it is not the
+        # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
         group = {"group.id": group_id, "enable.auto.commit": "false"}
         consumer = self._connection.make(Consumer, group)
         try:
@@ -121,28 +121,30 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         finally:
             consumer.close()
         return PartitionOffsets(
-            (_ours(partition), partition.offset) for partition in found if partition.offset >= 0
+            (_our_partition(partition), partition.offset)
+            for partition in found
+            if partition.offset >= 0
         )
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
-        next_offsets = [_theirs(partition, offset) for partition, offset in offsets.items()]
+        next_offsets = [
+            _client_partition(partition, offset) for partition, offset in offsets.items()
+        ]
         group = ConsumerGroupTopicPartitions(group_id, next_offsets)
         deadline = time.monotonic() + self._connection.timeout_s
         while (error := self._commit(group)) is not None:
-            if error.code() not in COORDINATOR_MOVES or time.monotonic() > deadline:
+            if error.code() not in COORDINATOR_ERRORS or time.monotonic() > deadline:
                 raise self._connection.error(COMMIT, error)
-            # An admin client goes on asking the coordinator that it found first: a new one looks.
-            self._made = None
+            # An admin client never looks for another coordinator: a new one does.
+            self._admin = None
             time.sleep(RETRY_S)
 
     def close(self) -> None:
-        # librdkafka ends its threads when the last reference to a client goes.
-        self._made = None
+        # librdkafka ends its threads with the last reference to a client.
+        self._admin = None
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
-        listed = self._until_answered(
-            METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout)
-        )
+        listed = self._retry(METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout))
         return [topic for topic in listed.topics if pattern.matches(topic)]
 
     def _described(
@@ -150,9 +152,9 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> frozenset[TopicPartition]:
         if not topics:
             return frozenset()
-        descriptions = self._until_answered(
+        descriptions = self._retry(
             METADATA,
-            lambda admin, timeout: _known(
+            lambda admin, timeout: _existing(
                 admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
             ),
         )
@@ -175,44 +177,44 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> Iterable[tuple[TopicPartition, int]]:
         if not specs:
             return ()
-        theirs = {_theirs(partition): spec for partition, spec in specs.items()}
-        answers = self._until_answered(
+        theirs = {_client_partition(partition): spec for partition, spec in specs.items()}
+        answers = self._retry(
             "a request for offsets",
-            lambda admin, timeout: _told(
+            lambda admin, timeout: _offsets(
                 admin.list_offsets(
                     theirs, isolation_level=self._isolation_level, request_timeout=timeout
                 )
             ),
         )
-        return [(_ours(partition), offset) for partition, offset in answers.items()]
+        return [(_our_partition(partition), offset) for partition, offset in answers.items()]
 
-    def _until_answered(self, request: str, ask: Callable[[Any, float], T]) -> T:
-        """Ask, and again while a broker that is asked is gone, or leads no more."""
+    def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
+        """Send a request, again while its broker is unreachable or not the leader any more."""
         deadline = time.monotonic() + self._connection.timeout_s
         while True:
-            if self._made is None:
-                self._made = self._connection.make(AdminClient, {})
+            if self._admin is None:
+                self._admin = self._connection.make(AdminClient, {})
             try:
-                # What goes to a broker that is gone is waited for to the end of the attempt.
-                return ask(self._made, min(self._connection.timeout_s, ATTEMPT_S))
+                # A request to an unreachable broker lasts until the time-out of the attempt.
+                return ask(self._admin, min(self._connection.timeout_s, ATTEMPT_S))
             except KafkaException as error:
-                has_moved = error.args[0].code() in MOVED
-                if not has_moved or time.monotonic() + RETRY_S > deadline:
+                is_retriable = error.args[0].code() in RETRIABLE_ERRORS
+                if not is_retriable or time.monotonic() + RETRY_S > deadline:
                     about = f" of {error.about}" if isinstance(error, _RefusalError) else ""
                     raise self._failure(f"{request}{about}", error) from error
-            # An admin client goes on asking the leaders that it found first: a new one looks.
-            self._made = None
+            # An admin client never looks for other leaders: a new one does.
+            self._admin = None
             time.sleep(RETRY_S)
 
     def _committed(
         self, consumer: Consumer, partitions: Sequence[TopicPartition]
     ) -> Sequence[ClientPartition]:
         request = "a request for committed offsets"
-        wanted = [_theirs(partition) for partition in partitions]
+        wanted = [_client_partition(partition) for partition in partitions]
         try:
             found = consumer.committed(wanted, timeout=self._connection.timeout_s)
         except KafkaException as error:
-            consumer.poll(0)  # which says why it could not connect
+            consumer.poll(0)  # for the event that says why it could not connect
             raise self._connection.error(request, error.args[0]) from error
         errors = [partition.error for partition in found if partition.error]
         if errors:
@@ -220,7 +222,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         return found
 
     def _commit(self, group: ConsumerGroupTopicPartitions) -> KafkaError | None:
-        """Ask a group's coordinator once, and give what it has against it."""
+        """Send the request once, and return the coordinator's error."""
         [answer] = self._run(
             COMMIT,
             lambda admin, timeout: admin.alter_consumer_group_offsets(
@@ -230,60 +232,60 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         try:
             partitions = answer.result().topic_partitions
         except KafkaException as error:
-            self._made.poll(0)  # which says why it could not connect
+            self._admin.poll(0)  # for the event that says why it could not connect
             refusal: KafkaError = error.args[0]
             return refusal
         return next((partition.error for partition in partitions if partition.error), None)
 
     def _run(self, request: str, call: Callable[[Any, float], Any]) -> Any:
-        if self._made is None:
-            self._made = self._connection.make(AdminClient, {})
+        if self._admin is None:
+            self._admin = self._connection.make(AdminClient, {})
         try:
-            return call(self._made, self._connection.timeout_s)
+            return call(self._admin, self._connection.timeout_s)
         except KafkaException as error:
             raise self._failure(request, error) from error
 
     def _failure(self, request: str, error: KafkaException) -> Exception:
-        # The admin client says why it could not connect only to whoever polls it.
-        self._made.poll(0)
+        # The event that says why it could not connect has to be polled.
+        self._admin.poll(0)
         return self._connection.error(request, error.args[0])
 
 
-def _theirs(partition: TopicPartition, offset: int | None = None) -> ClientPartition:
+def _client_partition(partition: TopicPartition, offset: int | None = None) -> ClientPartition:
     if offset is None:
         return ClientPartition(partition.topic, partition.partition)
     return ClientPartition(partition.topic, partition.partition, offset)
 
 
-def _ours(partition: ClientPartition) -> TopicPartition:
+def _our_partition(partition: ClientPartition) -> TopicPartition:
     return TopicPartition(partition.topic, partition.partition)
 
 
 class _RefusalError(KafkaException):
-    """One answer of several; ``about`` says what it was asked for."""
+    """One response of several; ``about`` is what it was requested for."""
 
     def __init__(self, error: KafkaError, key: object) -> None:
         super().__init__(error)
-        self.about = _ours(key) if isinstance(key, ClientPartition) else f"'{key}'"
+        self.about = _our_partition(key) if isinstance(key, ClientPartition) else f"'{key}'"
 
 
-def _known(answers: Mapping[K, Future[T]]) -> dict[K, T]:
-    """Wait for answers; those are left out that say that there is no such topic or partition."""
-    known = {}
+def _existing(answers: Mapping[K, Future[T]]) -> dict[K, T]:
+    """Return the responses, without those for topics or partitions that do not exist."""
+    existing = {}
     for key, answer in answers.items():
         try:
-            known[key] = answer.result()
+            existing[key] = answer.result()
         except KafkaException as error:
-            if error.args[0].code() not in UNKNOWN:
+            if error.args[0].code() not in UNKNOWN_PARTITION_ERRORS:
                 raise _RefusalError(error.args[0], key) from error
-    return known
+    return existing
 
 
-def _told(answers: Mapping[ClientPartition, Future[Any]]) -> dict[ClientPartition, int]:
-    """Give the offsets of partitions, as ``_known`` does."""
-    told = {partition: answer.offset for partition, answer in _known(answers).items()}
-    for partition, offset in told.items():
+def _offsets(answers: Mapping[ClientPartition, Future[Any]]) -> dict[ClientPartition, int]:
+    """Return the offsets of the partitions that exist."""
+    offsets = {partition: answer.offset for partition, answer in _existing(answers).items()}
+    for partition, offset in offsets.items():
         if offset < NOT_FOUND:
-            # librdkafka has asked nobody, and tells of no error.
+            # librdkafka sent no request, and reports no error.
             raise _RefusalError(KafkaError(KafkaError.LEADER_NOT_AVAILABLE), partition)
-    return told
+    return offsets

@@ -1,6 +1,6 @@
 """Writing by ``Producer.produce``, where librdkafka's C API cannot be called.
 
-It makes a Python object of every record.
+It creates Python objects per record.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import KafkaException, Producer
 
-from .delivery_errors import Undelivered, delivery_error, produce_error, worse
+from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .partitioned_rows import PartitionedRows
 
 _ROWS: Final = 1_000
-"""The rows that are made into Python's objects at once."""
+"""The rows that become Python objects at once."""
 
 _FLUSH_S: Final = 0.1
 _FULL_S: Final = 0.01
@@ -27,10 +27,10 @@ _FULL_S: Final = 0.01
 
 @final
 class _Reports:
-    """The first failure of what was queued.
+    """The first failure of the queued records.
 
-    Each record refers to it until it is delivered, and therefore not to the producer: that would
-    never go.
+    Each record refers to it until it is delivered. It does not refer to the producer, which would
+    never be collected otherwise.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Reports:
             size = rows.size(place)
             code, reason = error.code(), error.str()
             record = Undelivered(rows.topic, message.partition(), size, code, reason)
-            self.failed = worse(self.failed, record)
+            self.failed = to_report(self.failed, record)
 
 
 @final
@@ -49,7 +49,7 @@ class ProduceFallback:
     """A ``Producer`` that is called for each record."""
 
     def __init__(self, connection: Connection, tuned: Mapping[str, str]) -> None:
-        """Make the producer.
+        """Create the producer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
@@ -58,17 +58,17 @@ class ProduceFallback:
         self._reports = _Reports()
 
     def partitions(self, topic: str, timeout_s: float) -> int:
-        """Ask a broker how many partitions a topic has.
+        """Return the number of partitions of a topic, from a broker.
 
-        :raises KafkaException: if there is no answer, or it is an error.
+        :raises KafkaException: if there is no response, or it is an error.
         """
-        found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return len(found.partitions)
+        metadata = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
+        if metadata.error is not None:
+            raise KafkaException(metadata.error)
+        return len(metadata.partitions)
 
     def wait(self, seconds: float) -> None:
-        """Serve what librdkafka has to say, for that long at the most."""
+        """Handle librdkafka's events for so long at most."""
         self._producer.poll(seconds)
 
     def send(self, rows: PartitionedRows) -> None:
@@ -78,7 +78,7 @@ class ProduceFallback:
         """
         self._check()
         for place, record in enumerate(_records(rows)):
-            while not self._takes(rows, place, record):
+            while not self._queue(rows, place, record):
                 self._check(_FULL_S)
 
     def flush(self) -> None:
@@ -96,11 +96,11 @@ class ProduceFallback:
             self._producer.purge()
             self._producer = None
 
-    def _takes(self, rows: PartitionedRows, place: int, record: Mapping[str, Any]) -> bool:
-        """Queue a record; false if there is no room."""
+    def _queue(self, rows: PartitionedRows, place: int, record: Mapping[str, Any]) -> bool:
+        """Queue a record; return whether there was room."""
         try:
-            told = partial(self._reports.take, rows, place)
-            self._producer.produce(rows.topic, on_delivery=told, **record)
+            report = partial(self._reports.take, rows, place)
+            self._producer.produce(rows.topic, on_delivery=report, **record)
         except BufferError:
             return False
         except KafkaException as error:
@@ -117,16 +117,16 @@ class ProduceFallback:
 
 
 def _records(rows: PartitionedRows) -> Iterator[dict[str, Any]]:
-    """Give each record as ``Producer.produce`` takes it."""
+    """Yield each record as ``Producer.produce`` takes it."""
     batch = rows.batch
     names = [name for name in ("key", "value", "headers") if name in batch.schema.names]
     timestamps = rows.columns.arrays[0]
     for first in range(0, len(rows.rows), _ROWS):
-        part = rows.rows[first : first + _ROWS]
-        taken = batch.select(names).take(part).to_pylist()
+        some = rows.rows[first : first + _ROWS]
+        records = batch.select(names).take(some).to_pylist()
         partitions = rows.partitions[first : first + _ROWS].tolist()
         for record, partition, timestamp in zip(
-            taken, partitions, timestamps[part].tolist(), strict=True
+            records, partitions, timestamps[some].tolist(), strict=True
         ):
             pairs = record.pop("headers", None) or ()
             record["headers"] = [(pair["key"], pair["value"]) for pair in pairs]

@@ -1,26 +1,31 @@
-"""Columns to librdkafka's queues, in one pass of machine code: no record becomes an object."""
+"""Columns to librdkafka's queues, in one pass of machine code."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import types
 
-from ..kafka_format.java_sizes import field_length, header_range
+from ..kafka_format.encode_kernel import (
+    header_range,
+    headers_payload,
+    value_length,
+    value_span,
+)
 from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed
 from ..partitioning.topic_rows import NO_PARTITION
-from .foreign import function
+from .c_calls import c_function
 from .librdkafka import Message, address_of
 
 if TYPE_CHECKING:
     import ctypes
 
-    Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+    from ..kernels.arrays import UInt64Array
 
 MESSAGES: Final = 256
-"""The rows that are handed over at once: their messages stay in the processor's cache."""
+"""The rows per call: their messages stay in the processor's cache."""
 
 _COPY: Final = 0x2
 _PARTITION: Final = 0x8
@@ -35,7 +40,7 @@ _KEY: Final = Message.key.offset // _WORD
 _KEY_LEN: Final = Message.key_len.offset // _WORD
 _MESSAGE_WORDS: Final = 9
 
-# The tags of `rd_kafka_vu_t`, in the order in which they are handed over; 64 bytes follow a tag.
+# The tags of `rd_kafka_vu_t`, in the order of our array; 64 bytes follow each tag.
 _TAGS: Final = (2, 3, 4, 5, 7, 8, 10)
 _TOPIC, _TO, _VALUE, _KEY_OF, _FLAGS, _TIMESTAMP, _HEADERS = range(len(_TAGS))
 _TAGGED_WORDS: Final = 9
@@ -51,35 +56,35 @@ _CLIENT: Final = 7
 _MESSAGES: Final = 8
 _FIELDS_OF_ONE: Final = 9
 _ADDRESSES: Final = 10
-"""What ``Calls.addresses`` holds: functions, the client, and the memory that they read."""
+"""The fields of the addresses: functions, the client, and the memory that they read."""
 
-_produce_batch = function(
+_produce_batch = c_function(
     types.int32, types.uint64, types.int32, types.int32, types.uint64, types.int32
 )
-_produceva = function(types.uint64, types.uint64, types.uint64, types.uint64)
-_error_code = function(types.int32, types.uint64)
-_error_destroy = function(types.void, types.uint64)
-_headers_new = function(types.uint64, types.uint64)
-_header_add = function(
+_produceva = c_function(types.uint64, types.uint64, types.uint64, types.uint64)
+_error_code = c_function(types.int32, types.uint64)
+_error_destroy = c_function(types.void, types.uint64)
+_headers_new = c_function(types.uint64, types.uint64)
+_header_add = c_function(
     types.int32, types.uint64, types.uint64, types.int64, types.uint64, types.int64
 )
-_headers_destroy = function(types.void, types.uint64)
+_headers_destroy = c_function(types.void, types.uint64)
 
 _NULL: Final = np.uint64(0)
-_SOMEWHERE: Final = 1
+_EMPTY: Final = 1
 """An address that is not null, for values without bytes."""
 
 
-class Calls:
-    """The functions that kernels call, by address, and the memory that they are given."""
+class ProducerCalls:
+    """The addresses of the functions that kernels call, and the memory of their arguments."""
 
     __slots__ = ("arrays",)
 
     def __init__(self, library: ctypes.CDLL, client: int) -> None:
-        messages: Words = np.zeros((MESSAGES, _MESSAGE_WORDS), np.uint64)
-        fields: Words = np.zeros((len(_TAGS), _TAGGED_WORDS), np.uint64)
+        messages: UInt64Array = np.zeros((MESSAGES, _MESSAGE_WORDS), np.uint64)
+        fields: UInt64Array = np.zeros((len(_TAGS), _TAGGED_WORDS), np.uint64)
         fields[:, 0] = _TAGS
-        addresses: Words = np.zeros(_ADDRESSES, np.uint64)
+        addresses: UInt64Array = np.zeros(_ADDRESSES, np.uint64)
         self.arrays = addresses, messages, fields
         addresses[_PRODUCE_BATCH] = address_of(library.rd_kafka_produce_batch)
         addresses[_PRODUCEVA] = address_of(library.rd_kafka_produceva)
@@ -93,12 +98,12 @@ class Calls:
         addresses[_FIELDS_OF_ONE] = fields.ctypes.data
 
 
-def bases_of(columns: Any) -> Words:
-    """Give where the bytes of keys, values, headers' keys and headers' values begin."""
+def bases_of(columns: Any) -> UInt64Array:
+    """Return the addresses of the data of keys, values, header keys and header values."""
     _, keys, values, headers = columns
-    # Of no bytes numpy may give any address, and librdkafka takes 0 for null.
+    # The address of an empty array may be 0, which means null to librdkafka.
     return np.array(
-        [column[1].ctypes.data or _SOMEWHERE for column in (keys, values, headers[2], headers[3])],
+        [column[1].ctypes.data or _EMPTY for column in (keys, values, headers[2], headers[3])],
         np.uint64,
     )
 
@@ -107,11 +112,11 @@ def bases_of(columns: Any) -> Words:
 def produce_plain(
     columns: Any, bases: Any, rows: Any, partitions: Any, at: int, topic: int, calls: Any
 ) -> Any:
-    """Hand over keys and values of ``rows`` from place ``at`` on, with the time of now.
+    """Queue keys and values of ``rows`` from place ``at`` on, with the current time.
 
-    ``partitions`` has one for each of the rows. Gives the place of the first that was not taken,
-    and librdkafka's error code for it: 0 if all were. Behind a record that is refused by itself
-    others may have been taken; behind one for which there is no room none was.
+    ``partitions`` has one for each of the rows. Return the place of the first row that was not
+    queued, and librdkafka's error code for it, 0 if all were. After a row that was refused for
+    itself others may have been queued; after one for which the queue had no room none was.
     """
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
     addresses, messages, _ = borrowed(calls)
@@ -125,7 +130,7 @@ def produce_plain(
             message[_TO_PARTITION] = np.uint64(np.uint32(partitions[at + place]))
             message[_PAYLOAD], message[_LEN] = _bytes_of(values, bases[1], row)
             message[_KEY], message[_KEY_LEN] = _bytes_of(keys, bases[0], row)
-        taken = _produce_batch(
+        queued = _produce_batch(
             addresses[_PRODUCE_BATCH],
             (
                 np.uint64(topic),
@@ -135,7 +140,7 @@ def produce_plain(
                 np.int32(count),
             ),
         )
-        if taken < count:
+        if queued < count:
             for place in range(count):
                 error = np.int32(np.uint32(messages[place][_ERR]))
                 if error != 0:
@@ -148,7 +153,7 @@ def produce_plain(
 def produce_full(
     columns: Any, bases: Any, rows: Any, partitions: Any, at: int, topic: int, calls: Any
 ) -> Any:
-    """Do as ``produce_plain`` with timestamps and headers besides, one record at a time."""
+    """Do as ``produce_plain``, with timestamps and headers, one record at a time."""
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
     addresses, _, fields = borrowed(calls)
     timestamps, keys, values, headers = columns
@@ -160,63 +165,58 @@ def produce_full(
         fields[_VALUE][1], fields[_VALUE][2] = _bytes_of(values, bases[1], row)
         fields[_KEY_OF][1], fields[_KEY_OF][2] = _bytes_of(keys, bases[0], row)
         fields[_TIMESTAMP][1] = np.uint64(timestamps[row])
-        made = _make_headers(headers, bases, row, addresses)
-        fields[_HEADERS][1] = made
+        header_list = _new_header_list(headers, bases, row, addresses)
+        fields[_HEADERS][1] = header_list
         error = _produceva(
             addresses[_PRODUCEVA],
             (
                 addresses[_CLIENT],
                 addresses[_FIELDS_OF_ONE],
-                np.uint64(len(fields) - (made == _NULL)),
+                np.uint64(len(fields) - (header_list == _NULL)),
             ),
         )
         if error != _NULL:
             code = np.int64(_error_code(addresses[_ERROR_CODE], (error,)))
             _error_destroy(addresses[_ERROR_DESTROY], (error,))
-            if made != _NULL:  # they belong to a record that was taken only
-                _headers_destroy(addresses[_HEADERS_DESTROY], (made,))
+            if header_list != _NULL:  # librdkafka owns only those of a record that it queued
+                _headers_destroy(addresses[_HEADERS_DESTROY], (header_list,))
             return at, code
         at += 1
     return at, np.int64(0)
 
 
 @compiled
-def unseen_bytes(columns: Any, rows: Any) -> int:
-    """Give the bytes of keys and headers, which librdkafka's limit of a queue does not count."""
+def uncounted_bytes(columns: Any, rows: Any) -> int:
+    """Return the bytes of keys and headers, which librdkafka's queue limit does not count."""
     columns, rows = borrowed((columns, rows))
     _, keys, _, headers = columns
     total = 0
     for row in rows:
-        total += max(field_length(keys, row), 0)
-        first, behind = header_range(headers, row)
-        for entry in range(first, behind):
-            total += max(field_length(headers[2], entry), 0) + max(
-                field_length(headers[3], entry), 0
-            )
+        total += value_length(keys, row) + headers_payload(headers, row)
     return total
 
 
 @inlined
 def _bytes_of(column: Any, base: Any, row: Any) -> Any:
-    """Give the address and the length of a value; the address of null is 0, and no other's."""
-    length = field_length(column, row)
+    """Return the address and the length of a value; only the address of null is 0."""
+    start, length = value_span(column, row)
     if length < 0:
         return _NULL, _NULL
-    return base + np.uint64(column[0][row]), np.uint64(length)
+    return base + np.uint64(start), np.uint64(length)
 
 
 @force_inlined
-def _make_headers(headers: Any, bases: Any, row: Any, addresses: Any) -> Any:
-    """Make librdkafka's headers of those of a row; 0 if it has none."""
-    first, behind = header_range(headers, row)
-    if first == behind:
+def _new_header_list(headers: Any, bases: Any, row: Any, addresses: Any) -> Any:
+    """Return librdkafka's list of a row's headers, 0 if it has none."""
+    first, end = header_range(headers, row)
+    if first == end:
         return _NULL
-    made = _headers_new(addresses[_HEADERS_NEW], (np.uint64(behind - first),))
-    for entry in range(first, behind):
+    header_list = _headers_new(addresses[_HEADERS_NEW], (np.uint64(end - first),))
+    for entry in range(first, end):
         name, name_size = _bytes_of(headers[2], bases[2], entry)
         value, value_size = _bytes_of(headers[3], bases[3], entry)
         _header_add(
             addresses[_HEADER_ADD],
-            (made, name, np.int64(name_size), value, np.int64(value_size)),
+            (header_list, name, np.int64(name_size), value, np.int64(value_size)),
         )
-    return made
+    return header_list

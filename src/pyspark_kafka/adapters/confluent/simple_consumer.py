@@ -1,44 +1,43 @@
 """librdkafka's simple consumer: one partition at a time, from an offset on, in no group.
 
-It knows no coordinator and commits nothing, and goes from one partition to another in a third of
-the time that an ``assign()`` takes.
+It has no coordinator and commits nothing. Changing the partition takes a third of the time of an
+``assign()``.
 """
 
 from __future__ import annotations
 
-import os
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 from confluent_kafka import KafkaError
 
-from .client_handle import log_event, new_client
-from .gather_kernel import Calls, destroy
-from .librdkafka import CONSUMER, EVENT_ERROR, EVENT_LOG, Message
+from ..process_local import ProcessLocal
+from .client_handle import handle_event, new_client
+from .gather_kernel import ConsumerCalls, destroy
+from .librdkafka import CONSUMER, Message
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Mapping
 
     from ...domain.topic_partition import TopicPartition
+    from ..kernels.arrays import UInt64Array
     from .connection import Connection
 
-    Addresses: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
-
 MAX_MESSAGES: Final = 2_048
-"""The messages that are taken out of the queue at once."""
+"""The messages that are taken from the queue at once."""
 
 
 @final
 @dataclass(slots=True)
 class _Handles:
-    """What of librdkafka's is to be given back, and the messages that were taken."""
+    """librdkafka's objects that have to be destroyed, and the messages that were taken."""
 
     library: ctypes.CDLL
-    calls: Calls
-    messages: Addresses
+    calls: ConsumerCalls
+    messages: UInt64Array
     client: int
     main_queue: int
     topic: int = 0
@@ -57,65 +56,58 @@ class _Handles:
             self.library.rd_kafka_topic_destroy(self.topic)
             self.topic = 0
 
-    def release(self, process: int) -> None:
-        # librdkafka's threads do not survive a fork: in a child the handle belongs to nobody.
-        if os.getpid() == process:
-            # Everything else first: librdkafka waits for what still refers to a client.
-            self.stop()
-            self.leave_topic()
-            self.library.rd_kafka_queue_destroy(self.main_queue)
-            self.library.rd_kafka_destroy(self.client)
+    def destroy(self) -> None:
+        # The client last: librdkafka waits until nothing refers to it.
+        self.stop()
+        self.leave_topic()
+        self.library.rd_kafka_queue_destroy(self.main_queue)
+        self.library.rd_kafka_destroy(self.client)
 
 
 @final
 class SimpleConsumer:
-    """A handle of librdkafka's, for the process that makes it."""
+    """A consumer handle of librdkafka's, for the process that creates it."""
 
     def __init__(
         self, library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]
     ) -> None:
-        """Make the handle; nothing is asked of a broker yet.
+        """Create the handle; no request is sent yet.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         self._library = library
         self._connection = connection
-        self._calls = Calls(library)
-        self.messages: Addresses = np.zeros(MAX_MESSAGES, np.uint64)
+        self._calls = ConsumerCalls(library)
+        self.messages: UInt64Array = np.zeros(MAX_MESSAGES, np.uint64)
         client, main_queue = new_client(library, CONSUMER, connection, config)
-        self._handles = _Handles(library, self._calls, self.messages, client, main_queue)
+        self._local = ProcessLocal(
+            _Handles(library, self._calls, self.messages, client, main_queue)
+        )
         self._name = library.rd_kafka_name(client).decode()
         self._topic_name = ""
-        self._served: object = None
-        self._process = os.getpid()
-        self._release = weakref.finalize(self, self._handles.release, self._process)
-        self._release.atexit = False
+        self._reader: object = None
+        weakref.finalize(self, _destroy, self._local).atexit = False
 
     @property
-    def calls(self) -> Addresses:
+    def calls(self) -> UInt64Array:
         """The functions that kernels call."""
         return self._calls.addresses
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether it is open, and this the process that made it."""
-        return self._release.alive and self._process == os.getpid()
-
     def serves(self, reader: object) -> bool:
-        """Say whether what is fetched is what this reader has started."""
-        return self._served is reader and self.is_usable
+        """Return whether this reader started the current fetch."""
+        return self._reader is reader and self._local.get() is not None
 
     def start(self, reader: object, partition: TopicPartition, offset: int) -> None:
-        """Begin to fetch, for one reader instead of another.
+        """Start to fetch for a reader, and stop to fetch for another one.
 
-        It comes into a queue of its own, so that nothing of an earlier range can be in it.
+        Messages come into a new queue, so that none of an earlier range can be in it.
+
+        :raises RuntimeError: if the handle is closed, or another process created it.
         """
-        if not self.is_usable:
-            raise RuntimeError("the reader is closed, or belongs to another process")
-        self._handles.stop()
-        self._served = reader
         handles, library = self._handles, self._library
-        self._turn_to(partition)
+        handles.stop()
+        self._reader = reader
+        self._set_topic(partition)
         queue = library.rd_kafka_queue_new(handles.client)
         if library.rd_kafka_consume_start_queue(handles.topic, partition.partition, offset, queue):
             failure = self._failure(f"a fetch from {partition}")
@@ -124,23 +116,23 @@ class SimpleConsumer:
         handles.partition, handles.queue = partition.partition, queue
 
     def stop(self, reader: object) -> None:
-        """Stop fetching for a reader, if it is still the one, and drop what was fetched."""
+        """Stop fetching for a reader if it started the fetch, and drop what was fetched."""
         if self.serves(reader):
-            self._served = None
+            self._reader = None
             self._handles.stop()
-            self.heed()
+            self._handle_events()
 
     def poll(self, timeout_s: float) -> int:
-        """Wait for messages, put their addresses into ``messages``, and say how many they are.
+        """Wait for messages, write their addresses to ``messages``, and return their number.
 
-        Those of the last poll are to be destroyed before.
+        Destroy those of the last poll before.
         """
-        self.heed()
-        # A wait for several messages lasts until all of them are there.
+        self._handle_events()
+        # librdkafka waits until as many messages as asked for are there.
         return self._take(MAX_MESSAGES, 0) or self._take(1, round(timeout_s * 1_000))
 
     def event(self, place: int) -> tuple[KafkaError, int]:
-        """Give the error that stands for a message, and the offset that it is about."""
+        """Return the error that a message carries, and its offset."""
         address = int(self.messages[place])
         message = Message.from_address(address)
         text = self._library.rd_kafka_message_errstr(address) or b""
@@ -151,29 +143,30 @@ class SimpleConsumer:
         self._library.rd_kafka_message_destroy(int(self.messages[place]))
         self.messages[place] = 0
 
-    def heed(self) -> None:
-        """Hand librdkafka's lines to the logger, and keep its last error."""
-        library = self._library
-        while event := library.rd_kafka_queue_poll(self._handles.main_queue, 0):
-            kind = library.rd_kafka_event_type(event)
-            if kind == EVENT_LOG:
-                log_event(library, event, self._name)
-            elif kind == EVENT_ERROR:
-                text = library.rd_kafka_event_error_string(event).decode(errors="replace")
-                self._connection.remember(KafkaError(library.rd_kafka_event_error(event), text))
+    def close(self) -> None:
+        """Destroy the handle; a second call does nothing."""
+        _destroy(self._local)
+
+    @property
+    def _handles(self) -> _Handles:
+        handles = self._local.get()
+        if handles is None:
+            raise RuntimeError("the reader is closed, or belongs to another process")
+        return handles
+
+    def _handle_events(self) -> None:
+        library, main_queue = self._library, self._handles.main_queue
+        while event := library.rd_kafka_queue_poll(main_queue, 0):
+            handle_event(library, event, self._name, self._connection)
             library.rd_kafka_event_destroy(event)
 
-    def close(self) -> None:
-        """Give everything back; a second call does nothing."""
-        self._release()
-
-    def _take(self, most: int, timeout_ms: int) -> int:
-        taken: int = self._library.rd_kafka_consume_batch_queue(
-            self._handles.queue, timeout_ms, self.messages.ctypes.data, most
+    def _take(self, max_messages: int, timeout_ms: int) -> int:
+        count: int = self._library.rd_kafka_consume_batch_queue(
+            self._handles.queue, timeout_ms, self.messages.ctypes.data, max_messages
         )
-        return max(0, taken)
+        return max(0, count)
 
-    def _turn_to(self, partition: TopicPartition) -> None:
+    def _set_topic(self, partition: TopicPartition) -> None:
         handles, library = self._handles, self._library
         if partition.topic == self._topic_name:
             return
@@ -187,3 +180,9 @@ class SimpleConsumer:
 
     def _failure(self, request: str) -> Exception:
         return self._connection.error(request, KafkaError(self._library.rd_kafka_last_error()))
+
+
+def _destroy(local: ProcessLocal[_Handles]) -> None:
+    handles = local.pop()
+    if handles is not None:
+        handles.destroy()

@@ -1,26 +1,32 @@
-"""librdkafka's producer: rows go into its queues, and only what fails comes back."""
+"""librdkafka's producer: rows go into its queues, and only failures are reported."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from .client_handle import ERROR_SIZE, log_event, new_client
-from .delivery_errors import FATAL, QUEUE_FULL, Undelivered, delivery_error, produce_error, worse
-from .librdkafka import (
-    EVENT_DR,
-    EVENT_ERROR,
-    EVENT_LOG,
-    PRODUCER,
-    Message,
-    Metadata,
+from ..process_local import ProcessLocal
+from .client_handle import ERROR_SIZE, handle_event, new_client
+from .delivery_errors import (
+    FATAL,
+    QUEUE_FULL,
+    Undelivered,
+    delivery_error,
+    produce_error,
+    to_report,
 )
-from .produce_kernel import Calls, bases_of, produce_full, produce_plain, unseen_bytes
+from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
+from .produce_kernel import (
+    ProducerCalls,
+    bases_of,
+    produce_full,
+    produce_plain,
+    uncounted_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +35,10 @@ if TYPE_CHECKING:
     from .partitioned_rows import PartitionedRows
 
 FLUSH_MS: Final = 100
-"""How long a flush waits at once, before failures are looked for."""
+"""How long a flush waits before failures are checked."""
 
 FULL_MS: Final = 1
-"""How long to wait when the queue is full; nothing tells when there is room."""
+"""How long to wait when the queue is full; librdkafka does not report when it has room."""
 
 _PURGE_ALL: Final = 0x1 | 0x2
 """``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
@@ -43,39 +49,37 @@ _MAX_MS: Final = 2**31 - 1
 @final
 @dataclass(slots=True)
 class _Handles:
-    """What of librdkafka's is to be given back."""
+    """librdkafka's objects that have to be destroyed."""
 
     library: ctypes.CDLL
     client: int
     main_queue: int
     topics: dict[str, int] = field(default_factory=dict)
 
-    def release(self, process: int) -> None:
-        # librdkafka's threads do not survive a fork: in a child the handle belongs to nobody.
-        if os.getpid() == process:
-            # What is queued would be waited for.
-            self.library.rd_kafka_purge(self.client, _PURGE_ALL)
-            for topic in self.topics.values():
-                self.library.rd_kafka_topic_destroy(topic)
-            self.library.rd_kafka_queue_destroy(self.main_queue)
-            self.library.rd_kafka_destroy(self.client)
+    def destroy(self) -> None:
+        # librdkafka would wait for what is queued.
+        self.library.rd_kafka_purge(self.client, _PURGE_ALL)
+        for topic in self.topics.values():
+            self.library.rd_kafka_topic_destroy(topic)
+        self.library.rd_kafka_queue_destroy(self.main_queue)
+        self.library.rd_kafka_destroy(self.client)
 
 
 @final
 class SimpleProducer:
-    """A handle of librdkafka's, for the process that makes it."""
+    """A producer handle of librdkafka's, for the process that creates it."""
 
     def __init__(
         self,
         library: ctypes.CDLL,
         connection: Connection,
         config: Mapping[str, str],
-        most_unseen: int,
+        max_uncounted: int,
     ) -> None:
-        """Make the handle; nothing is asked of a broker yet.
+        """Create the handle; no request is sent yet.
 
-        ``most_unseen`` is how many bytes of keys and headers may be queued besides what librdkafka
-        counts, and those of one call of ``send``.
+        ``max_uncounted`` limits the queued bytes of keys and headers, which librdkafka does not
+        count; one call of ``send`` may exceed it.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
@@ -84,37 +88,37 @@ class SimpleProducer:
         client, main_queue = new_client(library, PRODUCER, connection, config, EVENT_DR)
         self._handles = _Handles(library, client, main_queue)
         self._name = library.rd_kafka_name(client).decode()
-        self._calls = Calls(library, client)
+        self._calls = ProducerCalls(library, client)
         self._failed: Undelivered | None = None
-        self._most_unseen = most_unseen
-        self._unseen = 0
-        self._release = weakref.finalize(self, self._handles.release, os.getpid())
-        self._release.atexit = False
+        self._max_uncounted = max_uncounted
+        self._uncounted = 0
+        self._local = ProcessLocal(self._handles)
+        weakref.finalize(self, _destroy, self._local).atexit = False
 
     def partitions(self, topic: str, timeout_s: float) -> int:
-        """Ask a broker how many partitions a topic has.
+        """Return the number of partitions of a topic, from a broker.
 
-        :raises KafkaException: if there is no answer, or it is an error.
+        :raises KafkaException: if there is no response, or it is an error.
         """
         library = self._library
-        answer = ctypes.POINTER(Metadata)()
+        response = ctypes.POINTER(Metadata)()
         milliseconds = min(_MAX_MS, round(timeout_s * 1_000))
         error = library.rd_kafka_metadata(
-            self._handles.client, 0, self._topic(topic), ctypes.byref(answer), milliseconds
+            self._handles.client, 0, self._topic(topic), ctypes.byref(response), milliseconds
         )
         if error:
             raise KafkaException(KafkaError(error))
         try:
-            found = answer.contents.topics[0]
-            if found.err:
-                raise KafkaException(KafkaError(found.err))
-            return int(found.partition_cnt)
+            metadata = response.contents.topics[0]
+            if metadata.err:
+                raise KafkaException(KafkaError(metadata.err))
+            return int(metadata.partition_cnt)
         finally:
-            library.rd_kafka_metadata_destroy(answer)
+            library.rd_kafka_metadata_destroy(response)
 
     def wait(self, seconds: float) -> None:
-        """Serve what librdkafka has to say, for that long at the most."""
-        self._heed(round(seconds * 1_000))
+        """Handle librdkafka's events for so long at most."""
+        self._handle_events(round(seconds * 1_000))
 
     def send(self, rows: PartitionedRows) -> None:
         """Queue records, and block while the queue is full.
@@ -127,9 +131,9 @@ class SimpleProducer:
         produce = produce_plain if rows.is_plain else produce_full
         at = 0
         self._check()
-        if self._unseen > self._most_unseen:
+        if self._uncounted > self._max_uncounted:
             self.flush()
-        self._unseen += unseen_bytes(columns, rows.rows)
+        self._uncounted += uncounted_bytes(columns, rows.rows)
         while True:
             at, code = produce(
                 columns, bases, rows.rows, rows.partitions, at, topic, self._calls.arrays
@@ -137,7 +141,7 @@ class SimpleProducer:
             if code == 0:
                 return
             if code != QUEUE_FULL:
-                raise self._refusal(rows, at, code)
+                raise self._produce_error(rows, at, code)
             self._check(FULL_MS)
 
     def flush(self) -> None:
@@ -148,49 +152,43 @@ class SimpleProducer:
         while self._library.rd_kafka_flush(self._handles.client, FLUSH_MS):
             self._check()
         self._check()
-        self._unseen = 0
+        self._uncounted = 0
 
     def close(self) -> None:
-        """Drop what was not flushed, and give everything back; a second call does nothing."""
-        self._release()
+        """Drop what was not flushed, and destroy the handle; a second call does nothing."""
+        _destroy(self._local)
 
     def _topic(self, name: str) -> int:
         topics = self._handles.topics
         if name not in topics:
-            made = self._library.rd_kafka_topic_new(self._handles.client, name.encode(), None)
-            if not made:
+            topic = self._library.rd_kafka_topic_new(self._handles.client, name.encode(), None)
+            if not topic:
                 raise KafkaException(KafkaError(self._library.rd_kafka_last_error()))
-            topics[name] = made
+            topics[name] = topic
         return topics[name]
 
     def _check(self, wait_ms: int = 0) -> None:
-        self._heed(wait_ms)
+        self._handle_events(wait_ms)
         if self._failed is not None:
             raise delivery_error(self._connection, self._failed)
 
-    def _heed(self, wait_ms: int) -> None:
-        """Take the lines, the errors and the failures that are there, or the first that comes."""
+    def _handle_events(self, wait_ms: int) -> None:
+        """Handle all pending events, or wait for the next one."""
         library = self._library
         while event := library.rd_kafka_queue_poll(self._handles.main_queue, wait_ms):
             wait_ms = 0
-            kind = library.rd_kafka_event_type(event)
-            if kind == EVENT_LOG:
-                log_event(library, event, self._name)
-            elif kind == EVENT_ERROR:
-                text = library.rd_kafka_event_error_string(event).decode(errors="replace")
-                self._connection.remember(KafkaError(library.rd_kafka_event_error(event), text))
-            elif kind == EVENT_DR:
+            if handle_event(library, event, self._name, self._connection) == EVENT_DR:
                 self._take_reports(event)
             library.rd_kafka_event_destroy(event)
 
     def _take_reports(self, event: int) -> None:
         while address := self._library.rd_kafka_event_message_next(event):
             if Message.from_address(address).err:
-                self._failed = worse(self._failed, self._undelivered(address))
+                self._failed = to_report(self._failed, self._undelivered(address))
 
     def _undelivered(self, address: int) -> Undelivered:
         library, message = self._library, Message.from_address(address)
-        # Not rd_kafka_message_errstr, which gives the value of the record that failed.
+        # rd_kafka_message_errstr would return the value of the failed record.
         text = library.rd_kafka_message_produce_errstr(address)
         return Undelivered(
             topic=library.rd_kafka_topic_name(message.rkt).decode(),
@@ -206,13 +204,13 @@ class SimpleProducer:
             return 0
         name, value, size = ctypes.c_char_p(), ctypes.c_void_p(), ctypes.c_size_t()
         out = [ctypes.byref(each) for each in (name, value, size)]
-        total = number = 0
-        while not library.rd_kafka_header_get_all(headers, number, *out):
+        total = index = 0
+        while not library.rd_kafka_header_get_all(headers, index, *out):
             total += len(name.value or b"") + size.value
-            number += 1
+            index += 1
         return total
 
-    def _refusal(self, rows: PartitionedRows, place: int, code: int) -> Exception:
+    def _produce_error(self, rows: PartitionedRows, place: int, code: int) -> Exception:
         reason = KafkaError(code).str()
         if code == FATAL:
             text = ctypes.create_string_buffer(ERROR_SIZE)
@@ -221,3 +219,9 @@ class SimpleProducer:
         partition = int(rows.partitions[place])
         record = Undelivered(rows.topic, partition, rows.size(place), code, reason)
         return produce_error(self._connection, record)
+
+
+def _destroy(local: ProcessLocal[_Handles]) -> None:
+    handles = local.pop()
+    if handles is not None:
+        handles.destroy()

@@ -1,4 +1,4 @@
-"""How many partitions topics have, kept for as long as metadata may be old."""
+"""The number of partitions of topics, cached for ``metadata.max.age.ms``."""
 
 from __future__ import annotations
 
@@ -9,73 +9,75 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import BrokerUnreachableError, UnknownTopicError
-from .connection import UNREACHABLE
-from .delivery_errors import UNKNOWN_TOPIC
+from .connection import UNREACHABLE_ERRORS
+from .delivery_errors import UNKNOWN_TOPIC_ERRORS
 
 if TYPE_CHECKING:
     from .connection import Connection
 
 _WAIT_S: Final = 0.05
-"""How long to wait before a topic is asked for again that is not there, or has no leader yet."""
+"""How long to wait before asking again for a topic that does not exist or has no leader yet."""
 
-_PASSING: Final = UNREACHABLE | UNKNOWN_TOPIC | {KafkaError.LEADER_NOT_AVAILABLE}
+_TRANSIENT_ERRORS: Final = (
+    UNREACHABLE_ERRORS | UNKNOWN_TOPIC_ERRORS | {KafkaError.LEADER_NOT_AVAILABLE}
+)
 
 
 class MetadataClient(Protocol):
-    """A client that can be asked for a topic."""
+    """A client that fetches the metadata of a topic."""
 
     def partitions(self, topic: str, timeout_s: float) -> int:
-        """Ask a broker how many partitions a topic has.
+        """Return the number of partitions of a topic, from a broker.
 
-        :raises KafkaException: if there is no answer, or it is an error.
+        :raises KafkaException: if there is no response, or it is an error.
         """
 
     def wait(self, seconds: float) -> None:
-        """Serve what librdkafka has to say, for that long at the most."""
+        """Handle librdkafka's events for so long at most."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedCount:
     count: int
     until: float
 
 
 @final
 class TopicPartitions:
-    """What is known of topics.
+    """The cached number of partitions of topics.
 
-    An answer is waited for as Java's producer does it, for ``max.block.ms``: a topic may be about
-    to be created.
+    It is waited for as Java's producer does, for ``max.block.ms``: a topic may be about to be
+    created.
     """
 
     def __init__(self, connection: Connection, max_block_s: float, max_age_s: float) -> None:
         self._connection = connection
         self._max_block_s = max_block_s
         self._max_age_s = max_age_s
-        self._known: dict[str, _Known] = {}
+        self._cache: dict[str, _CachedCount] = {}
 
-    def count(self, client: MetadataClient, topic: str, *, anew: bool = False) -> int:
-        """Give the number of partitions of a topic.
+    def count(self, client: MetadataClient, topic: str, *, refresh: bool = False) -> int:
+        """Return the number of partitions of a topic.
 
-        :raises UnknownTopicError: if it does not exist, and does not come to.
-        :raises BrokerUnreachableError: if no broker answers, and none has before.
+        :raises UnknownTopicError: if it does not exist, and is not created in time.
+        :raises BrokerUnreachableError: if no broker responds, and none has before.
         :raises KafkaRequestError: if the cluster refuses.
         """
-        known = self._known.get(topic)
-        if known is None or anew or time.monotonic() > known.until:
+        cached = self._cache.get(topic)
+        if cached is None or refresh or time.monotonic() > cached.until:
             try:
-                count = self._asked(client, topic)
+                count = self._fetch(client, topic)
             except BrokerUnreachableError:
-                if known is None:
+                if cached is None:
                     raise
                 # Records wait for a broker as well, for longer.
-                count = known.count
-            known = _Known(count, time.monotonic() + self._max_age_s)
-            self._known[topic] = known
-        return known.count
+                count = cached.count
+            cached = _CachedCount(count, time.monotonic() + self._max_age_s)
+            self._cache[topic] = cached
+        return cached.count
 
-    def _asked(self, client: MetadataClient, topic: str) -> int:
+    def _fetch(self, client: MetadataClient, topic: str) -> int:
         deadline = time.monotonic() + self._max_block_s
         reason: KafkaError | None = None
         while True:
@@ -83,19 +85,19 @@ class TopicPartitions:
             try:
                 return client.partitions(topic, max(0.001, left))
             except KafkaException as error:
-                client.wait(0)  # which says why it could not connect
-                # What a broker said stands above the want of an answer, for which time ran out.
-                if reason is None or error.args[0].code() not in UNREACHABLE:
+                client.wait(0)  # for the event that says why it could not connect
+                # A broker's error says more than the time-out of the last attempt.
+                if reason is None or error.args[0].code() not in UNREACHABLE_ERRORS:
                     reason = error.args[0]
-            if reason.code() not in _PASSING or time.monotonic() + _WAIT_S > deadline:
+            if reason.code() not in _TRANSIENT_ERRORS or time.monotonic() + _WAIT_S > deadline:
                 raise self._error(topic, reason)
             client.wait(_WAIT_S)
 
     def _error(self, topic: str, error: KafkaError) -> Exception:
         connection = self._connection
-        if error.code() in UNKNOWN_TOPIC:
+        if error.code() in UNKNOWN_TOPIC_ERRORS:
             return UnknownTopicError([topic], "topic", connection.bootstrap_servers)
-        if error.code() in UNREACHABLE:
+        if error.code() in UNREACHABLE_ERRORS:
             cause = connection.last_error or error.str()
             return BrokerUnreachableError(connection.bootstrap_servers, self._max_block_s, cause)
         return connection.error(f"a request for metadata of '{topic}'", error)

@@ -1,7 +1,7 @@
-"""Where the batches of a fetched stretch of a log begin, and what their headers say.
+"""The headers of the record batches in a fetched part of a log.
 
 The formats: https://kafka.apache.org/documentation/#recordbatch and ``#messageset``. Headers are
-read in Python: there is one to some hundred records, and a kernel for them took longer to load
+parsed in Python: there is one per some hundred records, and a kernel for them took longer to load
 than it ever saved.
 """
 
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 MAGIC_2: Final = 2
 
-PREFIX: Final = 17
-"""The bytes up to the magic number, which all formats have alike."""
+PREFIX_BYTES: Final = 17
+"""The bytes up to the magic number, which all formats share."""
 
-HEADER: Final = 61
-"""The bytes before the records of a batch of format 2."""
+HEADER_BYTES: Final = 61
+"""The bytes before the records of a batch of format 2 (``RECORD_BATCH_OVERHEAD``)."""
+
+LOG_OVERHEAD: Final = 12
+"""The bytes of the offset and the length before a batch, which the length does not count."""
 
 _PREFIX: Final = struct.Struct(">qiib")
 _BATCH: Final = struct.Struct(">Ihiqqqhii")
 _MESSAGE: Final = (struct.Struct(">Ibb"), struct.Struct(">Ibbq"))
-_MARKER: Final = struct.Struct(">xxxxbhh")
-"""A control record up to its key: what comes before is one byte each, as its batch has no other
-record and its value is short (``EndTransactionMarker``)."""
+_CONTROL_RECORD: Final = struct.Struct(">xxxxbhh")
+"""A control record up to its key. The fields before it have one byte each, as its batch has no
+other record and its value is short (``EndTransactionMarker``)."""
 
-_LENGTH_AFTER: Final = 12
-"""The bytes of an offset and of a length, which the length does not count."""
-
-_MIN_LENGTH: Final = (14, 22, HEADER - _LENGTH_AFTER)
-"""The least length that each format can have."""
+_MIN_LENGTH: Final = (14, 22, HEADER_BYTES - LOG_OVERHEAD)
+"""The smallest length of each format."""
 
 _MAX_OFFSET: Final = 2**63 - 2
 _CONTROL: Final = 0x20
-_KEY_OF_FOUR: Final = 8
-"""A key's length of four, as a zigzag number."""
+_KEY_LENGTH_4: Final = 8
+"""A key length of 4, as a zigzag number."""
 
 
 class BatchHeader(NamedTuple):
-    """The header of a batch, or of a message of the formats before."""
+    """The header of a batch, or of a message of formats 0 and 1."""
 
     start: int
     end: int
@@ -56,8 +56,8 @@ class BatchHeader(NamedTuple):
     max_timestamp: int = -1
     producer_id: int = -1
     records: int = 0
-    marker: int | None = None
-    """A control batch's kind: 0 for an abort, 1 for a commit."""
+    control_type: int | None = None
+    """The ``ControlRecordType`` of a control batch: 0 for an abort, 1 for a commit."""
 
     @property
     def codec(self) -> int:
@@ -77,9 +77,9 @@ class BatchHeader(NamedTuple):
 
 
 class BatchIndex(NamedTuple):
-    """The whole batches of a fetched stretch; what is cut off at its end is left out.
+    """The complete batches of a fetched part of a log; a truncated last one is left out.
 
-    ``problem`` is the ``status`` of the bytes behind them, which may be those of no batch.
+    ``problem`` is the ``status`` of the bytes after them.
     """
 
     batches: list[BatchHeader]
@@ -87,7 +87,7 @@ class BatchIndex(NamedTuple):
 
 
 class _NoBatchError(Exception):
-    """The bytes at a position are not those of a batch."""
+    """The bytes at a position are not a batch."""
 
     def __init__(self, problem: int) -> None:
         super().__init__(problem)
@@ -95,31 +95,31 @@ class _NoBatchError(Exception):
 
 
 def index_batches(view: memoryview) -> BatchIndex:
-    """Read the headers of a stretch of a log."""
-    found: list[BatchHeader] = []
+    """Parse the headers of a fetched part of a log."""
+    batches: list[BatchHeader] = []
     try:
-        found.extend(_headers(view))
+        batches.extend(_headers(view))
     except _NoBatchError as error:
-        return BatchIndex(found, error.problem)
-    return BatchIndex(found, status.DONE)
+        return BatchIndex(batches, error.problem)
+    return BatchIndex(batches, status.DONE)
 
 
 def _headers(view: memoryview) -> Iterator[BatchHeader]:
     start, size = 0, len(view)
-    while start + PREFIX <= size:
+    while start + PREFIX_BYTES <= size:
         offset, length, _, magic = _PREFIX.unpack_from(view, start)
         if not 0 <= magic <= MAGIC_2:
             raise _NoBatchError(status.BAD_MAGIC)
         if length < _MIN_LENGTH[magic]:
             raise _NoBatchError(status.BAD_SIZE)
-        end = start + _LENGTH_AFTER + length
+        end = start + LOG_OVERHEAD + length
         if end > size:
             return
         if magic == MAGIC_2:
             header = _batch(view, start, end, offset)
         else:
             header = BatchHeader(
-                start, end, magic, offset, offset, *_message(view, start + PREFIX - 5, magic)
+                start, end, magic, offset, offset, *_message(view, start + LOG_OVERHEAD, magic)
             )
         if not 0 <= offset <= header.last_offset <= _MAX_OFFSET or header.records < 0:
             raise _NoBatchError(status.BAD_OFFSET)
@@ -129,7 +129,7 @@ def _headers(view: memoryview) -> Iterator[BatchHeader]:
 
 def _batch(view: memoryview, start: int, end: int, offset: int) -> BatchHeader:
     checksum, attributes, delta, base_timestamp, max_timestamp, producer_id, _, _, count = (
-        _BATCH.unpack_from(view, start + PREFIX)
+        _BATCH.unpack_from(view, start + PREFIX_BYTES)
     )
     return BatchHeader(
         start,
@@ -143,7 +143,7 @@ def _batch(view: memoryview, start: int, end: int, offset: int) -> BatchHeader:
         max_timestamp,
         producer_id,
         count,
-        _marker(view, start + HEADER, end) if attributes & _CONTROL else None,
+        _control_type(view, start + HEADER_BYTES, end) if attributes & _CONTROL else None,
     )
 
 
@@ -153,8 +153,8 @@ def _message(view: memoryview, start: int, magic: int) -> tuple[int, int, int, i
     return checksum, attributes, time, time
 
 
-def _marker(view: memoryview, start: int, end: int) -> int | None:
-    if end - start < _MARKER.size:
+def _control_type(view: memoryview, start: int, end: int) -> int | None:
+    if end - start < _CONTROL_RECORD.size:
         return None
-    key_length, _version, kind = _MARKER.unpack_from(view, start)
-    return kind if key_length == _KEY_OF_FOUR else None
+    key_length, _version, control_type = _CONTROL_RECORD.unpack_from(view, start)
+    return control_type if key_length == _KEY_LENGTH_4 else None

@@ -1,6 +1,6 @@
-"""The fields of a section: a stretch of bytes that holds the records of one batch, uncompressed.
+"""The fields of a block: a span of bytes that holds the records of one batch, uncompressed.
 
-Sections reach a kernel as the rows of an array of ``int64``.
+Kernels take blocks as the rows of an array of ``int64``.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ START: Final = 0
 END: Final = 1
 
 COUNT: Final = 2
-"""How many records there are; message sets (magic 0 and 1) do not say, and have 0."""
+"""The number of records; 0 for message sets (magic 0 and 1), whose headers have no count."""
 
 BASE_OFFSET: Final = 3
 LAST_OFFSET: Final = 4
 
 BASE_TIMESTAMP: Final = 5
-"""What a record's timestamp counts from, in milliseconds; all of it under ``LOG_APPEND_TIME``."""
+"""To which timestamp deltas are added, in ms; every record's timestamp if ``LOG_APPEND_TIME``."""
 
 TIMESTAMP_TYPE: Final = 6
 
 IS_OPEN: Final = 7
-"""1 while there are bytes of the batch behind ``END`` that are not decompressed yet."""
+"""1 while bytes of the batch after ``END`` are still compressed."""
 
-FIELDS: Final = 8
+FIELD_COUNT: Final = 8
 
 NO_TIMESTAMP_TYPE: Final = -1
 CREATE_TIME: Final = 0
 LOG_APPEND_TIME: Final = 1
-"""Kafka's types of timestamps (``org.apache.kafka.common.record.TimestampType``)."""
+"""The values of ``org.apache.kafka.common.record.TimestampType``."""

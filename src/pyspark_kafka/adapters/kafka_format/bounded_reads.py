@@ -1,7 +1,7 @@
-"""Reading numbers and lengths out of bytes that nothing is known about.
+"""Kernel functions that read numbers and lengths out of untrusted bytes.
 
-Each read is held against the end of what it belongs to. A read that fails gives -1 for the
-position behind it; nothing outside of the array is touched.
+Every read is checked against an end. A read that fails returns -1 as the position after it, and
+nothing outside of the array is touched.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ MAX_VARINT64_BYTES: Final = 10
 
 @inlined
 def byte_at(data: Any, position: Any) -> Any:
-    """Give a byte; an unsigned index spares the test for one that counts from the end."""
+    """Return a byte; an unsigned index avoids numba's check for negative ones."""
     return data[np.uint64(position)]
 
 
 @inlined
-def big_endian(data: Any, position: Any, size: int) -> Any:
-    """Read a signed number of 2, 4 or 8 bytes; whether they are there is for the caller to know."""
+def read_int(data: Any, position: Any, size: int) -> Any:
+    """Read a signed big-endian number of 2, 4 or 8 bytes; the caller checks that they exist."""
     result = np.int64(np.int8(byte_at(data, position)))
-    for place in range(1, size):
-        result = (result << 8) | np.int64(byte_at(data, position + place))
+    for index in range(1, size):
+        result = (result << 8) | np.int64(byte_at(data, position + index))
     return result
 
 
 @inlined
-def varint(data: Any, position: Any, end: Any, most: int) -> Any:
-    """Read a zigzag number of up to ``most`` bytes: the number, and the position behind it."""
+def read_varint(data: Any, position: Any, end: Any, max_bytes: int) -> Any:
+    """Read a zigzag varint of up to ``max_bytes``; return it and the position after it."""
     if position >= end:
         return np.int64(0), np.int64(-1)
     first = np.uint64(byte_at(data, position))
     position += 1
     if first < np.uint64(0x80):
-        # Nearly all of them.
+        # The common case.
         return np.int64(first >> np.uint64(1)) ^ -np.int64(first & np.uint64(1)), position
     result = first & np.uint64(0x7F)
     shift = np.uint64(7)
-    last = min(end, position + most - 1)
+    last = min(end, position + max_bytes - 1)
     while position < last:
         byte = np.uint64(byte_at(data, position))
         position += 1
@@ -57,15 +57,15 @@ def varint(data: Any, position: Any, end: Any, most: int) -> Any:
 
 
 @inlined
-def sized(data: Any, position: Any, end: Any) -> Any:
-    """Read a length with the bytes that it announces, where -1 stands for null.
+def read_bytes(data: Any, position: Any, end: Any) -> Any:
+    """Read a varint length, -1 for null, and skip the bytes that follow it.
 
-    Gives the length, where the bytes begin, the position behind them, and a ``status``.
+    Return the length, where the bytes start, the position after them, and a ``status``.
     """
-    length, start = varint(data, position, end, MAX_VARINT32_BYTES)
+    length, start = read_varint(data, position, end, MAX_VARINT32_BYTES)
     if start < 0:
         return length, start, position, status.BAD_VARINT
-    behind = start + max(length, 0)
-    if length < -1 or behind > end:
+    after = start + max(length, 0)
+    if length < -1 or after > end:
         return length, start, position, status.BAD_LENGTH
-    return length, start, behind, status.DONE
+    return length, start, after, status.DONE

@@ -1,60 +1,60 @@
-"""Memory that is used again once nobody looks at it any more.
+"""Memory that is reused once nothing refers to it.
 
-Fresh memory costs a page fault every four kilobytes: more than what is written into it.
+Fresh memory costs a page fault per four kilobytes: more than writing into it.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
+    from ..kernels.arrays import Array
 
 T = TypeVar("T")
 
 MAX_IDLE: Final = 4
-"""Spark holds the batch it wrote while it asks for the next one: two take turns."""
+"""Spark holds the batch that it writes while it asks for the next one: two alternate."""
 
 
 @final
 class Lease:
-    """What Arrow's buffers keep alive; when the last of them goes, it ends."""
+    """The owner of Arrow's buffers over one item; it ends with the last of them."""
 
     __slots__ = ("__weakref__",)
 
-    def buffer(self, array: np.ndarray[Any, Any]) -> pa.Buffer:
-        """Give an array's bytes to Arrow, without a copy."""
+    def buffer(self, array: Array) -> pa.Buffer:
+        """Return an Arrow buffer over an array's bytes, without a copy."""
         return pa.foreign_buffer(array.ctypes.data, array.nbytes, base=self)
 
 
 @final
 class BufferPool(Generic[T]):
-    """Lends what it makes, and takes it back when the lease on it is gone.
+    """Lends items, and takes each back when the lease on it ends.
 
-    So whoever keeps a batch owns it, and whoever lets go of it before the next one, as Spark's
-    worker does, has it filled anew.
+    A consumer that keeps a batch keeps its memory; one that drops it before the next, as Spark's
+    worker does, has the memory refilled.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._idle: list[T] = []
 
-    def take(self) -> T:
-        """Give what was used longest ago and is free, or else a new one."""
+    def acquire(self) -> T:
+        """Return the idle item that was released first, or else a new one."""
         return self._idle.pop(0) if self._idle else self._make()
 
-    def lease(self, lent: T) -> Lease:
-        """Give the lease that ends with the last buffer that was made of it."""
+    def lease(self, item: T) -> Lease:
+        """Return a lease that releases the item with the last buffer made of it."""
         lease = Lease()
-        weakref.finalize(lease, self.give_back, lent).atexit = False
+        weakref.finalize(lease, self.release, item).atexit = False
         return lease
 
-    def give_back(self, lent: T) -> None:
-        """Take back what nobody looks at."""
+    def release(self, item: T) -> None:
+        """Take back an item that nothing refers to."""
         if len(self._idle) < MAX_IDLE:
-            self._idle.append(lent)
+            self._idle.append(item)

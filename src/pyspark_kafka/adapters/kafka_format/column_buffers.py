@@ -1,9 +1,9 @@
-"""The columns that kernels write, and the Arrow batches that they become."""
+"""The columns that kernels write, and the Arrow batches made of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
@@ -17,58 +17,53 @@ from .utf8 import valid_utf8
 if TYPE_CHECKING:
     from ...domain.projection import Projection
     from ...domain.topic_partition import TopicPartition
-
-    Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
-    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+    from ..kernels.arrays import Array, Int32Array, Int64Array, UInt8Array
 
 MAX_ROWS: Final = 16_384
-"""The rows of a batch: Spark takes some thousands at once faster than a few."""
+"""The rows of a batch: Spark takes batches of thousands of rows faster than small ones."""
 
 DEFAULT_BYTES: Final = 2 * 1024 * 1024
-"""The bytes that a column has room for, until one record alone has more."""
+"""The bytes that a column has room for, unless a single record needs more."""
 
 MAX_BYTES: Final = 2**31 - 1
-"""The bytes that Arrow's 32-bit offsets reach."""
+"""The bytes that Arrow's 32-bit offsets can address."""
 
 DEFAULT_HEADERS: Final = 4 * MAX_ROWS
 
 
 class ColumnFullError(MemoryError):
-    """One record's field is larger than an Arrow column can be."""
+    """A field of one record is larger than an Arrow column can be."""
 
 
 @final
 @dataclass(slots=True)
 class VariableColumn:
-    """Values of any length: where each ends, their bytes, and which are not null."""
+    """Values of variable length: Arrow's offsets and data, and a validity byte per row."""
 
-    ends: Integers
-    bytes: Bytes
-    valid: Bytes
+    offsets: Int32Array
+    data: UInt8Array
+    validity: UInt8Array
 
     @classmethod
     def of(cls, rows: int, size: int) -> VariableColumn:
-        ends = np.empty(rows + 1, np.int32)
-        ends[0] = 0
-        return cls(ends, np.empty(size, np.uint8), np.empty(rows, np.uint8))
+        return cls(_offsets(rows), np.empty(size, np.uint8), np.empty(rows, np.uint8))
 
     @property
-    def arrays(self) -> tuple[Integers, Bytes, Bytes]:
-        return self.ends, self.bytes, self.valid
+    def arrays(self) -> tuple[Int32Array, UInt8Array, UInt8Array]:
+        return self.offsets, self.data, self.validity
 
     def grow(self) -> None:
-        """Make room for more bytes; those there are go."""
-        size = len(self.bytes)
+        """Double the data, and discard what it holds."""
+        size = len(self.data)
         if size >= MAX_BYTES:
             raise ColumnFullError
-        self.bytes = np.empty(min(2 * size, MAX_BYTES), np.uint8)
+        self.data = np.empty(min(2 * size, MAX_BYTES), np.uint8)
 
     def array(self, kind: pa.DataType, rows: int, used: int, lease: Lease) -> pa.Array[Any]:
         buffers = [
-            validity(self.valid[:rows]),
-            lease.buffer(self.ends[: rows + 1]),
-            lease.buffer(self.bytes[:used]),
+            _validity_bitmap(self.validity[:rows]),
+            lease.buffer(self.offsets[: rows + 1]),
+            lease.buffer(self.data[:used]),
         ]
         return pa.Array.from_buffers(kind, rows, buffers)
 
@@ -76,34 +71,32 @@ class VariableColumn:
 @final
 @dataclass(slots=True)
 class HeaderColumn:
-    """The lists of headers: where each ends, which are not null, and the headers of all."""
+    """Lists of headers: Arrow's list offsets, a validity byte per row, and all keys and values."""
 
-    ends: Integers
-    valid: Bytes
+    offsets: Int32Array
+    validity: UInt8Array
     keys: VariableColumn
     values: VariableColumn
 
     @classmethod
     def of(cls, rows: int) -> HeaderColumn:
-        ends = np.empty(rows + 1, np.int32)
-        ends[0] = 0
         keys, values = (VariableColumn.of(DEFAULT_HEADERS, DEFAULT_BYTES) for _ in range(2))
-        return cls(ends, np.empty(rows, np.uint8), keys, values)
+        return cls(_offsets(rows), np.empty(rows, np.uint8), keys, values)
 
     def grow(self) -> None:
-        """Make room for more headers; those there are go."""
-        room = 2 * len(self.keys.valid)
-        self.keys = VariableColumn.of(room, len(self.keys.bytes))
-        self.values = VariableColumn.of(room, len(self.values.bytes))
+        """Double the number of headers, and discard those there are."""
+        capacity = 2 * len(self.keys.validity)
+        self.keys = VariableColumn.of(capacity, len(self.keys.data))
+        self.values = VariableColumn.of(capacity, len(self.values.data))
 
-    def array(self, rows: int, cursor: Longs, lease: Lease) -> pa.Array[Any]:
+    def array(self, rows: int, cursor: Int64Array, lease: Lease) -> pa.Array[Any]:
         entries = int(cursor[at.HEADERS])
         keys = self.keys.array(pa.binary(), entries, int(cursor[at.HEADER_KEY_BYTES]), lease)
         values = self.values.array(pa.binary(), entries, int(cursor[at.HEADER_VALUE_BYTES]), lease)
         pairs = pa.StructArray.from_arrays(
             [valid_utf8(keys), values], fields=list(HEADERS.value_type)
         )
-        buffers = [validity(self.valid[:rows]), lease.buffer(self.ends[: rows + 1])]
+        buffers = [_validity_bitmap(self.validity[:rows]), lease.buffer(self.offsets[: rows + 1])]
         return pa.Array.from_buffers(HEADERS, rows, buffers, children=[pairs])
 
 
@@ -114,16 +107,16 @@ class ColumnBuffers:
     __slots__ = ("headers", "keys", "offsets", "timestamp_types", "timestamps", "values")
 
     def __init__(self) -> None:
-        self.offsets: Longs = np.empty(MAX_ROWS, np.int64)
-        self.timestamps: Longs = np.empty(MAX_ROWS, np.int64)
-        self.timestamp_types: Integers = np.empty(MAX_ROWS, np.int32)
+        self.offsets: Int64Array = np.empty(MAX_ROWS, np.int64)
+        self.timestamps: Int64Array = np.empty(MAX_ROWS, np.int64)
+        self.timestamp_types: Int32Array = np.empty(MAX_ROWS, np.int32)
         self.keys = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
         self.values = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
         self.headers = HeaderColumn.of(MAX_ROWS)
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """What a kernel takes: the arrays, grouped as it unpacks them."""
+        """The arrays, grouped as kernels unpack them."""
         headers = self.headers
         return (
             self.offsets,
@@ -131,30 +124,27 @@ class ColumnBuffers:
             self.timestamp_types,
             self.keys.arrays,
             self.values.arrays,
-            (headers.ends, headers.valid, headers.keys.arrays, headers.values.arrays),
+            (headers.offsets, headers.validity, headers.keys.arrays, headers.values.arrays),
         )
 
     def grow(self, full: int) -> None:
-        """Make room in the column that a kernel said is full with not a row written.
+        """Enlarge the column that a kernel found full before it wrote a row.
 
         :raises ColumnFullError: if an Arrow column cannot be larger.
         """
-        match full:
-            case status.KEYS_FULL:
-                self.keys.grow()
-            case status.VALUES_FULL:
-                self.values.grow()
-            case status.HEADERS_FULL:
-                self.headers.grow()
-            case status.HEADER_KEYS_FULL:
-                self.headers.keys.grow()
-            case status.HEADER_VALUES_FULL:
-                self.headers.values.grow()
+        columns: dict[int, VariableColumn | HeaderColumn] = {
+            status.KEYS_FULL: self.keys,
+            status.VALUES_FULL: self.values,
+            status.HEADERS_FULL: self.headers,
+            status.HEADER_KEYS_FULL: self.headers.keys,
+            status.HEADER_VALUES_FULL: self.headers.values,
+        }
+        columns[full].grow()
 
 
 @final
 class BatchBuilder:
-    """Makes Arrow batches of one partition's rows, in memory that goes round."""
+    """Builds Arrow batches of one partition's rows, in pooled memory."""
 
     def __init__(
         self,
@@ -167,28 +157,28 @@ class BatchBuilder:
         self._schema = record_schema(projection)
         self._topic = _repeated(partition.topic, TYPES["topic"])
         self._partition = _repeated(partition.partition, TYPES["partition"])
-        self.cursor: Longs = np.zeros(at.FIELDS, np.int64)
+        self.cursor: Int64Array = np.zeros(at.FIELD_COUNT, np.int64)
         self._buffers: ColumnBuffers | None = None
 
     @property
     def buffers(self) -> ColumnBuffers:
-        """What the next rows are written into; taken from the pool when it is first needed."""
+        """The memory for the next rows, acquired from the pool at first use."""
         if self._buffers is None:
-            self._buffers = self._pool.take()
+            self._buffers = self._pool.acquire()
         return self._buffers
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.cursor[at.ROWS])
 
-    def begin(self) -> None:
-        """Forget the rows there are, which are those of a reading that was given up."""
+    def reset(self) -> None:
+        """Discard the rows of a read that was abandoned."""
         self.cursor[:] = 0
         self.cursor[at.OFFSET] = -1
 
     def finish(self) -> pa.RecordBatch:
-        """Give the rows there are as a batch, and begin the next one."""
+        """Return the rows as a batch, and start the next one."""
         rows = self.rows
         lease = self._pool.lease(self.buffers)
         batch = pa.RecordBatch.from_arrays(
@@ -213,7 +203,7 @@ class BatchBuilder:
             case "partition":
                 return self._partition.slice(0, rows)
             case "offset":
-                numbers: np.ndarray[Any, Any] = buffers.offsets
+                numbers: Array = buffers.offsets
             case "timestamp":
                 numbers = buffers.timestamps
             case _:
@@ -226,8 +216,14 @@ def _repeated(value: object, kind: pa.DataType) -> pa.Array[Any]:
     return repeated
 
 
-def validity(valid: Bytes) -> pa.Buffer | None:
-    """Give Arrow's bitmap of the values that are not null, or none where none is."""
-    if valid.all():
+def _offsets(rows: int) -> Int32Array:
+    offsets = np.empty(rows + 1, np.int32)
+    offsets[0] = 0
+    return offsets
+
+
+def _validity_bitmap(validity: UInt8Array) -> pa.Buffer | None:
+    """Return Arrow's validity bitmap, ``None`` if no value is null."""
+    if validity.all():
         return None
-    return pa.py_buffer(np.packbits(valid, bitorder="little").data)
+    return pa.py_buffer(np.packbits(validity, bitorder="little").data)

@@ -1,4 +1,4 @@
-"""Which columns a kernel has to write: the rest is passed over."""
+"""The bits that tell a kernel which columns to write."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ VALUE: Final = 2
 HEADERS: Final = 4
 TIMESTAMP: Final = 8
 
-_COLUMNS: Final = {"key": KEY, "value": VALUE, "headers": HEADERS, "timestamp": TIMESTAMP}
+_BITS: Final = {"key": KEY, "value": VALUE, "headers": HEADERS, "timestamp": TIMESTAMP}
 
 
 def column_mask(projection: Projection) -> int:
-    """Give the columns as bits."""
-    return sum(bit for column, bit in _COLUMNS.items() if column in projection)
+    """Return a projection's columns as bits."""
+    return sum(bit for column, bit in _BITS.items() if column in projection)

@@ -1,4 +1,4 @@
-"""Kafka's codecs, as producers write them."""
+"""Kafka's codecs for producers: batches are compressed as Java's client does it."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import lz4.frame
 import snappy
 import zstandard
 
-from . import decompression as compression
+from . import decompression
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GZIP_WINDOW: Final = 31
-"""Zlib's largest window, and 16 for a frame of gzip."""
+"""zlib's largest window, plus 16 for the gzip format."""
 
 _XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK: Final = 32 * 1024
 
 _LZ4_DEFAULT_LEVEL: Final = 9
-"""Java's default, for which it takes its fast compressor (``Lz4BlockOutputStream``)."""
+"""Java's default, at which it uses its fast compressor (``Lz4BlockOutputStream``)."""
 
 _LZ4_MIN_HIGH_LEVEL: Final = 3
-"""The library takes the fast compressor below it, and Java's levels are all of the other one."""
+"""Below it the library uses its fast compressor; all of Java's levels mean the other one."""
 
 _ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 class Codec(enum.IntEnum):
-    """A codec of Kafka's, with the number that stands in a batch's attributes."""
+    """A codec, with its number in the attributes of a batch."""
 
     NONE = 0
-    GZIP = compression.GZIP
-    SNAPPY = compression.SNAPPY
-    LZ4 = compression.LZ4
-    ZSTD = compression.ZSTD
+    GZIP = decompression.GZIP
+    SNAPPY = decompression.SNAPPY
+    LZ4 = decompression.LZ4
+    ZSTD = decompression.ZSTD
 
 
 LEVELS: Final = {
@@ -46,17 +46,17 @@ LEVELS: Final = {
     Codec.LZ4: range(1, 18),
     Codec.ZSTD: range(-131_072, 23),
 }
-"""What ``compression.<codec>.level`` may be, as in Kafka's ``CompressionType``."""
+"""The valid ``compression.<codec>.level``, as in Kafka's ``CompressionType``."""
 
 
 @final
 class Compressor:
-    """Compresses the records of batches. One thread uses it at a time."""
+    """Compresses the records of batches. Not thread-safe."""
 
     __slots__ = ("_compress", "codec", "level")
 
     def __init__(self, codec: Codec = Codec.NONE, level: int | None = None) -> None:
-        """Take a codec, and a level of Kafka's; without one it is Kafka's default.
+        """Take a codec and its level, by default Kafka's.
 
         :raises ValueError: if the codec has no such level.
         """
@@ -67,7 +67,7 @@ class Compressor:
         self._compress = _COMPRESSORS[codec](level)
 
     def compress(self, data: memoryview) -> bytes:
-        """Give what a batch holds in the place of these records."""
+        """Return the records of a batch, compressed."""
         return self._compress(data)
 
 
@@ -76,8 +76,8 @@ def _none(_level: int | None) -> Callable[[memoryview], bytes]:
 
 
 def _gzip(level: int | None) -> Callable[[memoryview], bytes]:
-    usual = zlib.Z_DEFAULT_COMPRESSION if level is None else level
-    return lambda data: zlib.compress(data, usual, _GZIP_WINDOW)
+    zlib_level = zlib.Z_DEFAULT_COMPRESSION if level is None else level
+    return lambda data: zlib.compress(data, zlib_level, _GZIP_WINDOW)
 
 
 def _snappy(_level: int | None) -> Callable[[memoryview], bytes]:
@@ -85,7 +85,7 @@ def _snappy(_level: int | None) -> Callable[[memoryview], bytes]:
 
 
 def _xerial(data: memoryview) -> bytes:
-    """Write blocks behind their lengths, as snappy-java's ``SnappyOutputStream`` does."""
+    """Write blocks with their lengths before them, as snappy-java's ``SnappyOutputStream`` does."""
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK):
         block = snappy.compress(bytes(data[start : start + _XERIAL_BLOCK]))
@@ -94,13 +94,13 @@ def _xerial(data: memoryview) -> bytes:
 
 
 def _lz4(level: int | None) -> Callable[[memoryview], bytes]:
-    """Write what ``Lz4BlockOutputStream`` writes: blocks of 64 kB that do not lean on others."""
-    usual = 0 if level in {None, _LZ4_DEFAULT_LEVEL} else max(level, _LZ4_MIN_HIGH_LEVEL)
+    """Write independent blocks of 64 kB, as ``Lz4BlockOutputStream`` does."""
+    lz4_level = 0 if level in {None, _LZ4_DEFAULT_LEVEL} else max(level, _LZ4_MIN_HIGH_LEVEL)
 
     def compress(data: memoryview) -> bytes:
         frame: bytes = lz4.frame.compress(
             data,
-            compression_level=usual,
+            compression_level=lz4_level,
             block_size=lz4.frame.BLOCKSIZE_MAX64KB,
             block_linked=False,
             store_size=False,

@@ -1,23 +1,23 @@
-"""The fields of a cursor: where a kernel stands, in an array of ``int64`` between its calls."""
+"""The fields of a cursor: a kernel's position between its calls, in an array of ``int64``."""
 
 from __future__ import annotations
 
 from typing import Final
 
-SECTION: Final = 0
-"""The section that is being read."""
+BLOCK: Final = 0
+"""The index of the current block."""
 
 RECORD: Final = 1
-"""How many of its records have been read."""
+"""The number of its records that have been read."""
 
 POSITION: Final = 2
-"""The byte at which the next one begins."""
+"""The byte at which the next record begins."""
 
 OFFSET: Final = 3
-"""The offset of the last record that was looked at; they ascend from batch to batch."""
+"""The offset of the last record that was read; offsets ascend from batch to batch."""
 
 TIMESTAMP: Final = 4
-"""The milliseconds that do not fit, after ``BAD_TIMESTAMP``."""
+"""The timestamp out of range, in ms, after ``BAD_TIMESTAMP``."""
 
 ROWS: Final = 5
 KEY_BYTES: Final = 6
@@ -25,6 +25,6 @@ VALUE_BYTES: Final = 7
 HEADERS: Final = 8
 HEADER_KEY_BYTES: Final = 9
 HEADER_VALUE_BYTES: Final = 10
-"""How much of the columns is filled."""
+"""How much of each column is filled."""
 
-FIELDS: Final = 11
+FIELD_COUNT: Final = 11

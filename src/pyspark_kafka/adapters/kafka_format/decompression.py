@@ -1,4 +1,4 @@
-"""Kafka's codecs as streams, so that no more of a batch is decompressed than there is room for."""
+"""Kafka's codecs for consumers: streams, so that a batch is decompressed piece by piece."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ZSTD: Final = 4
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
 _SNAPPY_MAX_RATIO: Final = 32
-"""Three bytes of snappy are 64 bytes of output at the most."""
+"""Three bytes of snappy decompress to 64 bytes at most."""
 
 FAILURES: Final = (
     zlib.error,
@@ -35,25 +35,25 @@ FAILURES: Final = (
     ValueError,
     struct.error,
 )
-"""What the codecs' libraries raise for bytes that they did not write."""
+"""What the codecs' libraries raise for corrupt bytes."""
 
 
 class Stream(Protocol):
-    """Bytes that come out of a codec bit by bit."""
+    """A stream of decompressed bytes."""
 
-    def readinto(self, into: memoryview, /) -> int | None:
-        """Fill what fits, and give how much that is: 0 at the end."""
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer, and return the number of bytes: 0 at the end."""
 
 
 def open_stream(codec: int, compressed: memoryview, magic: int) -> Stream:
-    """Begin to decompress the records of a batch of format ``magic``.
+    """Return a stream that decompresses the records of a batch of format ``magic``.
 
     :raises ValueError: if Kafka has no such codec.
     """
     if codec == LZ4 and magic == 0:
         compressed = _with_header_checksum(compressed)
     if codec not in _CODECS:
-        raise ValueError(f"its codec {codec} is not known")
+        raise ValueError(f"its codec {codec} is unknown")
     return _CODECS[codec](compressed)
 
 
@@ -67,21 +67,21 @@ def _lz4(compressed: memoryview) -> Stream:
 
 
 def _with_header_checksum(frame: memoryview) -> memoryview:
-    """Put the checksum right that stands in the frame's header.
+    """Correct the checksum in the frame's header.
 
-    Producers of format 0 took it of the wrong bytes (KAFKA-3160). It is one byte, and the
-    library that reads frames knows which one it would accept.
+    Producers of format 0 computed it over the wrong bytes (KAFKA-3160). It is one byte: each value
+    is tried until the library accepts the header.
     """
-    mended = bytearray(frame)
+    corrected = bytearray(frame)
     place = 14 if len(frame) > 4 and frame[4] & 0x08 else 6
     for checksum in range(256 if place < len(frame) else 0):
-        mended[place] = checksum
+        corrected[place] = checksum
         try:
-            lz4.frame.get_frame_info(mended)
+            lz4.frame.get_frame_info(corrected)
         except RuntimeError:
             continue
         break
-    return memoryview(mended)
+    return memoryview(corrected)
 
 
 def _zstd(compressed: memoryview) -> Stream:
@@ -91,7 +91,7 @@ def _zstd(compressed: memoryview) -> Stream:
 
 @final
 class _Blocks(io.RawIOBase):
-    """Blocks that each are decompressed at once."""
+    """A stream over blocks, each of which is decompressed at once."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         super().__init__()
@@ -101,14 +101,14 @@ class _Blocks(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: memoryview, /) -> int:  # type: ignore[override]  # of any buffer
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # of any buffer
         while not self._block:
             block = next(self._blocks, None)
             if block is None:
                 return 0
             self._block = memoryview(block)
-        size = min(len(into), len(self._block))
-        into[:size] = self._block[:size]
+        size = min(len(buffer), len(self._block))
+        buffer[:size] = self._block[:size]
         self._block = self._block[size:]
         return size
 
@@ -120,18 +120,18 @@ def _snappy(compressed: memoryview) -> Stream:
 
 
 def _xerial_blocks(framed: memoryview) -> Iterator[bytes]:
-    """Take snappy-java's frame apart: blocks of up to 32 kB, each behind its length."""
+    """Yield the blocks of snappy-java's frame: up to 32 kB each, with its length before it."""
     while framed:
         (size,) = struct.unpack_from(">i", framed)
         if not 0 <= size <= len(framed) - 4:
-            raise ValueError("a block reaches beyond its end")
+            raise ValueError("a block extends past its end")
         yield _snappy_block(framed[4 : 4 + size])
         framed = framed[4 + size :]
 
 
 def _snappy_block(block: memoryview) -> bytes:
     if _declared_size(block) > _SNAPPY_MAX_RATIO * len(block):
-        raise ValueError("a block announces more than it can hold")
+        raise ValueError("a block declares a larger size than it can have")
     decompressed: bytes = snappy.uncompress(bytes(block))
     return decompressed
 
@@ -142,7 +142,7 @@ def _declared_size(block: memoryview) -> int:
         size |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return size
-    raise ValueError("a block has no size")
+    raise ValueError("a block declares no size")
 
 
 _CODECS: Final[dict[int, Callable[[memoryview], Stream]]] = {

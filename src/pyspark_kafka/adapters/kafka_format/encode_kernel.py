@@ -1,8 +1,9 @@
 """Columns to the records of format 2, in one pass of machine code.
 
 The format: https://kafka.apache.org/documentation/#record. Records are measured before they are
-written: whoever calls makes room for what ``measure_records`` says. No row is taken that the
-columns do not have, nor more rows than they have: offsets would have more bytes than was said.
+written: the caller allocates what ``measure_records`` returns. A kernel refuses rows that the
+columns do not have, and more rows than they have: offset deltas would have more bytes than were
+measured.
 """
 
 from __future__ import annotations
@@ -16,135 +17,149 @@ from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
 from .bounded_reads import MAX_VARINT64_BYTES
 
 NO_ROW: Final = -1
-"""What a kernel gives for rows that there are not, and for none."""
+"""Returned for a row that does not exist, and where no row was found."""
 
 NO_ROOM: Final = -2
-"""What it gives if what it writes to may be too small for the next record."""
+"""Returned if the output may be too small for the next record."""
+
+UPPER_BOUND_OVERHEAD: Final = 82
+"""What Java's producer adds to the fields of a record when it measures it: 61 bytes for a batch
+with this record alone (``RECORD_BATCH_OVERHEAD``), and 21 for the record (``MAX_RECORD_OVERHEAD``).
+"""
 
 
 @inlined
 def varint_size(number: Any) -> Any:
-    """Give the bytes of a zigzag number."""
+    """Return the bytes of a zigzag varint."""
     rest = np.uint64((number << 1) ^ (number >> 63))
     return (9 * (64 - leading_zeros(rest | np.uint64(1))) + 64) >> 6
 
 
 @inlined
-def _put_varint(into: Any, at: Any, number: Any) -> Any:
-    """Write a zigzag number, and give the position behind it."""
+def _put_varint(target: Any, at: Any, number: Any) -> Any:
+    """Write a zigzag varint, and return the position after it."""
     rest = np.uint64((number << 1) ^ (number >> 63))
     while rest >= np.uint64(0x80):
-        into[np.uint64(at)] = np.uint8((rest & np.uint64(0x7F)) | np.uint64(0x80))
+        target[np.uint64(at)] = np.uint8((rest & np.uint64(0x7F)) | np.uint64(0x80))
         rest >>= np.uint64(7)
         at += 1
-    into[np.uint64(at)] = np.uint8(rest)
+    target[np.uint64(at)] = np.uint8(rest)
     return at + 1
 
 
 @inlined
 def value_span(column: Any, row: Any) -> Any:
-    """Give where a value begins, and its length: -1 for null."""
-    starts, _, valid = column
-    start = np.int64(starts[np.uint64(row)])
-    if valid[np.uint64(row)] == 0:
+    """Return where a value starts, and its length: -1 for null."""
+    offsets, _, validity = column
+    start = np.int64(offsets[np.uint64(row)])
+    if validity[np.uint64(row)] == 0:
         return start, np.int64(-1)
-    return start, np.int64(starts[np.uint64(row + 1)]) - start
+    return start, np.int64(offsets[np.uint64(row + 1)]) - start
 
 
 @inlined
-def _sized_size(length: Any) -> Any:
-    """Give the bytes of a value with its length before it."""
+def value_length(column: Any, row: Any) -> Any:
+    """Return the length of a value, 0 for null."""
+    _, length = value_span(column, row)
+    return max(length, 0)
+
+
+@inlined
+def _field_size(column: Any, row: Any) -> Any:
+    """Return the bytes of a value and of the length before it."""
+    _, length = value_span(column, row)
     return varint_size(length) + max(length, 0)
 
 
 @force_inlined
-def _put_sized(into: Any, at: Any, data: Any, start: Any, length: Any) -> Any:
-    """Write a value behind its length, and give the position behind it."""
-    at = _put_varint(into, at, length)
-    copy_bytes(into, at, data, start, max(length, 0))
+def _put_field(target: Any, at: Any, column: Any, row: Any) -> Any:
+    """Write a value after its length, and return the position after it."""
+    start, length = value_span(column, row)
+    at = _put_varint(target, at, length)
+    copy_bytes(target, at, column[1], start, max(length, 0))
     return at + max(length, 0)
 
 
 @inlined
-def _header_range(headers: Any, row: Any) -> Any:
-    """Give the first header of a row, and the one behind its last."""
-    starts, valid, _, _ = headers
-    first = np.int64(starts[np.uint64(row)])
-    if valid[np.uint64(row)] == 0:
+def header_range(headers: Any, row: Any) -> Any:
+    """Return the first header of a row, and the one after its last."""
+    offsets, validity, _, _ = headers
+    first = np.int64(offsets[np.uint64(row)])
+    if validity[np.uint64(row)] == 0:
         return first, first
-    return first, np.int64(starts[np.uint64(row + 1)])
+    return first, np.int64(offsets[np.uint64(row + 1)])
 
 
 @force_inlined
-def _headers_size(headers: Any, first: Any, behind: Any) -> Any:
-    """Give the bytes of a row's headers with their number before them."""
-    size = varint_size(behind - first)
-    for entry in range(first, behind):
-        _, key_length = value_span(headers[2], entry)
-        _, value_length = value_span(headers[3], entry)
-        size += _sized_size(key_length) + _sized_size(value_length)
+def _headers_size(headers: Any, first: Any, end: Any) -> Any:
+    """Return the bytes of a row's headers and of the count before them."""
+    size = varint_size(end - first)
+    for entry in range(first, end):
+        size += _field_size(headers[2], entry) + _field_size(headers[3], entry)
+    return size
+
+
+@force_inlined
+def headers_payload(headers: Any, row: Any) -> Any:
+    """Return the bytes of the keys and values of a row's headers."""
+    size = np.int64(0)
+    first, end = header_range(headers, row)
+    for entry in range(first, end):
+        size += value_length(headers[2], entry) + value_length(headers[3], entry)
     return size
 
 
 @inlined
-def _longest_delta(timestamps: Any) -> Any:
-    """Give the bytes of the largest difference of two timestamps."""
-    least, most = timestamps[0], timestamps[0]
+def _max_delta_size(timestamps: Any) -> Any:
+    """Return the bytes of the largest difference of two timestamps."""
+    lowest, highest = timestamps[0], timestamps[0]
     for timestamp in timestamps:
-        least = min(least, timestamp)
-        most = max(most, timestamp)
-    span: Any = np.int64(np.uint64(most) - np.uint64(least))
-    # What does not fit a long goes round, as in Java, and may be any number.
-    return varint_size(span) if span >= 0 else MAX_VARINT64_BYTES
+        lowest = min(lowest, timestamp)
+        highest = max(highest, timestamp)
+    delta: Any = np.int64(np.uint64(highest) - np.uint64(lowest))
+    # A difference that does not fit a long overflows, as in Java, to any number.
+    return varint_size(delta) if delta >= 0 else MAX_VARINT64_BYTES
 
 
 @compiled
 def measure_records(columns: Any, sizes: Any) -> int:
-    """Write a bound of each record's bytes, and give the first row with a header without a key.
+    """Write an upper bound of each record's bytes.
 
-    Gives ``NO_ROW`` if all headers have keys.
+    Return the first row with a header without a key, ``NO_ROW`` if all headers have keys.
     """
     columns, sizes = borrowed((columns, sizes))
     timestamps, keys, values, headers = columns
     if len(sizes) == 0:
         return NO_ROW
-    usual = 1 + _longest_delta(timestamps) + varint_size(len(sizes))
+    overhead = 1 + _max_delta_size(timestamps) + varint_size(len(sizes))
     for row in range(len(sizes)):
-        first, behind = _header_range(headers, row)
-        for entry in range(first, behind):
+        first, end = header_range(headers, row)
+        for entry in range(first, end):
             if headers[2][2][entry] == 0:
                 return row
-        _, key_length = value_span(keys, row)
-        _, value_length = value_span(values, row)
-        size = usual + _sized_size(key_length) + _sized_size(value_length)
-        size += _headers_size(headers, first, behind)
+        size = overhead + _field_size(keys, row) + _field_size(values, row)
+        size += _headers_size(headers, first, end)
         sizes[row] = size + varint_size(size)
     return NO_ROW
 
 
 @compiled
 def sum_payloads(columns: Any, rows: Any) -> int:
-    """Give the bytes of the keys, values and headers of rows."""
+    """Return the bytes of the keys, values and headers of rows, or ``NO_ROW``."""
     columns, rows = borrowed((columns, rows))
     timestamps, keys, values, headers = columns
     total = 0
     for row in rows:
         if not 0 <= row < len(timestamps):
             return NO_ROW
-        _, key_length = value_span(keys, row)
-        _, value_length = value_span(values, row)
-        total += max(key_length, 0) + max(value_length, 0)
-        first, behind = _header_range(headers, row)
-        for entry in range(first, behind):
-            _, key_length = value_span(headers[2], entry)
-            _, value_length = value_span(headers[3], entry)
-            total += key_length + max(value_length, 0)
+        total += value_length(keys, row) + value_length(values, row)
+        total += headers_payload(headers, row)
     return total
 
 
 @compiled
 def sum_sizes(sizes: Any, rows: Any) -> int:
-    """Give the sum of the sizes of rows."""
+    """Return the sum of the sizes of rows, or ``NO_ROW``."""
     sizes, rows = borrowed((sizes, rows))
     if len(rows) > len(sizes):
         return NO_ROW
@@ -157,40 +172,59 @@ def sum_sizes(sizes: Any, rows: Any) -> int:
 
 
 @compiled
-def cut_rows(sizes: Any, rows: Any, most: int, ends: Any) -> int:
-    """Write behind which rows to cut, so that the sizes between have a sum of ``most`` or less.
+def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
+    """Write where to split rows, so that the sizes of each part add up to ``max_size`` or less.
 
-    Gives how many pieces there are. A row that alone has more is a piece of its own.
+    Return the number of parts, or ``NO_ROW``. A row that alone is larger is a part of its own.
     """
     sizes, rows, ends = borrowed((sizes, rows, ends))
     if len(rows) > len(sizes):
         return NO_ROW
-    pieces = 0
+    parts = 0
     total = 0
     for place in range(len(rows)):
         row = rows[place]
         if not 0 <= row < len(sizes):
             return NO_ROW
         size = sizes[row]
-        if place > 0 and total + size > most:
-            ends[pieces] = place
-            pieces += 1
+        if place > 0 and total + size > max_size:
+            ends[parts] = place
+            parts += 1
             total = 0
         total += size
     if len(rows) > 0:
-        ends[pieces] = len(rows)
-        pieces += 1
-    return pieces
+        ends[parts] = len(rows)
+        parts += 1
+    return parts
 
 
 @compiled
-def encode_records(columns: Any, sizes: Any, rows: Any, into: Any, at: int) -> Any:
-    """Write the records of rows, of which there is one at least, from a position on.
+def first_oversized(columns: Any, rows: Any, max_size: int) -> Any:
+    """Return the place of the first row of more than ``max_size`` bytes, and its size; or -1, 0.
 
-    ``sizes`` are those of ``measure_records``. Gives the position behind the last, or ``NO_ROW``,
-    or ``NO_ROOM``; and the first and the greatest timestamp.
+    The size is the one that Java's producer compares with ``max.request.size``:
+    ``AbstractRecords.estimateSizeInBytesUpperBound``.
     """
-    columns, sizes, rows, into = borrowed((columns, sizes, rows, into))
+    columns, rows = borrowed((columns, rows))
+    _, keys, values, headers = columns
+    for place in range(len(rows)):
+        row = rows[place]
+        first, end = header_range(headers, row)
+        size = UPPER_BOUND_OVERHEAD + _field_size(keys, row) + _field_size(values, row)
+        size += _headers_size(headers, first, end)
+        if size > max_size:
+            return place, size
+    return -1, 0
+
+
+@compiled
+def encode_records(columns: Any, sizes: Any, rows: Any, target: Any, at: int) -> Any:
+    """Write the records of one row or more, from a position on.
+
+    ``sizes`` are those of ``measure_records``. Return the position after the last, or ``NO_ROW``,
+    or ``NO_ROOM``; and the first and the largest timestamp.
+    """
+    columns, sizes, rows, target = borrowed((columns, sizes, rows, target))
     timestamps, keys, values, headers = columns
     base_timestamp = max_timestamp = np.int64(0)
     if len(rows) > len(sizes):
@@ -199,34 +233,30 @@ def encode_records(columns: Any, sizes: Any, rows: Any, into: Any, at: int) -> A
         row = rows[number]
         if not 0 <= row < len(sizes):
             return np.int64(NO_ROW), base_timestamp, max_timestamp
-        if sizes[np.uint64(row)] > len(into) - at:
+        if sizes[np.uint64(row)] > len(target) - at:
             return np.int64(NO_ROOM), base_timestamp, max_timestamp
         timestamp = timestamps[np.uint64(row)]
         if number == 0:
             base_timestamp = max_timestamp = timestamp
         max_timestamp = max(max_timestamp, timestamp)
         delta = timestamp - base_timestamp
-        key_start, key_length = value_span(keys, row)
-        value_start, value_length = value_span(values, row)
-        first, behind = _header_range(headers, row)
+        first, end = header_range(headers, row)
         size = (
             1
             + varint_size(delta)
             + varint_size(number)
-            + _sized_size(key_length)
-            + _sized_size(value_length)
-            + _headers_size(headers, first, behind)
+            + _field_size(keys, row)
+            + _field_size(values, row)
+            + _headers_size(headers, first, end)
         )
-        at = _put_varint(into, at, size)
-        into[np.uint64(at)] = 0
-        at = _put_varint(into, at + 1, delta)
-        at = _put_varint(into, at, number)
-        at = _put_sized(into, at, keys[1], key_start, key_length)
-        at = _put_sized(into, at, values[1], value_start, value_length)
-        at = _put_varint(into, at, behind - first)
-        for entry in range(first, behind):
-            start, length = value_span(headers[2], entry)
-            at = _put_sized(into, at, headers[2][1], start, length)
-            start, length = value_span(headers[3], entry)
-            at = _put_sized(into, at, headers[3][1], start, length)
+        at = _put_varint(target, at, size)
+        target[np.uint64(at)] = 0
+        at = _put_varint(target, at + 1, delta)
+        at = _put_varint(target, at, number)
+        at = _put_field(target, at, keys, row)
+        at = _put_field(target, at, values, row)
+        at = _put_varint(target, at, end - first)
+        for entry in range(first, end):
+            at = _put_field(target, at, headers[2], entry)
+            at = _put_field(target, at, headers[3], entry)
     return at, base_timestamp, max_timestamp

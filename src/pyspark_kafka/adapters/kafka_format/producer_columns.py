@@ -1,4 +1,4 @@
-"""Arrow batches as the columns of which kernels make records."""
+"""Arrow batches as the columns from which kernels encode records."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import InvalidRecordError
+from ..kernels.arrays import read_only
 from .column_buffers import MAX_BYTES
-from .encode_kernel import NO_ROW, measure_records, sum_payloads
-from .record_blocks import read_only
+from .encode_kernel import (
+    NO_ROW,
+    UPPER_BOUND_OVERHEAD,
+    first_oversized,
+    measure_records,
+    sum_payloads,
+)
 
 if TYPE_CHECKING:
-    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-    Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-    Variable: TypeAlias = tuple[Array, Bytes, Bytes]
+    from ..kernels.arrays import Array, Int64Array, UInt8Array
+
+    Variable: TypeAlias = tuple[Array, UInt8Array, UInt8Array]
 
 _PER_MILLISECOND: Final = {"ms": 1, "us": 1_000, "ns": 1_000_000}
-_PAIR: Final = {"key", "value"}
+_HEADER_FIELDS: Final = {"key", "value"}
 
 
 @final
@@ -28,16 +33,19 @@ _PAIR: Final = {"key", "value"}
 class ProducerColumns:
     """The columns of a batch that go into records, as arrays over Arrow's own buffers.
 
-    A column of values is where each of them begins and the last ends, their bytes, and a byte per
-    row that is 0 for null. The arrays keep the buffers.
+    A column of variable length is its offsets, its data, and a validity byte per row. The arrays
+    keep the buffers alive.
     """
 
     num_rows: int
     arrays: tuple[Any, ...]
     """What kernels take: timestamps in milliseconds, keys, values, and headers."""
 
-    sizes: Longs
-    """A bound of the bytes that each row's record has."""
+    sizes: Int64Array
+    """An upper bound of the bytes of each row's record, with the length before it."""
+
+    max_size: int
+    """The largest of them, 0 without rows."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, now_ms: int) -> ProducerColumns:
@@ -46,7 +54,7 @@ class ProducerColumns:
         Rows without a timestamp get ``now_ms``, in milliseconds.
 
         :raises InvalidRecordError: if a header has no key.
-        :raises TypeError: if a column is of a type that is not written.
+        :raises TypeError: if a column has a type that cannot be written.
         """
         rows = batch.num_rows
         arrays = (
@@ -55,33 +63,39 @@ class ProducerColumns:
             _variable("value", _column(batch, "value"), rows),
             _headers(_column(batch, "headers"), rows),
         )
-        sizes: Longs = np.empty(rows, np.int64)
+        sizes: Int64Array = np.empty(rows, np.int64)
         if measure_records(arrays, sizes) != NO_ROW:
             raise InvalidRecordError("a header has no key", "Remove such headers.")
-        return cls(rows, arrays, read_only(sizes))
+        return cls(rows, arrays, read_only(sizes), int(sizes.max(initial=0)))
 
-    def payload_bytes(self, rows: Longs) -> int:
-        """Give the bytes of the rows' keys, values and headers.
+    def payload_bytes(self, rows: Int64Array) -> int:
+        """Return the bytes of the rows' keys, values and headers.
 
-        :raises IndexError: if there is no such row.
+        :raises IndexError: if a row does not exist.
         """
         total: int = sum_payloads(self.arrays, kernel_rows(rows))
         return checked(total)
 
-    def record_sizes(self) -> Longs:
-        """Give a bound of the bytes of each row's record, its length before it included."""
-        return self.sizes
+    def first_oversized(self, rows: Int64Array, max_size: int) -> tuple[int, int] | None:
+        """Return the place in ``rows`` of the first record of more than ``max_size``, and its size.
+
+        The size is the one that Java's producer compares with ``max.request.size``.
+        """
+        if self.max_size + UPPER_BOUND_OVERHEAD <= max_size:
+            return None
+        place, size = first_oversized(self.arrays, kernel_rows(rows), max_size)
+        return None if place == NO_ROW else (place, size)
 
 
-def kernel_rows(rows: Longs) -> Longs:
-    """Give rows as kernels are compiled for them."""
+def kernel_rows(rows: Int64Array) -> Int64Array:
+    """Return rows as the type that kernels are compiled for."""
     return read_only(rows) if rows.flags.writeable else rows
 
 
 def checked(result: int) -> int:
-    """Give what a kernel came back with.
+    """Return a kernel's result.
 
-    :raises IndexError: if it came upon a row that there is not.
+    :raises IndexError: if it is ``NO_ROW``.
     """
     if result == NO_ROW:
         raise IndexError("there is no such row")
@@ -95,19 +109,17 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array[Any] | None:
     return batch.column(place)
 
 
-def _timestamps(array: pa.Array[Any] | None, rows: int, now_ms: int) -> Longs:
+def _timestamps(array: pa.Array[Any] | None, rows: int, now_ms: int) -> Int64Array:
     if array is None:
         return read_only(np.full(rows, now_ms, np.int64))
     kind = array.type
     if not isinstance(kind, pa.TimestampType) or kind.unit not in _PER_MILLISECOND:
-        raise TypeError(
-            f"the column 'timestamp' is of {kind}, and has to be of timestamp(ms, us or ns)"
-        )
+        raise TypeError(f"the column 'timestamp' is {kind}; it must be timestamp(ms, us or ns)")
     ticks = _view(array.buffers()[1], np.int64)[array.offset : array.offset + rows]
     per_millisecond = _PER_MILLISECOND[kind.unit]
     milliseconds = ticks if per_millisecond == 1 else np.floor_divide(ticks, per_millisecond)
     if array.null_count:
-        milliseconds = np.where(_valid(array), milliseconds, now_ms)
+        milliseconds = np.where(_validity(array), milliseconds, now_ms)
     return read_only(milliseconds)
 
 
@@ -121,13 +133,15 @@ def _variable(name: str, array: pa.Array[Any] | None, rows: int) -> Variable:
     kind = array.type
     is_large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
     if not (is_large or pa.types.is_binary(kind) or pa.types.is_string(kind)):
-        raise TypeError(f"the column '{name}' is of {kind}, and has to be of binary or string")
-    _, ends, data = array.buffers()
-    starts, first = _starts(ends, array, is_large=is_large)
-    return starts, _view(data, np.uint8)[first:], _valid(array)
+        raise TypeError(f"the column '{name}' is {kind}; it must be binary or string")
+    _, offsets, data = array.buffers()
+    starts, first = _offsets(offsets, array, is_large=is_large)
+    return starts, _view(data, np.uint8)[first:], _validity(array)
 
 
-def _headers(array: pa.Array[Any] | None, rows: int) -> tuple[Array, Bytes, Variable, Variable]:
+def _headers(
+    array: pa.Array[Any] | None, rows: int
+) -> tuple[Array, UInt8Array, Variable, Variable]:
     if array is None:
         return (
             read_only(np.zeros(rows + 1, np.int32)),
@@ -137,41 +151,45 @@ def _headers(array: pa.Array[Any] | None, rows: int) -> tuple[Array, Bytes, Vari
         )
     is_large = isinstance(array, pa.LargeListArray)
     pairs = array.values if isinstance(array, (pa.ListArray, pa.LargeListArray)) else None
-    if not isinstance(pairs, pa.StructArray) or not _PAIR.issubset(at.name for at in pairs.type):
+    if not isinstance(pairs, pa.StructArray) or not _HEADER_FIELDS.issubset(
+        field.name for field in pairs.type
+    ):
         raise TypeError(
-            f"the column 'headers' is of {array.type}, and has to be of "
+            f"the column 'headers' is {array.type}; it must be "
             "list<struct<key: string, value: binary>>"
         )
-    starts, first = _starts(array.buffers()[1], array, is_large=is_large)
+    offsets, first = _offsets(array.buffers()[1], array, is_large=is_large)
     pairs = pairs.slice(first)
     key, value = pairs.field("key"), pairs.field("value")
-    key_starts, key_bytes, key_valid = _variable("headers.key", key, len(pairs))
+    key_offsets, key_data, key_validity = _variable("headers.key", key, len(pairs))
     if pairs.null_count:
-        key_valid = read_only(key_valid & _valid(pairs))
+        key_validity = read_only(key_validity & _validity(pairs))
     values = _variable("headers.value", value, len(pairs))
-    return starts, _valid(array), (key_starts, key_bytes, key_valid), values
+    return offsets, _validity(array), (key_offsets, key_data, key_validity), values
 
 
-def _starts(buffer: pa.Buffer | None, array: pa.Array[Any], *, is_large: bool) -> tuple[Array, int]:
-    """Give where each value begins and the last ends, counted from a place that comes with them.
+def _offsets(
+    buffer: pa.Buffer | None, array: pa.Array[Any], *, is_large: bool
+) -> tuple[Array, int]:
+    """Return an array's offsets, and the place in its data from which they count.
 
-    They are of 32 bits where they fit, so that one kernel does for both of Arrow's types.
+    64-bit offsets become 32-bit ones where they fit, so that one kernel serves both Arrow types.
     """
     kind = np.int64 if is_large else np.int32
     if not len(array):
-        # Arrow may leave out the one offset that there is.
+        # Arrow may omit the only offset.
         return read_only(np.zeros(1, np.int32)), 0
-    starts = _view(buffer, kind)[array.offset : array.offset + len(array) + 1]
+    offsets = _view(buffer, kind)[array.offset : array.offset + len(array) + 1]
     if not is_large:
-        return starts, 0
-    first = int(starts[0])
-    if int(starts[-1]) - first > MAX_BYTES:
-        return starts, 0
-    return read_only((starts - first).astype(np.int32)), first
+        return offsets, 0
+    first = int(offsets[0])
+    if int(offsets[-1]) - first > MAX_BYTES:
+        return offsets, 0
+    return read_only((offsets - first).astype(np.int32)), first
 
 
-def _valid(array: pa.Array[Any]) -> Bytes:
-    """Give a byte for each value, 0 for null."""
+def _validity(array: pa.Array[Any]) -> UInt8Array:
+    """Return a byte for each value, 0 for null."""
     if not array.null_count:
         return read_only(np.ones(len(array), np.uint8))
     bits = _view(array.buffers()[0], np.uint8)[array.offset // 8 :]
@@ -185,5 +203,5 @@ def _view(buffer: pa.Buffer | None, kind: type[np.generic]) -> Array:
         return read_only(np.empty(0, kind))
     size = np.dtype(kind).itemsize
     view: Array = np.frombuffer(memoryview(buffer), kind, buffer.size // size)
-    # Kernels are compiled for what is aligned, as Arrow's own memory is.
+    # Kernels are compiled for aligned arrays, as Arrow's own memory is.
     return read_only(view if view.flags.aligned else view.copy())

@@ -1,44 +1,41 @@
-"""Batches, checked and decompressed, as the sections that kernels read."""
+"""Batches, checked and decompressed, as the blocks that kernels read."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Final, final
 
 import crc32c
 import numpy as np
 
-from . import block_fields as of
+from ..kernels.arrays import read_only
+from . import block_fields as field
 from . import decode_cursor as at
 from . import status
-from .batch_headers import HEADER, MAGIC_2, BatchHeader
+from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2, BatchHeader
 from .column_buffers import MAX_BYTES
 from .decode_kernel import decode_records
 from .decompression import FAILURES, Stream, open_stream
-from .legacy_kernel import AS_MESSAGES_SAY, MESSAGE, decode_messages, last_offset
+from .legacy_kernel import TYPE_PER_MESSAGE, decode_messages, last_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from ..kernels.arrays import Int64Array, UInt8Array
     from .buffer_pool import BufferPool
 
-    Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+SCRATCH_BYTES: Final = 1024 * 1024
+"""The bytes that are decompressed at once; more would not stay in the processor's cache."""
 
-A = TypeVar("A", bound="np.ndarray[Any, Any]")
-
-SCRATCH: Final = 1024 * 1024
-"""Bytes that are decompressed at once: what comes of more falls out of the processor's cache."""
-
-_CHECKED: Final = (16, 16, 21)
-"""Where the bytes begin of which the checksum of each format is."""
+_CHECKED_FROM: Final = (16, 16, 21)
+"""The first byte that each format's checksum covers."""
 
 _MAX_MESSAGE_SET_BYTES: Final = 256 * 1024 * 1024
-"""The bytes of a decompressed message set: it cannot be read in pieces, as its end is needed."""
+"""The bytes of a decompressed message set: it is read as a whole, as its last offset is needed."""
 
 
 class BatchError(Exception):
-    """A batch is not what Kafka writes."""
+    """A batch is corrupt."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(reason)
@@ -48,154 +45,147 @@ class BatchError(Exception):
 
 @final
 class RecordBlocks:
-    """Some sections of one array, the kernel that reads them, and what is still compressed."""
+    """Blocks of one array, the kernel that reads them, and the stream of what is compressed."""
 
-    __slots__ = ("_batches", "_scratch", "_stream", "data", "kernel", "table")
+    __slots__ = ("_batches", "_scratch", "_stream", "data", "kernel", "rows")
 
     def __init__(
         self,
         kernel: Callable[..., int],
-        data: Bytes,
-        sections: list[tuple[int, ...]],
+        data: UInt8Array,
+        blocks: list[tuple[int, ...]],
         batches: list[BatchHeader],
         stream: Stream | None = None,
     ) -> None:
-        """Take a stream if the last section is open; ``data`` is then to be written to."""
+        """Take a stream if the last block is open; ``data`` is then writable."""
         self.kernel = kernel
         self.data = read_only(data)
-        self.table: Longs = np.array(sections, np.int64)
+        self.rows: Int64Array = np.array(blocks, np.int64)
         self._scratch = data
         self._batches = batches
         self._stream = stream
 
-    def offset(self, cursor: Longs) -> int:
-        """Give the first offset of the batch in which a kernel stands."""
-        return self._batches[int(cursor[at.SECTION])].base_offset
+    def base_offset(self, cursor: Int64Array) -> int:
+        """Return the base offset of the batch at the cursor."""
+        return self._batches[int(cursor[at.BLOCK])].base_offset
 
-    def refill(self, cursor: Longs) -> None:
-        """Decompress more of the last section, behind what of it is not read yet."""
-        section = self.table[-1]
-        rest = self._scratch[cursor[at.POSITION] : section[of.END]]
+    def refill(self, cursor: Int64Array) -> None:
+        """Keep the unread bytes of the last block, and decompress more after them."""
+        block = self.rows[-1]
+        rest = self._scratch[cursor[at.POSITION] : block[field.END]]
         if 2 * len(rest) > len(self._scratch):
-            self._scratch = self._larger(cursor)
+            self._scratch = self._larger_scratch(cursor)
             self.data = read_only(self._scratch)
         self._scratch[: len(rest)] = rest
-        filled, ended = _fill(self._stream, self._scratch, len(rest), self.offset(cursor))
+        filled, ended = _fill(self._stream, self._scratch, len(rest), self.base_offset(cursor))
         cursor[at.POSITION] = 0
-        section[of.START], section[of.END], section[of.IS_OPEN] = 0, filled, not ended
+        block[field.START], block[field.END], block[field.IS_OPEN] = 0, filled, not ended
 
-    def _larger(self, cursor: Longs) -> Bytes:
+    def _larger_scratch(self, cursor: Int64Array) -> UInt8Array:
         size = len(self._scratch)
         if size >= MAX_BYTES:
-            raise BatchError(self.offset(cursor), "a record has more bytes than an Arrow column")
+            reason = "a record is larger than an Arrow column can be"
+            raise BatchError(self.base_offset(cursor), reason)
         return np.empty(min(2 * size, MAX_BYTES), np.uint8)
 
 
 @final
 class RecordBlockReader:
-    """Checks batches and decompresses them, into memory that it uses again and again."""
+    """Checks and decompresses batches, in memory that it reuses."""
 
-    def __init__(self, scratch: BufferPool[Bytes], *, check_crcs: bool) -> None:
+    def __init__(self, scratch: BufferPool[UInt8Array], *, check_crcs: bool) -> None:
         self._scratch = scratch
         self._check_crcs = check_crcs
 
-    def check(self, data: Bytes, batch: BatchHeader) -> None:
-        """Hold a batch to its checksum: before that, nothing of its header is to be believed.
+    def check(self, data: UInt8Array, batch: BatchHeader) -> None:
+        """Verify a batch's checksum; its header cannot be trusted before.
 
         :raises BatchError: if it does not match.
         """
         if self._check_crcs:
-            checked = data.data[batch.start + _CHECKED[batch.magic] : batch.end]
-            found = crc32c.crc32c(checked) if batch.magic == MAGIC_2 else zlib.crc32(checked)
-            if found != batch.checksum:
+            checked = data.data[batch.start + _CHECKED_FROM[batch.magic] : batch.end]
+            checksum = crc32c.crc32c(checked) if batch.magic == MAGIC_2 else zlib.crc32(checked)
+            if checksum != batch.checksum:
                 raise BatchError(batch.base_offset, status.REASONS[status.BAD_CHECKSUM])
 
-    def sections(self, data: Bytes, batches: Iterable[BatchHeader]) -> Iterator[RecordBlocks]:
-        """Give the sections of batches, in order; each is to be read before the next.
+    def read(self, data: UInt8Array, batches: Iterable[BatchHeader]) -> Iterator[RecordBlocks]:
+        """Yield the blocks of batches, in order; read each before you take the next.
 
-        :raises BatchError: if a codec cannot read its bytes; one that ``batches`` raises comes
-            when what stands before it has been given.
+        :raises BatchError: if a batch cannot be decompressed, or ``batches`` raises it; the blocks
+            before it are yielded first.
         """
-        scratch = self._scratch.take()
+        scratch = self._scratch.acquire()
         try:
-            yield from self._sections(data, batches, scratch)
+            yield from _read_blocks(data, batches, _BlockBuffer(scratch))
         finally:
-            self._scratch.give_back(scratch)
+            self._scratch.release(scratch)
 
-    def _sections(
-        self, data: Bytes, batches: Iterable[BatchHeader], scratch: Bytes
-    ) -> Iterator[RecordBlocks]:
-        view = data.data
-        plain: list[BatchHeader] = []
-        packed = _BlockBuffer(scratch)
-        try:
-            for batch in batches:
-                if batch.magic == MAGIC_2 and not batch.codec:
-                    yield from packed.take()
-                    plain.append(batch)
-                    continue
-                yield from _plain(data, plain)
-                plain = []
-                if batch.magic == MAGIC_2:
-                    yield from packed.add(batch, view)
-                else:
-                    yield from packed.take()
-                    yield _message_set(data, view, batch)
-        except BatchError:
-            # What stands before it can be read.
-            yield from _plain(data, plain)
-            yield from packed.take()
-            raise
-        yield from _plain(data, plain)
-        yield from packed.take()
+
+def _read_blocks(
+    data: UInt8Array, batches: Iterable[BatchHeader], decompressed: _BlockBuffer
+) -> Iterator[RecordBlocks]:
+    view = data.data
+    uncompressed: list[BatchHeader] = []
+    try:
+        for batch in batches:
+            if batch.magic == MAGIC_2 and not batch.codec:
+                yield from decompressed.flush()
+                uncompressed.append(batch)
+                continue
+            yield from _uncompressed_blocks(data, uncompressed)
+            uncompressed = []
+            if batch.magic == MAGIC_2:
+                yield from decompressed.add(batch, view)
+            else:
+                yield from decompressed.flush()
+                yield _message_set(data, view, batch)
+    except BatchError:
+        yield from _uncompressed_blocks(data, uncompressed)
+        yield from decompressed.flush()
+        raise
+    yield from _uncompressed_blocks(data, uncompressed)
+    yield from decompressed.flush()
 
 
 @final
 class _BlockBuffer:
-    """Small batches, decompressed one behind the other, so that a kernel reads many at once."""
+    """Small batches, decompressed one after the other, so that a kernel reads many at once."""
 
-    def __init__(self, scratch: Bytes) -> None:
+    def __init__(self, scratch: UInt8Array) -> None:
         self._scratch = scratch
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._filled = 0
-        self._sections: list[tuple[int, ...]] = []
+        self._blocks: list[tuple[int, ...]] = []
         self._batches: list[BatchHeader] = []
 
     def add(self, batch: BatchHeader, view: memoryview) -> Iterator[RecordBlocks]:
         if 2 * self._filled > len(self._scratch):
-            yield from self.take()
+            yield from self.flush()
         start = self._filled
-        stream = _open(batch, view[batch.start + HEADER : batch.end])
+        stream = _open(batch, view[batch.start + HEADER_BYTES : batch.end])
         self._filled, ended = _fill(stream, self._scratch, start, batch.base_offset)
-        self._sections.append(_section(batch, start, self._filled, is_open=not ended))
+        self._blocks.append(_block(batch, start, self._filled, is_open=not ended))
         self._batches.append(batch)
         if not ended:
-            yield from self.take(stream)
+            yield from self.flush(stream)
 
-    def take(self, stream: Stream | None = None) -> Iterator[RecordBlocks]:
-        if self._sections:
-            yield RecordBlocks(decode_records, self._scratch, self._sections, self._batches, stream)
-            self._begin()
-
-
-def read_only(data: A) -> A:
-    """Give a view that cannot be written to: the one type that kernels are compiled for."""
-    view = data.view()
-    view.flags.writeable = False
-    return view
+    def flush(self, stream: Stream | None = None) -> Iterator[RecordBlocks]:
+        if self._blocks:
+            yield RecordBlocks(decode_records, self._scratch, self._blocks, self._batches, stream)
+            self._reset()
 
 
-def _plain(data: Bytes, batches: list[BatchHeader]) -> Iterator[RecordBlocks]:
+def _uncompressed_blocks(data: UInt8Array, batches: list[BatchHeader]) -> Iterator[RecordBlocks]:
     if batches:
-        sections = [
-            _section(batch, batch.start + HEADER, batch.end, is_open=False) for batch in batches
+        blocks = [
+            _block(batch, batch.start + HEADER_BYTES, batch.end, is_open=False) for batch in batches
         ]
-        yield RecordBlocks(decode_records, data, sections, batches)
+        yield RecordBlocks(decode_records, data, blocks, batches)
 
 
-def _section(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tuple[int, ...]:
+def _block(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tuple[int, ...]:
     append_time = batch.is_log_append_time
     return (
         start,
@@ -204,45 +194,45 @@ def _section(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tupl
         batch.base_offset,
         batch.last_offset,
         batch.max_timestamp if append_time else batch.base_timestamp,
-        of.LOG_APPEND_TIME if append_time else of.CREATE_TIME,
+        field.LOG_APPEND_TIME if append_time else field.CREATE_TIME,
         is_open,
     )
 
 
-def _message_set(data: Bytes, view: memoryview, batch: BatchHeader) -> RecordBlocks:
-    """Give a message, or those that one message holds compressed."""
-    kind, start, end, base_offset = AS_MESSAGES_SAY, batch.start, batch.end, 0
+def _message_set(data: UInt8Array, view: memoryview, batch: BatchHeader) -> RecordBlocks:
+    """Return the block of a message, or of the messages that it wraps compressed."""
+    timestamp_type, start, end, base_offset = TYPE_PER_MESSAGE, batch.start, batch.end, 0
     if batch.codec:
-        data = _inner_set(batch, view)
+        data = _inner_messages(batch, view)
         start, end = 0, len(data)
         last, problem = last_offset(data)
         if problem != status.DONE:
             raise BatchError(batch.base_offset, status.REASONS[problem])
-        # Format 1 counts offsets from the first message, and its wrapper has that of the last.
+        # In format 1 inner offsets are relative, and the wrapper has the last one.
         base_offset = batch.last_offset - last if batch.magic == 1 else 0
-        kind = of.LOG_APPEND_TIME if batch.is_log_append_time else of.CREATE_TIME
-    section = (start, end, 0, base_offset, batch.last_offset, batch.base_timestamp, kind, 0)
-    return RecordBlocks(decode_messages, data, [section], [batch])
+        timestamp_type = field.LOG_APPEND_TIME if batch.is_log_append_time else field.CREATE_TIME
+    offsets = base_offset, batch.last_offset
+    block = (start, end, 0, *offsets, batch.base_timestamp, timestamp_type, 0)
+    return RecordBlocks(decode_messages, data, [block], [batch])
 
 
-def _inner_set(batch: BatchHeader, view: memoryview) -> Bytes:
-    key = batch.start + MESSAGE + (6 if batch.magic == 0 else 14)
+def _inner_messages(batch: BatchHeader, view: memoryview) -> UInt8Array:
+    key = batch.start + LOG_OVERHEAD + (6 if batch.magic == 0 else 14)
     key_length = int.from_bytes(view[key : key + 4], "big", signed=True)
     value = key + 4 + max(key_length, 0)
     value_length = int.from_bytes(view[value : value + 4], "big", signed=True)
     if value + 4 + value_length != batch.end:
         raise BatchError(batch.base_offset, status.REASONS[status.BAD_LENGTH])
     stream = _open(batch, view[value + 4 : batch.end])
-    inner = np.empty(SCRATCH, np.uint8)
+    inner = np.empty(SCRATCH_BYTES, np.uint8)
     filled = 0
     while True:
         filled, ended = _fill(stream, inner, filled, batch.base_offset)
         if ended:
             return read_only(inner[:filled])
         if len(inner) >= _MAX_MESSAGE_SET_BYTES:
-            raise BatchError(
-                batch.base_offset, f"it holds more than {_MAX_MESSAGE_SET_BYTES} bytes"
-            )
+            reason = f"it decompresses to more than {_MAX_MESSAGE_SET_BYTES} bytes"
+            raise BatchError(batch.base_offset, reason)
         inner = np.concatenate((inner, np.empty_like(inner)))
 
 
@@ -253,14 +243,17 @@ def _open(batch: BatchHeader, compressed: memoryview) -> Stream:
         raise BatchError(batch.base_offset, str(error)) from error
 
 
-def _fill(stream: Stream | None, scratch: Bytes, filled: int, offset: int) -> tuple[int, bool]:
-    """Decompress until the scratch is full or the stream at its end; say how far, and which."""
+def _fill(stream: Stream | None, scratch: UInt8Array, filled: int, offset: int) -> tuple[int, bool]:
+    """Decompress until the scratch is full or the stream ends.
+
+    Return the bytes that are filled, and whether the stream ended.
+    """
     if stream is None:
         return filled, True
-    room = scratch.data
+    view = scratch.data
     try:
         while filled < len(scratch):
-            size = stream.readinto(room[filled:])
+            size = stream.readinto(view[filled:])
             if not size:
                 return filled, True
             filled += size

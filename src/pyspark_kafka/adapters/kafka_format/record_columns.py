@@ -1,4 +1,4 @@
-"""Records of a client's public API, gathered column by column into an Arrow batch."""
+"""Records of a client's public API as an Arrow batch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ...domain.errors import MalformedTimestampError
 from ...ports.record_schema import HEADERS, TYPES, record_schema
+from .status import MAX_MILLISECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,12 +26,9 @@ _ATTRIBUTES: Final = {
     "timestampType": "timestamp_types",
 }
 
-MAX_MILLISECONDS: Final = (2**63 - 1) // 1_000
-"""The last millisecond that fits Spark's microseconds."""
-
 
 class ClientRecord(Protocol):
-    """What a record of a client looks like; ``timestamp`` in milliseconds since the epoch."""
+    """A record of a client; ``timestamp`` is in milliseconds since the epoch."""
 
     @property
     def offset(self) -> int: ...
@@ -60,7 +58,7 @@ class RecordColumns:
 
     @classmethod
     def of(cls, records: Iterable[ClientRecord]) -> RecordColumns:
-        """Take the columns out of records that have a client's attributes."""
+        """Take the columns of records."""
         rows = list(records)
         return cls(
             keys=[row.key for row in rows],
@@ -72,7 +70,7 @@ class RecordColumns:
         )
 
     def to_record_batch(self, partition: TopicPartition, projection: Projection) -> pa.RecordBatch:
-        """Build the projected columns.
+        """Return the projected columns.
 
         :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit.
         """
@@ -102,7 +100,7 @@ class RecordColumns:
         return pa.array(self.timestamps, pa.timestamp("ms", "UTC")).cast(TYPES["timestamp"])
 
     def _headers(self) -> pa.Array[Any]:
-        # A record without headers has null, as in the JVM connector's rows.
+        # Null for a record without headers, as in the JVM connector's rows.
         return pa.array(
             [
                 [{"key": key, "value": value} for key, value in headers] if headers else None

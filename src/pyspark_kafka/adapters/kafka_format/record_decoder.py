@@ -1,15 +1,16 @@
-"""Fetched stretches of a log to Arrow batches."""
+"""Decoding fetched parts of a log into Arrow batches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.projection import ALL_COLUMNS
 from ...domain.topic_partition import TopicPartition
+from ..kernels.arrays import read_only
 from . import block_fields, status
 from . import decode_cursor as at
 from .aborted_transactions import AbortedTransactions
@@ -18,7 +19,7 @@ from .buffer_pool import BufferPool
 from .column_buffers import BatchBuilder, ColumnBuffers, ColumnFullError
 from .column_mask import column_mask
 from .decode_kernel import decode_records
-from .record_blocks import SCRATCH, BatchError, RecordBlockReader, RecordBlocks, read_only
+from .record_blocks import SCRATCH_BYTES, BatchError, RecordBlockReader, RecordBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,57 +27,54 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.projection import Projection
+    from ..kernels.arrays import UInt8Array
     from .aborted_transactions import AbortedTransaction
     from .batch_headers import BatchHeader, BatchIndex
-
-    Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
-
-_FULL: Final = range(status.ROWS_FULL, status.HEADER_VALUES_FULL + 1)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FetchedRecords:
-    """What a fetch brought of a partition's log: its bytes, and where the batches in it are."""
+    """The part of a partition's log that a fetch returned, with an index of its batches."""
 
-    data: Bytes
+    data: UInt8Array
     index: BatchIndex
     aborted: tuple[AbortedTransaction, ...]
 
     @classmethod
     def of(cls, fetched: Any, aborted: Iterable[AbortedTransaction] = ()) -> FetchedRecords:
-        """Take a buffer of bytes, which must not change until the stretch is decoded."""
+        """Take a buffer of bytes, which must not change until it is decoded."""
         view = memoryview(fetched)
         data = read_only(np.frombuffer(view, np.uint8))
         return cls(data, index_batches(view), tuple(aborted))
 
     @property
     def next_offset(self) -> int | None:
-        """The offset behind the last whole batch; ``None`` if there is none."""
+        """The offset after the last complete batch; ``None`` without one."""
         batches = self.index.batches
         return batches[-1].last_offset + 1 if batches else None
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the bytes behind the last batch, if it is not only cut off."""
+        """What is wrong with the bytes after the last batch; ``None`` if one is only truncated."""
         return status.REASONS.get(self.index.problem)
 
 
 @final
 class DecoderMemory:
-    """What decoders write into: each takes what no other has."""
+    """The memory that decoders share."""
 
     def __init__(self) -> None:
         self.columns: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
-        self.scratch: BufferPool[Bytes] = BufferPool(lambda: np.empty(SCRATCH, np.uint8))
+        self.scratch: BufferPool[UInt8Array] = BufferPool(lambda: np.empty(SCRATCH_BYTES, np.uint8))
 
 
 @final
 class RecordDecoder:
-    """Decodes stretches of one partition's log, in order.
+    """Decodes fetched parts of one partition's log, in order.
 
-    What the bytes say is checked: checksums, lengths, counts, offsets. Memory is bounded by the
-    largest record, whatever a batch decompresses to.
+    Checksums, lengths, counts and offsets are checked. Memory is bounded by the largest record,
+    whatever size a batch decompresses to.
     """
 
     def __init__(
@@ -89,97 +87,96 @@ class RecordDecoder:
     ) -> None:
         memory = DecoderMemory() if memory is None else memory
         self._partition = partition
-        self._wanted = column_mask(projection)
+        self._mask = column_mask(projection)
         self._builder = BatchBuilder(partition, projection, memory.columns)
         self._reader = RecordBlockReader(memory.scratch, check_crcs=check_crcs)
 
     def decode(
-        self, stretch: FetchedRecords, from_offset: int, until_offset: int
+        self, fetched: FetchedRecords, from_offset: int, until_offset: int
     ) -> Iterator[pa.RecordBatch]:
-        """Give the visible records of ``[from_offset, until_offset)`` that the stretch holds.
+        """Yield the visible records of ``[from_offset, until_offset)`` that were fetched.
 
-        :raises CorruptBatchError: if bytes are not what Kafka writes. What stands before them
-            has been handed out.
+        :raises CorruptBatchError: if bytes are corrupt. The records before them are yielded first.
         :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit.
         """
-        visible = self._visible(stretch, from_offset, until_offset)
-        self._builder.begin()
+        visible = self._visible(fetched, from_offset, until_offset)
+        self._builder.reset()
         try:
-            for sections in self._reader.sections(stretch.data, visible):
-                yield from self._decode(sections, from_offset, until_offset)
+            for blocks in self._reader.read(fetched.data, visible):
+                yield from self._decode(blocks, from_offset, until_offset)
         except BatchError as error:
-            yield from self._rest()
+            yield from self._finish()
             raise CorruptBatchError(self._partition, error.offset, error.reason) from error
-        yield from self._rest()
-        behind = from_offset if stretch.next_offset is None else stretch.next_offset
-        if stretch.problem and behind < until_offset:
-            raise CorruptBatchError(self._partition, max(from_offset, behind), stretch.problem)
+        yield from self._finish()
+        next_offset = from_offset if fetched.next_offset is None else fetched.next_offset
+        if fetched.problem and next_offset < until_offset:
+            raise CorruptBatchError(self._partition, max(from_offset, next_offset), fetched.problem)
 
     def _decode(
-        self, sections: RecordBlocks, from_offset: int, until_offset: int
+        self, blocks: RecordBlocks, from_offset: int, until_offset: int
     ) -> Iterator[pa.RecordBatch]:
         builder = self._builder
         cursor = builder.cursor
         cursor[: at.OFFSET] = 0
         while True:
-            result = sections.kernel(
-                sections.data,
-                sections.table,
+            result = blocks.kernel(
+                blocks.data,
+                blocks.rows,
                 cursor,
                 from_offset,
                 until_offset,
-                self._wanted,
+                self._mask,
                 builder.buffers.arrays,
             )
             if result == status.DONE:
                 return
-            if result == status.MORE:
-                sections.refill(cursor)
-            elif result in _FULL:
-                yield from self._make_room(result, sections)
+            if result == status.NEEDS_INPUT:
+                blocks.refill(cursor)
+            elif result in status.FULL:
+                yield from self._make_room(result, blocks)
             elif result == status.BAD_TIMESTAMP:
-                yield from self._rest()
+                yield from self._finish()
                 raise MalformedTimestampError(
                     self._partition, int(cursor[at.OFFSET]), int(cursor[at.TIMESTAMP])
                 )
             else:
-                raise BatchError(sections.offset(cursor), status.REASONS[result])
+                raise BatchError(blocks.base_offset(cursor), status.REASONS[result])
 
-    def _make_room(self, full: int, sections: RecordBlocks) -> Iterator[pa.RecordBatch]:
+    def _make_room(self, full: int, blocks: RecordBlocks) -> Iterator[pa.RecordBatch]:
         if self._builder.rows > 0:
             yield self._builder.finish()
             return
         try:
             self._builder.buffers.grow(full)
         except ColumnFullError as error:
-            reason = "a field has more bytes than an Arrow column"
-            raise BatchError(sections.offset(self._builder.cursor), reason) from error
+            reason = "a field is larger than an Arrow column can be"
+            raise BatchError(blocks.base_offset(self._builder.cursor), reason) from error
 
-    def _rest(self) -> Iterator[pa.RecordBatch]:
+    def _finish(self) -> Iterator[pa.RecordBatch]:
         if self._builder.rows > 0:
             yield self._builder.finish()
 
     def _visible(
-        self, stretch: FetchedRecords, from_offset: int, until_offset: int
+        self, fetched: FetchedRecords, from_offset: int, until_offset: int
     ) -> Iterator[BatchHeader]:
-        """Give the batches of a range, without control batches and those that were aborted."""
-        aborted = AbortedTransactions(stretch.aborted)
-        behind = 0
-        for batch in stretch.index.batches:
-            # Messages that are compressed in another one come before its offset.
-            first = max(behind, batch.base_offset) if batch.magic == MAGIC_2 else behind
+        """Yield the batches of a range, without control batches and aborted ones."""
+        aborted = AbortedTransactions(fetched.aborted)
+        next_offset = 0
+        for batch in fetched.index.batches:
+            # A wrapper message has the offset of its last inner message.
+            first = max(next_offset, batch.base_offset) if batch.magic == MAGIC_2 else next_offset
             if first >= until_offset:
                 return
-            behind = batch.last_offset + 1
-            self._reader.check(stretch.data, batch)
+            next_offset = batch.last_offset + 1
+            self._reader.check(fetched.data, batch)
             if aborted.is_aborted(batch) or batch.is_control or batch.last_offset < from_offset:
                 continue
             yield batch
 
 
 def load_kernels() -> None:
-    """Load the kernel of every read from its cache, or compile it for two to three seconds."""
+    """Load the kernel of every read from its cache, or compile it in two to three seconds."""
     builder = BatchBuilder(TopicPartition("none", 0), ALL_COLUMNS)
-    nothing = read_only(np.empty(0, np.uint8))
-    no_blocks = np.empty((0, block_fields.FIELDS), np.int64)
-    decode_records(nothing, no_blocks, builder.cursor, 0, 0, 0, builder.buffers.arrays)
+    no_data = read_only(np.empty(0, np.uint8))
+    no_blocks = np.empty((0, block_fields.FIELD_COUNT), np.int64)
+    decode_records(no_data, no_blocks, builder.cursor, 0, 0, 0, builder.buffers.arrays)

@@ -1,128 +1,127 @@
-"""Arrow columns to the record batches that producers send."""
+"""Encoding Arrow columns into record batches."""
 
 from __future__ import annotations
 
 import struct
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, final
 
 import crc32c
 import numpy as np
 
 from ...domain.errors import InvalidRecordError
-from .batch_headers import HEADER, MAGIC_2
+from ...domain.producer.producer_id import NO_PRODUCER_ID
+from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2
+from .column_buffers import MAX_BYTES
 from .compression import Codec, Compressor
-from .encode_kernel import NO_ROOM, cut_rows, encode_records, sum_sizes
+from .encode_kernel import NO_ROOM, encode_records, split_rows, sum_sizes
 from .producer_columns import checked, kernel_rows
 
 if TYPE_CHECKING:
     from ...domain.producer.producer_id import ProducerIdAndEpoch
+    from ..kernels.arrays import Int64Array, UInt8Array
     from .producer_columns import ProducerColumns
 
-    Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-
 MAX_BUFFERED: Final = 4 * 1024 * 1024
-"""The bytes of scratch memory that are kept; a larger batch gets its own."""
-
-_MAX_BYTES: Final = 2**31 - 1
-"""The bytes that a batch's length can say."""
+"""The bytes of the buffer that is reused; a larger batch gets its own."""
 
 _TRANSACTIONAL: Final = 0x10
-_NO_EPOCH: Final = -1
-_NONE: Final = -1
+_NO_PARTITION_LEADER_EPOCH: Final = -1
+_NO_SEQUENCE: Final = -1
 
-_FRONT: Final = struct.Struct(">qiibI")
-"""Base offset, length, the leader's epoch, magic number and checksum."""
+_UP_TO_CHECKSUM: Final = struct.Struct(">qiibI")
+"""Base offset, length, partition leader epoch, magic number and checksum."""
 
-_CHECKED: Final = struct.Struct(">hiqqqhii")
-"""What stands between the checksum and the records."""
-
-_LENGTH_AFTER: Final = 12
+_CHECKED_HEADER: Final = struct.Struct(">hiqqqhii")
+"""The header's fields after the checksum, which covers them."""
 
 
 @final
 class RecordEncoder:
-    """Makes batches of format 2, as Java's ``DefaultRecordBatch`` and ``DefaultRecord`` write them.
+    """Encodes batches of format 2, as Java's ``DefaultRecordBatch`` and ``DefaultRecord`` do.
 
-    It uses its memory again: one thread uses it at a time.
+    It reuses its memory, so it is not thread-safe.
     """
 
     def __init__(self, compressor: Compressor) -> None:
         self._compressor = compressor
-        self._scratch: Bytes = np.empty(MAX_BUFFERED, np.uint8)
+        self._scratch: UInt8Array = np.empty(MAX_BUFFERED, np.uint8)
 
-    def chunks(self, columns: ProducerColumns, rows: Longs, most_bytes: int) -> list[Longs]:
-        """Cut rows so that each piece makes a batch of ``most_bytes`` at most, not compressed.
+    def chunks(
+        self, columns: ProducerColumns, rows: Int64Array, max_bytes: int
+    ) -> list[Int64Array]:
+        """Split rows into chunks that make a batch of ``max_bytes`` or less, not compressed.
 
-        A record that is larger stands alone.
+        A larger record is a chunk of its own.
 
-        :raises IndexError: if there is no such row, or more rows than there are.
+        :raises IndexError: if a row does not exist, or there are more rows than the columns have.
         """
         rows = kernel_rows(rows)
-        ends: Longs = np.empty(len(rows), np.int64)
-        most = most_bytes - HEADER
-        pieces = checked(cut_rows(columns.sizes, rows, most, ends))
-        if pieces <= 1:
-            return [rows] if pieces else []
-        bounds = [0, *ends[:pieces].tolist()]
+        ends: Int64Array = np.empty(len(rows), np.int64)
+        count = checked(split_rows(columns.sizes, rows, max_bytes - HEADER_BYTES, ends))
+        if count <= 1:
+            return [rows] if count else []
+        bounds = [0, *ends[:count].tolist()]
         return [rows[start:end] for start, end in pairwise(bounds)]
 
     def encode(
         self,
         columns: ProducerColumns,
-        rows: Longs,
+        rows: Int64Array,
         producer: ProducerIdAndEpoch,
         base_sequence: int,
     ) -> bytes:
-        """Give one batch of rows, in their order; its offsets count from 0.
+        """Return one batch of rows, in their order, with base offset 0.
 
-        :raises IndexError: if there is no such row, or more rows than there are.
-        :raises InvalidRecordError: if the batch has more bytes than its length can say.
+        :raises IndexError: if a row does not exist, or there are more rows than the columns have.
+        :raises InvalidRecordError: if the batch is larger than 2 GiB.
         :raises ValueError: if there are no rows.
         """
         if not len(rows):
-            raise ValueError("a batch has a record at least")
-        room, end, base_timestamp, max_timestamp = self._records(columns, kernel_rows(rows))
+            raise ValueError("a batch needs at least one record")
+        buffer, end, base_timestamp, max_timestamp = self._records(columns, kernel_rows(rows))
         codec = self._compressor.codec
-        view = room.data
-        _CHECKED.pack_into(
+        view = buffer.data
+        _CHECKED_HEADER.pack_into(
             view,
-            _FRONT.size,
+            _UP_TO_CHECKSUM.size,
             codec | (_TRANSACTIONAL if producer.is_transactional else 0),
             len(rows) - 1,
             base_timestamp,
             max_timestamp,
             producer.producer_id,
             producer.epoch,
-            _NONE if producer.producer_id == _NONE else base_sequence,
+            _NO_SEQUENCE if producer.producer_id == NO_PRODUCER_ID else base_sequence,
             len(rows),
         )
         if codec is not Codec.NONE:
-            return self._compressed(view, self._compressor.compress(view[HEADER:end]))
-        checksum = crc32c.crc32c(view[_FRONT.size : end])
-        _FRONT.pack_into(view, 0, 0, end - _LENGTH_AFTER, _NO_EPOCH, MAGIC_2, checksum)
+            compressed = self._compressor.compress(view[HEADER_BYTES:end])
+            checksum = crc32c.crc32c(view[_UP_TO_CHECKSUM.size : HEADER_BYTES])
+            _finish_header(view, len(compressed), crc32c.crc32c(compressed, checksum))
+            return b"".join((view[:HEADER_BYTES], compressed))
+        _finish_header(view, end - HEADER_BYTES, crc32c.crc32c(view[_UP_TO_CHECKSUM.size : end]))
         return bytes(view[:end])
 
-    def _compressed(self, view: memoryview, packed: bytes) -> bytes:
-        checksum = crc32c.crc32c(packed, crc32c.crc32c(view[_FRONT.size : HEADER]))
-        length = HEADER + len(packed) - _LENGTH_AFTER
-        _FRONT.pack_into(view, 0, 0, length, _NO_EPOCH, MAGIC_2, checksum)
-        return b"".join((view[:HEADER], packed))
+    def _records(
+        self, columns: ProducerColumns, rows: Int64Array
+    ) -> tuple[UInt8Array, int, int, int]:
+        """Write records after the space for a header.
 
-    def _records(self, columns: ProducerColumns, rows: Longs) -> tuple[Bytes, int, int, int]:
-        """Write records behind the room for a header.
-
-        Gives what they are in, where they end, and the first and the greatest timestamp.
+        Return their buffer, where they end, and the first and the largest timestamp.
         """
-        room = self._scratch
-        end, first, greatest = encode_records(columns.arrays, columns.sizes, rows, room, HEADER)
+        buffer, source = self._scratch, (columns.arrays, columns.sizes, rows)
+        end, first, largest = encode_records(*source, buffer, HEADER_BYTES)
         if end == NO_ROOM:
-            size = HEADER + checked(sum_sizes(columns.sizes, rows))
-            if size > _MAX_BYTES:
+            size = HEADER_BYTES + checked(sum_sizes(columns.sizes, rows))
+            if size > MAX_BYTES:
                 raise InvalidRecordError(
                     f"its {size} bytes are more than a batch can have", "Make it smaller."
                 )
-            room = np.empty(size, np.uint8)
-            end, first, greatest = encode_records(columns.arrays, columns.sizes, rows, room, HEADER)
-        return room, checked(end), first, greatest
+            buffer = np.empty(size, np.uint8)
+            end, first, largest = encode_records(*source, buffer, HEADER_BYTES)
+        return buffer, checked(end), first, largest
+
+
+def _finish_header(view: memoryview, records_bytes: int, checksum: int) -> None:
+    length = HEADER_BYTES - LOG_OVERHEAD + records_bytes
+    _UP_TO_CHECKSUM.pack_into(view, 0, 0, length, _NO_PARTITION_LEADER_EPOCH, MAGIC_2, checksum)

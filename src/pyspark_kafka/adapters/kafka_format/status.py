@@ -1,11 +1,11 @@
-"""Why a kernel came back."""
+"""Why a kernel returned."""
 
 from __future__ import annotations
 
 from typing import Final
 
 DONE: Final = 0
-"""The sections are read to their end, or the range is."""
+"""All blocks are read, or the range is complete."""
 
 ROWS_FULL: Final = 1
 KEYS_FULL: Final = 2
@@ -13,10 +13,11 @@ VALUES_FULL: Final = 3
 HEADERS_FULL: Final = 4
 HEADER_KEYS_FULL: Final = 5
 HEADER_VALUES_FULL: Final = 6
+FULL: Final = range(ROWS_FULL, HEADER_VALUES_FULL + 1)
 """A column has no room for the next record."""
 
-MORE: Final = 7
-"""The next record reaches beyond an open section."""
+NEEDS_INPUT: Final = 7
+"""The next record extends past the end of an open block."""
 
 BAD_TIMESTAMP: Final = 8
 """A record's timestamp does not fit Spark's microseconds."""
@@ -25,22 +26,22 @@ TRUNCATED: Final = 9
 BAD_VARINT: Final = 10
 BAD_LENGTH: Final = 11
 BAD_OFFSET: Final = 12
-TRAILING: Final = 13
+TRAILING_BYTES: Final = 13
 BAD_CHECKSUM: Final = 14
 BAD_SIZE: Final = 15
 BAD_MAGIC: Final = 16
 
 REASONS: Final = {
-    TRUNCATED: "a record reaches beyond its end",
-    BAD_VARINT: "a number has more bytes than its type",
+    TRUNCATED: "a record extends past its end",
+    BAD_VARINT: "a varint has more bytes than its type",
     BAD_LENGTH: "a length does not fit its record",
     BAD_OFFSET: "the offsets of its records do not ascend",
-    TRAILING: "there are bytes behind its last record",
+    TRAILING_BYTES: "there are bytes after its last record",
     BAD_CHECKSUM: "its checksum does not match",
-    BAD_SIZE: "its size is that of no batch",
-    BAD_MAGIC: "its format is not known",
+    BAD_SIZE: "its size is too small for a batch",
+    BAD_MAGIC: "its magic number is unknown",
 }
-"""What is wrong with a batch, for the message of an error."""
+"""What is wrong with a batch, for error messages."""
 
 MAX_MILLISECONDS: Final = (2**63 - 1) // 1_000
 """The last millisecond that fits Spark's microseconds."""

@@ -1,4 +1,4 @@
-"""Texts that may hold bytes of no text."""
+"""Decoding text that may not be valid UTF-8."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Half of a pair of UTF-16 that somebody encoded by itself: one U+FFFD to the JVM, three here."""
+"""A lone UTF-16 surrogate, encoded: one U+FFFD in Java, and three in Python."""
 
 
 def valid_utf8(binary: pa.Array[Any]) -> pa.Array[Any]:
-    """Take bytes for UTF-8, with U+FFFD for what is not, as the JVM's ``String`` has it.
+    """Decode bytes as UTF-8, with U+FFFD for invalid sequences, as Java's ``String`` does.
 
-    Nothing is copied where all of it is UTF-8.
+    Valid UTF-8 is not copied.
     """
     try:
         return binary.cast(pa.string())

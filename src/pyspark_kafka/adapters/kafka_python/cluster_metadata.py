@@ -14,7 +14,7 @@ from ...ports.deadline import Deadline
 from .connecting import ConnectionManager
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
@@ -48,6 +48,10 @@ class ClusterMetadata:
         self._topics: set[str] = set()
         self._stale: set[TopicPartition] = set()
         self._refreshed = -math.inf
+
+    def add_topics(self, topics: Iterable[str]) -> None:
+        """Request the metadata of these topics together, with the next request."""
+        self._topics = self._topics.union(topics)
 
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id; ``None`` while there is none.

@@ -72,7 +72,7 @@ class PartitionFetcher(FetchedPartition):
     def leave(self) -> None:
         self._client.abandon()
         if self._buffer is not None:
-            self._client.buffers.give_back(self._buffer)
+            self._client.buffers.release(self._buffer)
             self._buffer = None
 
     def watermarks(self) -> tuple[int, int]:
@@ -82,7 +82,7 @@ class PartitionFetcher(FetchedPartition):
     def _received(self) -> ReceiveBuffer:
         # One for each range: two ranges that are read in turns must not overwrite each other's.
         if self._buffer is None:
-            self._buffer = self._client.buffers.take()
+            self._buffer = self._client.buffers.acquire()
         return self._buffer
 
     def _fetched(self, response: FetchResponse, position: int) -> Fetched:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
 
@@ -29,8 +29,6 @@ from .transaction_requests import TransactionRequests
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    import numpy as np
-
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
     from ...domain.producer.requests import Request
@@ -39,11 +37,10 @@ if TYPE_CHECKING:
     from ...domain.write_result import DeliveryStats
     from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
+    from ..kernels.arrays import Int64Array
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
     from .produce_wire import ProduceSettings
-
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @final
@@ -52,11 +49,11 @@ class Rows:
     """Some rows of columns, which become a batch."""
 
     columns: ProducerColumns
-    rows: Longs
+    rows: Int64Array
     payload_bytes: int
 
     @classmethod
-    def of(cls, columns: ProducerColumns, rows: Longs) -> Rows:
+    def of(cls, columns: ProducerColumns, rows: Int64Array) -> Rows:
         """Return rows with their size."""
         return cls(columns, rows, columns.payload_bytes(rows))
 
@@ -101,7 +98,7 @@ class ProduceClient:
         """Write into a transaction from now on, or into none; flush before."""
         self._sender.join_transaction(transaction)
 
-    def append(self, partition: TopicPartition, columns: ProducerColumns, rows: Longs) -> None:
+    def append(self, partition: TopicPartition, columns: ProducerColumns, rows: Int64Array) -> None:
         """Take rows for a partition; waits while too much is unsettled."""
         max_bytes = self._sender.max_batch_bytes(partition)
         for chunk in self._encoder.chunks(columns, rows, max_bytes):

@@ -1,4 +1,4 @@
-"""Compiling kernels, and keeping what was compiled."""
+"""The decorators that compile kernels with numba."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ F = TypeVar("F", bound="Callable[..., object]")
 
 
 def compiled(function: F) -> F:
-    """Compile a function to machine code at its first call, without the GIL.
+    """Compile a function to machine code at its first call; it runs without the GIL.
 
-    What was compiled is kept beside the module, or in the user's cache where that cannot be
-    written (a read-only install, a zip). Where neither can, each process compiles for itself:
-    numba would refuse the function (``CacheImpl``: "no locator available").
+    The machine code is cached beside the module, or in the user's cache directory where that is
+    read-only (a system install, a zip). Where neither can be written, each process compiles the
+    function: numba would refuse it (``CacheImpl``: "no locator available").
     """
-    made: F = numba.njit(nogil=True, error_model="numpy")(function)
+    kernel: F = numba.njit(nogil=True, error_model="numpy")(function)
     with suppress(RuntimeError):
-        made._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001  # as enable_caching does
-    return made
+        kernel._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001  # as enable_caching does
+    return kernel
 
 
 def intrinsic(function: Callable[..., object]) -> Callable[..., Any]:
-    """Take a function that writes machine code itself, for kernels to call."""
-    made: Callable[..., Any] = extending.intrinsic(function)
-    return made
+    """Turn a function that generates LLVM IR into one that kernels can call."""
+    callee: Callable[..., Any] = extending.intrinsic(function)
+    return callee
 
 
 def inlined(function: F) -> F:
-    """Compile a function into those kernels that call it."""
-    made: F = numba.njit(error_model="numpy")(function)
-    return made
+    """Compile a function as a part of each kernel that calls it."""
+    callee: F = numba.njit(error_model="numpy")(function)
+    return callee
 
 
 def force_inlined(function: Callable[..., object]) -> Callable[..., Any]:
-    """Put a function's lines into the kernels that call it.
+    """Copy a function's code into the kernels that call it, before they are compiled.
 
-    It is for those that take arrays and are too large for LLVM to inline: without it, numba counts
-    references at each call. It takes longer to compile.
+    Use it for functions that take arrays and are too large for LLVM to inline: otherwise numba
+    counts references at each call. Compiling takes longer.
     """
-    made: Callable[..., Any] = numba.njit(inline="always", error_model="numpy")(function)
-    return made
+    callee: Callable[..., Any] = numba.njit(inline="always", error_model="numpy")(function)
+    return callee

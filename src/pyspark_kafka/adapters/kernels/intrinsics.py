@@ -1,4 +1,4 @@
-"""What kernels need of a machine and numba has no function for."""
+"""Intrinsics: what kernels need and numba has no function for."""
 
 from __future__ import annotations
 
@@ -13,63 +13,61 @@ from .compiled import intrinsic
 
 @intrinsic
 def borrowed(_typing: Any, arrays: Any) -> Any:
-    """Give the same array, or tuple of arrays, without owners.
+    """Return the same array, or tuple of arrays, without reference counting.
 
-    It is for use while the function runs that was given them. Numba counts references to an array
-    wherever it is handed to a function, with instructions that lock the memory's bus: several
-    times the cost of decoding a record.
+    The result is valid only while the caller's own reference is. Numba counts references to an
+    array at each function call, with atomic instructions: several times the cost of decoding a
+    record.
     """
     signature = arrays(arrays)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, signature.return_type, arguments[0])
+        return _without_meminfo(context, builder, signature.return_type, arguments[0])
 
     return signature, generate
 
 
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _without_meminfo(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.BaseTuple):
         parts = cgutils.unpack_tuple(builder, value, len(kind))
         stripped = [
-            _without_owner(context, builder, *typed) for typed in zip(kind, parts, strict=True)
+            _without_meminfo(context, builder, *typed) for typed in zip(kind, parts, strict=True)
         ]
         return context.make_tuple(builder, kind, stripped)
     view = context.make_array(kind)(context, builder, value)
     view.meminfo = cgutils.get_null_value(view.meminfo.type)
     view.parent = cgutils.get_null_value(view.parent.type)
-    return view._getvalue()  # noqa: SLF001  # the way to say "this struct as a value"
+    return view._getvalue()  # noqa: SLF001  # numba has no public name for it
 
 
 @intrinsic
-def copy_bytes(_typing: Any, into: Any, at: Any, of: Any, start: Any, length: Any) -> Any:
-    """Copy ``of[start:start + length]`` to ``into[at:]``, both of bytes. Nothing is checked.
+def copy_bytes(_typing: Any, target: Any, at: Any, source: Any, start: Any, length: Any) -> Any:
+    """Copy ``source[start:start + length]`` to ``target[at:]`` without bounds checks.
 
-    A loop over the bytes is four times slower than this ``memcpy``.
+    Both are arrays of bytes. A loop is four times slower than this ``memcpy``.
     """
-    signature = types.void(into, types.int64, of, types.int64, types.int64)
+    signature = types.void(target, types.int64, source, types.int64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        into, at, of, start, length = arguments
-        target = context.make_array(signature.args[0])(context, builder, into).data
-        source = context.make_array(signature.args[2])(context, builder, of).data
-        cgutils.raw_memcpy(
-            builder, builder.gep(target, [at]), builder.gep(source, [start]), length, 1
-        )
+        target, at, source, start, length = arguments
+        to = context.make_array(signature.args[0])(context, builder, target).data
+        data = context.make_array(signature.args[2])(context, builder, source).data
+        cgutils.raw_memcpy(builder, builder.gep(to, [at]), builder.gep(data, [start]), length, 1)
         return context.get_dummy_value()
 
     return signature, generate
 
 
 @intrinsic
-def copy_from(_typing: Any, into: Any, at: Any, address: Any, length: Any) -> Any:
-    """Copy ``length`` bytes that begin at an address to ``into[at:]``. Nothing is checked."""
-    signature = types.void(into, types.int64, types.uint64, types.int64)
+def copy_from(_typing: Any, target: Any, at: Any, address: Any, length: Any) -> Any:
+    """Copy ``length`` bytes from an address to ``target[at:]`` without bounds checks."""
+    signature = types.void(target, types.int64, types.uint64, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        into, at, address, length = arguments
-        target = context.make_array(signature.args[0])(context, builder, into).data
-        source = builder.inttoptr(address, ir.IntType(8).as_pointer())
-        cgutils.raw_memcpy(builder, builder.gep(target, [at]), source, length, 1)
+        target, at, address, length = arguments
+        to = context.make_array(signature.args[0])(context, builder, target).data
+        data = builder.inttoptr(address, ir.IntType(8).as_pointer())
+        cgutils.raw_memcpy(builder, builder.gep(to, [at]), data, length, 1)
         return context.get_dummy_value()
 
     return signature, generate
@@ -77,7 +75,7 @@ def copy_from(_typing: Any, into: Any, at: Any, address: Any, length: Any) -> An
 
 @intrinsic
 def leading_zeros(_typing: Any, number: Any) -> Any:
-    """Give how many of the highest bits of an unsigned number of 64 are 0, of one that is not 0."""
+    """Return the number of leading zero bits of an unsigned 64-bit number that is not 0."""
     signature = types.int64(types.uint64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

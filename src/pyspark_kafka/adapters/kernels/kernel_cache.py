@@ -1,4 +1,4 @@
-"""Keeping what was compiled, so that nothing but time is lost where it cannot be kept."""
+"""The cache of compiled kernels on disk. A broken cache costs time and raises no error."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ log = logging.getLogger(__name__)
 
 @final
 class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
-    """Numba's cache of a function, with two things that it leaves out.
+    """Numba's cache of a function, with two additions.
 
     A kernel is compiled again when a module of its folder, of this one or of ``kafka_format`` has
-    changed, as kernels call functions of other modules: numba looks at the kernel's own only. A
-    cache that cannot be read or written (a full disk, a truncated file) counts as no cache.
+    changed, as kernels call functions of other modules: numba checks the kernel's own only. A
+    cache that cannot be read or written (a full disk, a truncated file) is ignored.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
-        """Find a place to keep it.
+        """Choose the cache directory.
 
-        :raises RuntimeError: if there is none that can be written to.
+        :raises RuntimeError: if none is writable.
         """
         super().__init__(function)
         self._cache_file = IndexDataCacheFile(
@@ -41,7 +41,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         try:
             return super().load_overload(sig, target_context)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
-            log.debug("A compiled kernel cannot be taken from %s: %s", self._cache_path, error)
+            log.debug("Cannot load a compiled kernel from %s: %s", self._cache_path, error)
             with suppress(OSError):
                 self.flush()
             return None
@@ -50,15 +50,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            log.debug("A compiled kernel cannot be kept in %s: %s", self._cache_path, error)
+            log.debug("Cannot store a compiled kernel in %s: %s", self._cache_path, error)
 
 
 def _stamp(function: Callable[..., object]) -> tuple[tuple[str, int, int], ...]:
-    """Return names, times and sizes of the modules that a kernel may be made of."""
+    """Return names, modification times and sizes of the modules that a kernel may be made of."""
     here = Path(__file__).parent
     folders = {here, here.parent / "kafka_format", Path(function.__code__.co_filename).parent}
-    found = []
-    for module in sorted(path for folder in folders for path in folder.glob("*.py")):
-        about = module.stat()
-        found.append((module.name, about.st_mtime_ns, about.st_size))
-    return tuple(found)
+    modules = sorted(path for folder in folders for path in folder.glob("*.py"))
+    stats = ((module.name, module.stat()) for module in modules)
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

@@ -1,4 +1,4 @@
-"""The partitioners that rows are given to instead of having their keys hashed."""
+"""Partitioners that replace the hash of the key: round-robin, and Python functions."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ _OPTION: Final = f"{PREFIX}partitioner.class"
 
 
 @final
-class _Turns:
-    """Numbers that are handed out one after the other, to threads as well."""
+class _Counter:
+    """A counter that threads share."""
 
     def __init__(self) -> None:
         self._next = 0
         self._lock = Lock()
 
     def take(self, count: int) -> int:
-        """Take some, and give the first of them."""
+        """Advance by ``count``, and return the number before."""
         with self._lock:
             first = self._next
             self._next += count
             return first
 
 
-_turns: Final = _Turns()
+_rows: Final = _Counter()
 
 
-def chosen_partitions(
+def custom_partitions(
     partitioner: str, batch: pa.RecordBatch, partitions: int
 ) -> pa.Array[pa.Int32Scalar]:
-    """Give the partition of each row of one topic, which has ``partitions``; null is by key.
+    """Return the partition of each row of one topic, null where the key decides.
 
-    ``partitioner`` is ``ROUND_ROBIN``, which goes on where this process was before, or a function
-    as ``module:function``. The function is called with the batch and the number of partitions.
-    What it raises is raised.
+    ``partitioner`` is ``ROUND_ROBIN``, which continues where this process stopped, or a function
+    as ``module:function``. The function is called with the batch and the topic's number of
+    ``partitions``; its exceptions are raised.
 
     :raises OptionsError: if the function cannot be loaded, or does not return an array of int32
         with a value for each row.
     """
     if partitioner == ROUND_ROBIN:
-        turns = _turns.take(batch.num_rows) + np.arange(batch.num_rows)
-        return pa.array(turns % partitions, pa.int32())
+        numbers = _rows.take(batch.num_rows) + np.arange(batch.num_rows)
+        return pa.array(numbers % partitions, pa.int32())
     found = _function(partitioner)(batch, partitions)
     if not isinstance(found, pa.Int32Array) or len(found) != batch.num_rows:
         problem = (
             f"Option '{_OPTION}': '{partitioner}' must return an Arrow array of int32 with "
-            f"{batch.num_rows} values, one for each row, but returned {_described(found)}"
+            f"{batch.num_rows} values, one for each row, but returned {_describe(found)}"
         )
         raise OptionsError([problem])
     return found
@@ -70,16 +70,16 @@ def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
     try:
         found = attrgetter(path)(import_module(module))
     except Exception as error:
-        # Whatever the module raises while it is imported.
+        # A module can raise anything while it is imported.
         raise OptionsError(
             [f"Option '{_OPTION}': '{name}' cannot be loaded: {type(error).__name__}: {error}"]
         ) from error
     if not callable(found):
-        raise OptionsError([f"Option '{_OPTION}': '{name}' is no function"])
+        raise OptionsError([f"Option '{_OPTION}': '{name}' is not a function"])
     return found  # type: ignore[no-any-return]
 
 
-def _described(found: object) -> str:
+def _describe(found: object) -> str:
     if isinstance(found, (pa.Array, pa.ChunkedArray)):
         return f"{type(found).__name__} of {found.type} with {len(found)}"
     return type(found).__name__

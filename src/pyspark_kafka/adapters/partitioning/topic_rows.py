@@ -1,75 +1,123 @@
-"""The rows of a batch by the topic that they go to, and the partitions chosen for them."""
+"""The rows of a batch by topic, and the partitions that they ask for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import NullTopicError
-from ..kafka_format.record_blocks import read_only
-from .custom_partitioner import chosen_partitions
+from ...domain.errors import NullTopicError, RecordDeliveryError
+from ..kernels.arrays import read_only
+from .custom_partitioner import custom_partitions
+from .murmur2 import group_by_partition, murmur2_partitions
 
 if TYPE_CHECKING:
-    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
-    Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-    Longs: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+    from ..kafka_format.producer_columns import ProducerColumns
+    from ..kernels.arrays import BoolArray, Int32Array, Int64Array
 
 NO_PARTITION: Final = -1
-"""Stands for one that the key is to decide."""
+"""The key decides (``RD_KAFKA_PARTITION_UA``)."""
 
 
-def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> list[tuple[str, Longs]]:
-    """Give each topic, with its rows in their order; ``topic`` stands above the column.
+def require_topic(batch: pa.RecordBatch, topic: str | None) -> None:
+    """Check that every row has a topic; ``topic`` overrides the column.
 
-    :raises NullTopicError: if a row names none.
+    :raises NullTopicError: if a row has none.
+    """
+    if topic is None and ("topic" not in batch.schema.names or batch.column("topic").null_count):
+        raise NullTopicError
+
+
+def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> list[tuple[str, Int64Array]]:
+    """Return each topic with its rows in their order; ``topic`` overrides the column.
+
+    :raises NullTopicError: if a row has no topic.
     """
     if not batch.num_rows:
         return []
+    rows = read_only(np.arange(batch.num_rows))
     if topic is not None:
-        return [(topic, read_only(np.arange(batch.num_rows)))]
-    if "topic" not in batch.schema.names or batch.column("topic").null_count:
-        raise NullTopicError
+        return [(topic, rows)]
+    require_topic(batch, topic)
     encoded = batch.column("topic").dictionary_encode()
     names = [str(name) for name in encoded.dictionary.to_pylist()]
-    if len(names) == 1:
-        return [(names[0], read_only(np.arange(batch.num_rows)))]
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    in_order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-    return [
-        (name, read_only(rows))
-        for name, rows in zip(names, np.split(in_order, ends[:-1]), strict=True)
-        if len(rows)
-    ]
+    return [(names[code], found) for code, found in group_by_partition(codes, rows)]
 
 
-def partitions_of(
-    batch: pa.RecordBatch, rows: Longs, partitioner: str | None, partitions: int
-) -> tuple[Integers, Flags]:
-    """Give the partition of each of the rows, and whether one was chosen at all.
+@final
+class ExplicitPartitions:
+    """The partitions that a batch's column and a custom partitioner choose, by row."""
 
-    It is that of the column, or else the partitioner's, and where neither says one
-    ``NO_PARTITION``.
+    def __init__(self, batch: pa.RecordBatch, partitioner: str | None) -> None:
+        self._batch = batch
+        self._partitioner = partitioner
+        self._column: tuple[Int32Array, BoolArray] | None = None
+        if "partition" in batch.schema.names:
+            column = batch.column("partition").cast(pa.int32())
+            self._column = (
+                column.fill_null(NO_PARTITION).to_numpy(zero_copy_only=False),
+                column.is_valid().to_numpy(zero_copy_only=False),
+            )
 
-    :raises OptionsError: if the partitioner cannot be loaded, or does not return partitions.
+    def of(self, rows: Int64Array, count: int) -> tuple[Int32Array, BoolArray]:
+        """Return the partition of each of a topic's rows, and whether one was chosen.
+
+        It is the column's, else the partitioner's for a topic of ``count`` partitions, else
+        ``NO_PARTITION``.
+
+        :raises OptionsError: if the partitioner cannot be loaded, or does not return partitions.
+        """
+        if self._column is None:
+            partitions: Int32Array = np.full(len(rows), NO_PARTITION, np.int32)
+            is_chosen: BoolArray = np.zeros(len(rows), np.bool_)
+        else:
+            explicit, is_explicit = self._column
+            partitions, is_chosen = explicit[rows], is_explicit[rows]
+        if self._partitioner is not None and not is_chosen.all():
+            places = np.flatnonzero(~is_chosen)
+            custom = custom_partitions(self._partitioner, self._take(rows[places]), count)
+            places = places[custom.is_valid().to_numpy(zero_copy_only=False)]
+            partitions[places] = custom.drop_null().to_numpy(zero_copy_only=False)
+            is_chosen[places] = True
+        return partitions, is_chosen
+
+    def _take(self, rows: Int64Array) -> pa.RecordBatch:
+        batch = self._batch
+        return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+
+
+def require_partitions(
+    topic: str,
+    columns: ProducerColumns,
+    rows: Int64Array,
+    chosen: tuple[Int32Array, BoolArray],
+    count: int,
+) -> None:
+    """Check the partitions that ``ExplicitPartitions`` chose for rows of a topic.
+
+    :raises RecordDeliveryError: for the first row whose partition does not exist.
     """
-    found: Integers = np.full(len(rows), NO_PARTITION, np.int32)
-    is_open = np.ones(len(rows), np.bool_)
-    if "partition" in batch.schema.names:
-        column = batch.column("partition").cast(pa.int32())
-        is_open = column.is_null().to_numpy(zero_copy_only=False)[rows]
-        given = column.fill_null(NO_PARTITION).to_numpy(zero_copy_only=False)
-        found = given[rows]
-    if partitioner is not None and is_open.any():
-        chosen = chosen_partitions(partitioner, _taken(batch, rows[is_open]), partitions)
-        is_chosen = chosen.is_valid().to_numpy(zero_copy_only=False)
-        places = np.flatnonzero(is_open)[is_chosen]
-        found[places] = chosen.drop_null().to_numpy(zero_copy_only=False)
-        is_open[places] = False
-    return found, ~is_open
+    partitions, is_chosen = chosen
+    invalid = np.flatnonzero(is_chosen & ((partitions < 0) | (partitions >= count)))
+    if len(invalid):
+        first = int(invalid[0])
+        size = columns.payload_bytes(rows[first : first + 1])
+        reason = f"the topic's partitions are 0 to {count - 1}"
+        raise RecordDeliveryError(topic, int(partitions[first]), size, reason)
 
 
-def _taken(batch: pa.RecordBatch, rows: Longs) -> pa.RecordBatch:
-    return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+def partitions_by_key(
+    columns: ProducerColumns,
+    rows: Int64Array,
+    chosen: tuple[Int32Array, BoolArray],
+    count: int,
+    sticky: int,
+) -> Int32Array:
+    """Return the partitions that were chosen, else those of the keys, else ``sticky``."""
+    partitions, is_chosen = chosen
+    if is_chosen.all():
+        return partitions
+    by_key = murmur2_partitions(columns, rows, count, sticky)
+    return np.where(is_chosen, partitions, by_key) if is_chosen.any() else by_key

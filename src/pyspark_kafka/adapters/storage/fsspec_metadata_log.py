@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import MetadataLogError
 from ...ports.metadata_log import MetadataLog
+from ..process_local import ProcessLocal
 from .failures import failures_of
 from .file_names import batch_id_of, file_name, is_temporary
 from .storages import opener_of
@@ -37,9 +37,7 @@ class FsspecMetadataLog(MetadataLog):
     def __init__(self, path: StoragePath) -> None:
         self._path = path
         self._open = opener_of(path)
-        # By process id: connections and event loops do not survive a fork, and a child must not
-        # close those of its parent.
-        self._directories: dict[int, LogDirectory] = {}
+        self._opened: ProcessLocal[LogDirectory] = ProcessLocal()
         self._swept = False
 
     def __str__(self) -> str:
@@ -94,9 +92,7 @@ class FsspecMetadataLog(MetadataLog):
             self._directory().remove(names)
 
     def _directory(self) -> LogDirectory:
-        process = os.getpid()
-        found = self._directories.get(process)
-        return found or self._directories.setdefault(process, self._open())
+        return self._opened.get() or self._opened.set(self._open())
 
     def _sweep_once(self) -> None:
         if not self._swept:

@@ -23,48 +23,48 @@ def test_what_is_let_go_of_is_lent_again() -> None:
     """What is lent comes back when its lease is gone, and is lent again."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
-    assert [pool.take(), pool.take()] == [0, 1]
+    assert [pool.acquire(), pool.acquire()] == [0, 1]
     lease = pool.lease(0)
-    assert pool.take() == 2
+    assert pool.acquire() == 2
     del lease
-    assert pool.take() == 0
-    assert pool.take() == 3
+    assert pool.acquire() == 0
+    assert pool.acquire() == 3
 
 
 def test_what_was_let_go_of_first_is_lent_first() -> None:
     """What was used longest ago is the next to be lent."""
     pool = BufferPool(object)
-    first, second = pool.take(), pool.take()
-    pool.give_back(second)
-    pool.give_back(first)
-    assert pool.take() is second
+    first, second = pool.acquire(), pool.acquire()
+    pool.release(second)
+    pool.release(first)
+    assert pool.acquire() is second
 
 
 def test_no_more_than_a_few_are_kept() -> None:
     """What comes back when there are enough is let go of."""
     numbers = count()
     pool = BufferPool(lambda: next(numbers))
-    leases = [pool.lease(pool.take()) for _ in range(MAX_IDLE + 3)]
+    leases = [pool.lease(pool.acquire()) for _ in range(MAX_IDLE + 3)]
     while leases:
         leases.pop(0)
-    assert sorted(pool.take() for _ in range(MAX_IDLE)) == list(range(MAX_IDLE))
-    assert pool.take() == MAX_IDLE + 3
+    assert sorted(pool.acquire() for _ in range(MAX_IDLE)) == list(range(MAX_IDLE))
+    assert pool.acquire() == MAX_IDLE + 3
 
 
 def test_a_lease_lasts_as_long_as_its_buffers() -> None:
     """The last buffer, or what was made of it, ends the lease."""
     pool = BufferPool(lambda: np.arange(10, dtype=np.uint8))
-    array = pool.take()
+    array = pool.acquire()
     lease = pool.lease(array)
     buffers = [lease.buffer(array), lease.buffer(array[:5])]
     del lease
-    assert pool.take() is not array
+    assert pool.acquire() is not array
     part = buffers.pop().slice(1, 2)
     buffers.clear()
-    assert pool.take() is not array
+    assert pool.acquire() is not array
     assert part.to_pybytes() == b"\x01\x02"
     del part
-    assert pool.take() is array
+    assert pool.acquire() is array
 
 
 def stretch(number: int, records: int = 40) -> FetchedRecords:

@@ -235,7 +235,7 @@ def test_other_writers(codec: int, packer: object) -> None:
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_unknown_codecs(codec: int) -> None:
     """A codec that Kafka does not have is said by its number, behind the rows before it."""
-    with pytest.raises(CorruptBatchError, match=rf"offset 1 .* its codec {codec} is not known"):
+    with pytest.raises(CorruptBatchError, match=rf"offset 1 .* its codec {codec} is unknown"):
         rows(log(Batch.of([Record(0)]), Batch(base_offset=1, codec=codec, packer=bytes)))
 
 
@@ -245,7 +245,7 @@ def test_unknown_formats(magic: int) -> None:
     later = bytearray(bytes(Batch.of([Record(1)])))
     later[16] = magic
     fetched = log(Batch.of([Record(0)]), bytes(later))
-    with pytest.raises(CorruptBatchError, match=r"at offset 1 .* its format is not known"):
+    with pytest.raises(CorruptBatchError, match=r"at offset 1 .* its magic number is unknown"):
         rows(fetched)
     assert len(rows(fetched, 0, 1)) == 1
 
@@ -254,7 +254,7 @@ def test_messages_within_messages_within_messages() -> None:
     """Messages are compressed once, or refused."""
     inner = wrapped(1, GZIP, [Record(0)])
     twice = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
-    with pytest.raises(CorruptBatchError, match="its format is not known"):
+    with pytest.raises(CorruptBatchError, match="its magic number is unknown"):
         rows(twice)
 
 

@@ -25,9 +25,9 @@ PAIR = sized(b"a") + sized(b"b")
 SIX = b"\x80\x80\x80\x80\x80\0"
 ELEVEN = b"\x80" * 10 + b"\0"
 
-BAD_VARINT = "a number has more bytes than its type"
+BAD_VARINT = "a varint has more bytes than its type"
 BAD_LENGTH = "a length does not fit its record"
-TRUNCATED = "a record reaches beyond its end"
+TRUNCATED = "a record extends past its end"
 
 # Each is right but for one thing, and that is wrong by as little as can be.
 WITH_ALL_COLUMNS = {
@@ -61,9 +61,9 @@ WITH_ANY_COLUMNS = {
 }
 IN_THE_BATCH = {
     "a record that is missing": (raw_record(0), 2, TRUNCATED),
-    "a record too many": (raw_record(0) + raw_record(1), 1, "bytes behind its last record"),
-    "a byte too many": (raw_record(0) + b"\0", 1, "bytes behind its last record"),
-    "no record, and a byte": (b"\0", 0, "bytes behind its last record"),
+    "a record too many": (raw_record(0) + raw_record(1), 1, "bytes after its last record"),
+    "a byte too many": (raw_record(0) + b"\0", 1, "bytes after its last record"),
+    "no record, and a byte": (b"\0", 0, "bytes after its last record"),
     "a record beyond": (raw_record(0)[:-1], 1, TRUNCATED),
     "a length below nothing": (varint(-1) + raw_record(0), 1, BAD_LENGTH),
     "a length that does not end": (b"\xff\xff", 1, TRUNCATED),
@@ -191,7 +191,7 @@ def test_compressed_messages_of_no_size(magic: int, size: int) -> None:
     inner = message(magic, 0, b"v" * 14)
     inner = inner[:8] + struct.pack(">i", size) + inner[12:]
     made = message(magic, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
-    with pytest.raises(CorruptBatchError, match="its size is that of no batch"):
+    with pytest.raises(CorruptBatchError, match="its size is too small for a batch"):
         decoded(guarded_copy(made))
 
 

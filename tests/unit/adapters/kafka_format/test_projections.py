@@ -59,8 +59,8 @@ def test_bytes_are_passed_over(column: str, unread: str) -> None:
     """The bytes of a column that is not projected are not copied."""
     decoder = RecordDecoder(T, Projection((column,)))
     buffers = decoder._builder.buffers
-    getattr(buffers, unread).bytes[:] = 0xA5
-    getattr(buffers, column + "s").bytes[:] = 0xA5
+    getattr(buffers, unread).data[:] = 0xA5
+    getattr(buffers, column + "s").data[:] = 0xA5
     (batch,) = decoder.decode(FetchedRecords.of(bytes(Batch.of(RECORDS))), 0, END)
-    assert (getattr(buffers, unread).bytes == 0xA5).all()
+    assert (getattr(buffers, unread).data == 0xA5).all()
     assert batch.column(column).to_pylist() == [column[:1].encode()] * 5

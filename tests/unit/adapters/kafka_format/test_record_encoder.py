@@ -22,8 +22,8 @@ from pyspark_kafka.adapters.kafka_format.buffer_pool import Lease
 from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
-from pyspark_kafka.adapters.kafka_format.record_blocks import read_only
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
+from pyspark_kafka.adapters.kernels.arrays import read_only
 from pyspark_kafka.domain.errors import InvalidRecordError
 from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
 from pyspark_kafka.ports.record_schema import HEADERS
@@ -219,7 +219,7 @@ def test_timestamps_that_are_far_apart() -> None:
         b"\0" + delta + bytes([2 * place]) + b"\x01\x01\x00" for place, delta in enumerate(deltas)
     ]
     assert written[61:] == b"".join(bytes([2 * len(body)]) + body for body in bodies)
-    assert len(written) <= 61 + columns.record_sizes().sum()
+    assert len(written) <= 61 + columns.sizes.sum()
 
 
 HEADERLESS: Final = [
@@ -273,17 +273,17 @@ def test_buffers_that_are_not_aligned() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "expected"),
     [
-        ("key", pa.int64(), "'key' is of int64, and has to be of binary or string"),
-        ("value", pa.list_(pa.int8()), "'value' is of list<item: int8>"),
-        ("timestamp", pa.int64(), "'timestamp' is of int64, and has to be of timestamp\\(ms"),
-        ("timestamp", pa.timestamp("s"), "'timestamp' is of timestamp\\[s\\]"),
-        ("headers", pa.string(), "'headers' is of string"),
-        ("headers", pa.list_(pa.string()), "'headers' is of list<item: string>"),
-        ("headers", pa.list_(pa.struct([("key", pa.string())])), "'headers' is of list<item"),
+        ("key", pa.int64(), "'key' is int64; it must be binary or string"),
+        ("value", pa.list_(pa.int8()), "'value' is list<item: int8>"),
+        ("timestamp", pa.int64(), "'timestamp' is int64; it must be timestamp\\(ms"),
+        ("timestamp", pa.timestamp("s"), "'timestamp' is timestamp\\[s\\]"),
+        ("headers", pa.string(), "'headers' is string"),
+        ("headers", pa.list_(pa.string()), "'headers' is list<item: string>"),
+        ("headers", pa.list_(pa.struct([("key", pa.string())])), "'headers' is list<item"),
         (
             "headers",
             pa.list_(pa.struct([("key", pa.string()), ("value", pa.int8())])),
-            "'headers.value' is of int8",
+            "'headers.value' is int8",
         ),
     ],
 )
@@ -298,11 +298,11 @@ def test_bounds_of_sizes(found: list[Record]) -> None:
     """A record has as many bytes as was said, or fewer, and not many fewer."""
     columns = ProducerColumns.of(arrow(found), NOW)
     encoder = RecordEncoder(Compressor())
-    for row, size in enumerate(columns.record_sizes()):
+    for row, size in enumerate(columns.sizes):
         real = len(encoder.encode(columns, np.array([row]), NOBODY, -1)) - 61
         # An offset and a timestamp may have fewer bytes than the batch's longest.
         assert real <= size <= real + 10
-    assert len(encoded(arrow(found))) <= 61 + columns.record_sizes().sum()
+    assert len(encoded(arrow(found))) <= 61 + columns.sizes.sum()
 
 
 @given(records(), st.data(), st.sampled_from([0, 61, 100, 300, 9_000, 100_000]))
@@ -315,7 +315,7 @@ def test_chunks(found: list[Record], data: st.DataObject, most: int) -> None:
     encoder = RecordEncoder(Compressor())
     chunks = encoder.chunks(columns, taken, most)
     assert [row for chunk in chunks for row in chunk] == taken.tolist()
-    sizes = columns.record_sizes()
+    sizes = columns.sizes
     for place, chunk in enumerate(chunks):
         assert len(chunk) == 1 or 61 + sizes[chunk].sum() <= most
         assert len(chunk) == 1 or len(encoder.encode(columns, chunk, NOBODY, -1)) <= most
@@ -352,7 +352,7 @@ def test_large_values() -> None:
 def test_room(found: list[Record], data: st.DataObject) -> None:
     """Where a record may be larger than what is left, no more is written, nor behind the room."""
     columns = ProducerColumns.of(arrow(found), NOW)
-    bounds = columns.record_sizes()
+    bounds = columns.sizes
     room = data.draw(st.integers(0, int(bounds.sum())))
     ends = [0, *(len(of_peer(found[: place + 1])) - 61 for place in range(len(found)))]
     has_room = all(bound <= room - end for bound, end in zip(bounds, ends, strict=False))
@@ -368,7 +368,7 @@ def test_many_records() -> None:
     found = [Record(0, b"%d" % place, None, T0 + place) for place in range(20_000)]
     written = encoded(arrow(found))
     assert written == of_peer(found)
-    assert len(written) <= 61 + ProducerColumns.of(arrow(found), NOW).record_sizes().sum()
+    assert len(written) <= 61 + ProducerColumns.of(arrow(found), NOW).sizes.sum()
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
@@ -423,7 +423,7 @@ def test_no_rows() -> None:
     encoder = RecordEncoder(Compressor())
     assert (columns.num_rows, columns.payload_bytes(all_rows(columns))) == (0, 0)
     assert encoder.chunks(columns, all_rows(columns), 1_000) == []
-    with pytest.raises(ValueError, match=r"^a batch has a record at least$"):
+    with pytest.raises(ValueError, match=r"^a batch needs at least one record$"):
         encoder.encode(columns, all_rows(columns), NOBODY, -1)
 
 
@@ -482,7 +482,7 @@ counts = []
 found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
 for batch in (arrow(found), arrow(found, pa.large_binary()).slice(1), arrow([])):
     columns = ProducerColumns.of(batch, NOW)
-    partitions = murmur2_partitions(columns, 7, 3)
+    partitions = murmur2_partitions(columns, all_rows(columns), 7, 3)
     encoder = RecordEncoder(Compressor(Codec.ZSTD))
     for _, rows in group_by_partition(partitions, all_rows(columns)):
         columns.payload_bytes(rows)

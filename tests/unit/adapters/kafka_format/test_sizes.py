@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.kafka_format import column_buffers
-from pyspark_kafka.adapters.kafka_format import record_blocks as sections
+from pyspark_kafka.adapters.kafka_format import column_buffers, record_blocks
 from pyspark_kafka.adapters.kafka_format.column_buffers import (
     DEFAULT_BYTES,
     DEFAULT_HEADERS,
     MAX_ROWS,
 )
-from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH
+from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH_BYTES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
@@ -78,7 +77,7 @@ def test_more_than_is_decompressed_at_once(codec: int) -> None:
     """A batch that is larger than the memory for decompressing is read piece by piece."""
     written = [Record(offset, unlike(offset, 9_000 + offset)) for offset in range(500)]
     fetched = log(Batch.of(written[:499], codec), Batch.of(written[499:], codec))
-    assert sum(len(record.value or b"") for record in written) > 4 * SCRATCH
+    assert sum(len(record.value or b"") for record in written) > 4 * SCRATCH_BYTES
     assert [row.value for row in rows(fetched)] == [record.value for record in written]
     assert [row.offset for row in rows(fetched, 300, 303)] == [300, 301, 302]
 
@@ -177,7 +176,7 @@ def test_one_record_of_few_bytes() -> None:
 def test_what_no_record_holds(codec: int) -> None:
     """Bytes behind the last record are refused, without all of them being decompressed."""
     fetched = bytes(raw_batch(raw_record(), bytes(64 * MIB), codec=codec, count=1))
-    refused = pytest.raises(CorruptBatchError, match="there are bytes behind its last record")
+    refused = pytest.raises(CorruptBatchError, match="there are bytes after its last record")
     with at_most(48 * MIB), refused:
         rows(fetched)
 
@@ -209,25 +208,25 @@ def test_fields_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, field: s
     fetched = bytes(Batch.of([Record(0), large]))
     decoder = RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END)
     assert next(decoder).num_rows == 1
-    with pytest.raises(CorruptBatchError, match="a field has more bytes than an Arrow column"):
+    with pytest.raises(CorruptBatchError, match="a field is larger than an Arrow column can be"):
         next(decoder)
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: int) -> None:
     """A compressed record that is larger than that is not decompressed to its end."""
-    monkeypatch.setattr(sections, "MAX_BYTES", 3 * MIB)
+    monkeypatch.setattr(record_blocks, "MAX_BYTES", 3 * MIB)
     large = Record(1, unlike(7, 3 * MIB))
     fetched = bytes(Batch.of([Record(0), large], codec))
     decoder = RecordDecoder(T, ALL_COLUMNS).decode(FetchedRecords.of(fetched), 0, END)
     assert next(decoder).num_rows == 1
-    with pytest.raises(CorruptBatchError, match="a record has more bytes than an Arrow column"):
+    with pytest.raises(CorruptBatchError, match="a record is larger than an Arrow column can be"):
         next(decoder)
 
 
 def test_message_sets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compressed messages that become too many bytes are refused: they are held at once."""
-    monkeypatch.setattr(sections, "_MAX_MESSAGE_SET_BYTES", 2 * MIB)
+    monkeypatch.setattr(record_blocks, "_MAX_MESSAGE_SET_BYTES", 2 * MIB)
     fetched = wrapped(1, GZIP, [Record(offset, unlike(offset, MIB)) for offset in range(3)])
-    with pytest.raises(CorruptBatchError, match=f"it holds more than {2 * MIB} bytes"):
+    with pytest.raises(CorruptBatchError, match=f"it decompresses to more than {2 * MIB} bytes"):
         rows(fetched)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.partitioning.custom_partitioner import chosen_partitions
+from pyspark_kafka.adapters.partitioning.custom_partitioner import custom_partitions
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings import ROUND_ROBIN
 
@@ -53,7 +53,7 @@ def test_turns_go_on_from_batch_to_batch() -> None:
     found = [
         partition
         for _ in range(4)
-        for partition in chosen_partitions(ROUND_ROBIN, BATCH, 5).to_pylist()
+        for partition in custom_partitions(ROUND_ROBIN, BATCH, 5).to_pylist()
     ]
     first = found[0] or 0
     assert found == [(first + number) % 5 for number in range(12)]
@@ -61,17 +61,17 @@ def test_turns_go_on_from_batch_to_batch() -> None:
 
 def test_turns_are_partitions() -> None:
     """They are an array like a function's."""
-    assert chosen_partitions(ROUND_ROBIN, BATCH, 1) == pa.array([0, 0, 0], pa.int32())
+    assert custom_partitions(ROUND_ROBIN, BATCH, 1) == pa.array([0, 0, 0], pa.int32())
 
 
 def test_a_function_is_given_the_batch_and_the_number() -> None:
     """What it gives is taken as it is, nulls included."""
-    assert chosen_partitions(named(last), BATCH, 8) == pa.array([7, None, 3], pa.int32())
+    assert custom_partitions(named(last), BATCH, 8) == pa.array([7, None, 3], pa.int32())
 
 
 def test_a_function_may_be_part_of_something() -> None:
     """A dot goes into it."""
-    assert chosen_partitions(f"{__name__}:Nested.first", BATCH, 8).to_pylist() == [0, 0, 0]
+    assert custom_partitions(f"{__name__}:Nested.first", BATCH, 8).to_pylist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_a_function_may_be_part_of_something() -> None:
     [
         ("no.such.module:f", "ModuleNotFoundError: No module named 'no'"),
         (f"{__name__}:nothing", "AttributeError: .* has no attribute 'nothing'"),
-        (f"{__name__}:NO_FUNCTION", "is no function"),
+        (f"{__name__}:NO_FUNCTION", "is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said: str) -> None:
     """It names the option and the reason."""
     with pytest.raises(OptionsError, match=f"'kafka.partitioner.class': '{name}' .*{said}"):
-        chosen_partitions(name, BATCH, 1)
+        custom_partitions(name, BATCH, 1)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said
 def test_what_a_function_gives_is_checked(function: Callable[..., object], said: str) -> None:
     """It is said what came instead of an array of int32 with a value for each row."""
     with pytest.raises(OptionsError, match=said):
-        chosen_partitions(named(function), BATCH, 1)
+        custom_partitions(named(function), BATCH, 1)
 
 
 def test_what_a_function_raises_is_raised() -> None:
     """The user knows it best."""
     with pytest.raises(ZeroDivisionError):
-        chosen_partitions(named(failing), BATCH, 1)
+        custom_partitions(named(failing), BATCH, 1)

@@ -8,9 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyspark_kafka.adapters.kafka_format.java_sizes import first_too_large
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
-from pyspark_kafka.adapters.partitioning.topic_rows import partitions_of, rows_by_topic
+from pyspark_kafka.adapters.partitioning.topic_rows import (
+    ExplicitPartitions,
+    partitions_by_key,
+    rows_by_topic,
+)
 from pyspark_kafka.domain.errors import NullTopicError
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ def test_no_rows_need_no_topic() -> None:
 
 
 def chosen(batch: pa.RecordBatch, rows: Sequence[int], partitioner: str | None = None) -> Any:
-    found, is_chosen = partitions_of(batch, some(rows), partitioner, 4)
+    found, is_chosen = ExplicitPartitions(batch, partitioner).of(some(rows), 4)
     return [
         partition if known else None
         for partition, known in zip(found.tolist(), is_chosen.tolist(), strict=True)
@@ -110,6 +113,15 @@ def test_sizes_are_javas() -> None:
     first = 82 + (2 + 64) + (3 + 8192) + 1 + (1 + 2 + 1 + 1) + (1 + 1 + 1)
     second = 82 + 1 + 1 + 1
     for row, size in ((0, first), (1, second)):
-        assert first_too_large(columns.arrays, some([row]), size) == (-1, 0)
-        assert first_too_large(columns.arrays, some([row]), size - 1) == (0, size)
-    assert first_too_large(columns.arrays, some([1, 0]), second) == (1, first)
+        assert columns.first_oversized(some([row]), size) is None
+        assert columns.first_oversized(some([row]), size - 1) == (0, size)
+    assert columns.first_oversized(some([1, 0]), second) == (1, first)
+
+
+def test_keys_decide_where_nothing_was_chosen() -> None:
+    """Rows without a key go together to the sticky partition."""
+    columns = ProducerColumns.of(of(key=[b"abc", None, b"abc", b"abc"]), 0)
+    explicit = np.array([-1, -1, 1, -1], np.int32), np.array([False, False, True, False])
+    placed = partitions_by_key(columns, some([3, 1, 2, 0]), explicit, 7, sticky=4)
+    # 479470107 is the murmur2 of abc, by Kafka's own UtilsTest.
+    assert placed.tolist() == [479470107 % 7, 4, 1, 479470107 % 7]

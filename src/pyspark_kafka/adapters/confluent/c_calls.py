@@ -1,6 +1,6 @@
-"""Calling C functions and reading C structures in kernels, by their addresses.
+"""Intrinsics that call C functions and read C structures by their addresses.
 
-Numba keeps no compiled function that holds a ctypes pointer; an address is a number like others.
+Numba does not cache functions that hold a ctypes pointer; an address is an ordinary number.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from numba.core import cgutils
 from ..kernels.compiled import intrinsic
 
 
-def function(result: Any, *parameters: Any) -> Any:
-    """Give what calls a C function of this signature: ``call(address, (argument, ...))``."""
+def c_function(result: Any, *parameters: Any) -> Any:
+    """Return an intrinsic that calls a C function: ``call(address, (argument, ...))``."""
 
     @intrinsic
     def call(_typing: Any, _address: Any, _arguments: Any) -> Any:
         signature = result(types.uint64, types.Tuple(parameters))
 
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            address, packed = arguments
+            address, argument_tuple = arguments
             kinds = [context.get_value_type(parameter) for parameter in parameters]
             returned = ir.VoidType() if result == types.void else context.get_value_type(result)
             pointer = builder.inttoptr(address, ir.FunctionType(returned, kinds).as_pointer())
-            value = builder.call(pointer, cgutils.unpack_tuple(builder, packed))
+            value = builder.call(pointer, cgutils.unpack_tuple(builder, argument_tuple))
             return context.get_dummy_value() if result == types.void else value
 
         return signature, generate
@@ -34,7 +34,7 @@ def function(result: Any, *parameters: Any) -> Any:
     return call
 
 
-def _at(kind: Any) -> Any:
+def _load(kind: Any) -> Any:
     @intrinsic
     def load(_typing: Any, _address: Any) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -46,7 +46,7 @@ def _at(kind: Any) -> Any:
     return load
 
 
-byte_at = _at(types.uint8)
-int32_at = _at(types.int32)
-int64_at = _at(types.int64)
-uint64_at = _at(types.uint64)
+byte_at = _load(types.uint8)
+int32_at = _load(types.int32)
+int64_at = _load(types.int64)
+uint64_at = _load(types.uint64)

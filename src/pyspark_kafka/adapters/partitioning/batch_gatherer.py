@@ -1,0 +1,56 @@
+"""Small Arrow batches, combined before they are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Gathered: TypeAlias = tuple[pa.RecordBatch, str | None]
+
+BYTES_PER_PARTITION: Final = 16 * 1024
+"""The default ``batch.size`` of Java's producer."""
+
+FEW_BYTES: Final = 1024 * 1024
+MANY_BYTES: Final = 8 * 1024 * 1024
+
+
+@final
+class BatchGatherer:
+    """Combines batches of one schema and one topic option.
+
+    A Kafka batch is of one partition, and of an Arrow batch for many partitions each gets little:
+    rows are gathered until each gets ``BYTES_PER_PARTITION``, within ``MANY_BYTES``. Up to
+    ``FEW_BYTES`` this is not worth a delay.
+    """
+
+    def __init__(self, min_bytes: int = 0) -> None:
+        self._min_bytes = self._enough_bytes = min_bytes
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._topic: str | None = None
+
+    def add(self, batch: pa.RecordBatch, topic: str | None) -> Iterator[Gathered]:
+        """Take a batch, and yield what is to be written now, each with its topic option."""
+        if self._batches and (batch.schema != self._batches[0].schema or topic != self._topic):
+            yield from self.take()
+        self._batches.append(batch)
+        self._topic = topic
+        self._bytes += batch.nbytes
+        if self._bytes >= self._enough_bytes:
+            yield from self.take()
+
+    def take(self) -> Iterator[Gathered]:
+        """Yield what is gathered, as one batch."""
+        batches, self._batches, self._bytes = self._batches, [], 0
+        if batches:
+            yield pa.concat_batches(batches) if len(batches) > 1 else batches[0], self._topic  # type: ignore[attr-defined]  # the stubs lack it
+
+    def adapt(self, groups: int) -> None:
+        """Gather enough for as many partitions, or topics, as the last batch was for."""
+        wanted = groups * BYTES_PER_PARTITION
+        is_worth_it = wanted > FEW_BYTES
+        self._enough_bytes = min(wanted, MANY_BYTES) if is_worth_it else self._min_bytes
