@@ -1,4 +1,4 @@
-"""How an adapter of the registry comes by its world."""
+"""The worlds of the registry's adapters."""
 
 from __future__ import annotations
 

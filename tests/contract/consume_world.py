@@ -1,4 +1,4 @@
-"""A world of these tests' own."""
+"""A world for these tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ConsumeWorld(KafkaWorld):
-    """A real Kafka, read by what confluent-kafka falls back on without librdkafka's C API."""
+    """A real Kafka, read by the fallback for confluent-kafka without librdkafka's C API."""
 
     def __init__(self, client: str, fresh_name: Callable[[], str], cluster: KafkaCluster) -> None:
         super().__init__(client, fresh_name, cluster)

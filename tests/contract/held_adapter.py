@@ -1,4 +1,4 @@
-"""What the suites of a client's ports share: an adapter of the registry, in its own world."""
+"""The base of suites that are parametrized by the registry's adapters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every adapter, by its port, and what holds it to the contract."""
+"""Every adapter, by its port, with the world of its contract suite."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An adapter of a client, and the cluster in which it is held to the contract.
+    """An adapter of a client, and the cluster of its contract suite.
 
     ``world`` is given what makes fresh names and what starts the run's Kafka.
     """

@@ -1,4 +1,4 @@
-"""Every ``Clock`` does what its port owes."""
+"""The contract of every ``Clock``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every ``LagExporter`` does what its port owes."""
+"""The contract of every ``LagExporter``."""
 
 from __future__ import annotations
 

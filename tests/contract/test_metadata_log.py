@@ -1,4 +1,4 @@
-"""Every ``MetadataLog`` does what its port owes."""
+"""The contract of every ``MetadataLog``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TestMemoryMetadataLog(MetadataLogContract):
 
 
 class FsspecContract(MetadataLogContract):
-    """The contract for a path, which a subclass gives."""
+    """The contract for a path; a subclass provides it."""
 
     @pytest.fixture
     def path(self) -> StoragePath:
@@ -69,7 +69,7 @@ class TestHdfs(FsspecContract):
 class TestS3(FsspecContract):
     @pytest.fixture
     def path(self, s3: S3Server) -> StoragePath:
-        """Return a prefix of a bucket, by the scheme of the JVM."""
+        """Return a prefix of a bucket, with the JVM's scheme."""
         return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
 
 

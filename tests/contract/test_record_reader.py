@@ -1,4 +1,4 @@
-"""Every ``RecordReader`` does what its port owes."""
+"""The contract of every ``RecordReader``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("held", RECORD_READERS, ids=str)
 class TestRecordReader(HeldAdapter, RecordReaderContract):
-    def test_it_is_the_adapter_that_is_held(self, world: World, held: Held) -> None:
-        """The world's client makes the adapter that the registry names."""
+    def test_the_adapter_is_that_of_the_registry(self, world: World, held: Held) -> None:
+        """The world's client returns the registry's adapter."""
         assert type(world.container().record_reader()) is held.adapter

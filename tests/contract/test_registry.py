@@ -1,4 +1,4 @@
-"""The registry itself: whatever fulfils a port is held to its contract."""
+"""The registry is complete: every adapter of a port runs its contract suite."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def classes(package: ModuleType) -> Iterator[type]:
 
 
 def test_every_port_is_in_the_registry() -> None:
-    """A port that the registry lacks would have adapters that go untested."""
+    """Adapters of a missing port would not be tested."""
     assert REGISTRY.keys() == {found for found in classes(ports) if inspect.isabstract(found)}
 
 
 @pytest.mark.parametrize("port", REGISTRY, ids=lambda port: port.__name__)
 def test_every_adapter_is_in_the_registry(port: type) -> None:
-    """An adapter that the registry lacks would go untested."""
+    """A missing adapter would not be tested."""
     fulfilling = {found for found in classes(adapters) if issubclass(found, port)}
     assert set(REGISTRY[port]) == {found for found in fulfilling if not inspect.isabstract(found)}
 
@@ -45,5 +45,5 @@ def test_every_adapter_is_in_the_registry(port: type) -> None:
 def test_every_client_is_held_to_the_contracts(
     adapters_held: tuple[Held, ...], open_world: Callable[[Held], World]
 ) -> None:
-    """Each name that the option ``client`` may give stands for an adapter of the registry."""
+    """Each value of the option ``client`` has an adapter in the registry."""
     assert {open_world(held).client for held in adapters_held} == set(client_names())

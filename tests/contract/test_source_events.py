@@ -1,4 +1,4 @@
-"""Every ``SourceEvents`` does what its port owes, and what these two do besides."""
+"""The contract of every ``SourceEvents``, and further behaviour of two."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class TestSourceEvents(SourceEventsContract):
 
 
 def test_the_suite_makes_every_report() -> None:
-    """A method of the port that the suite does not call would go untested."""
+    """A method that the suite does not call would not be tested."""
     assert REPORTS.keys() == SourceEvents.__abstractmethods__
 
 
 def test_memory_keeps_reports_in_order() -> None:
-    """Reports are kept with their facts, oldest first."""
+    """Reports are kept with their arguments, oldest first."""
     events = MemorySourceEvents()
     report_all(events)
     assert [(report.event, report.facts) for report in events.reports] == list(REPORTS.items())
 
 
 def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    """What is lost reaches the log as a warning, and what merely happens as information."""
+    """Losses are logged at level WARNING, other events at INFO."""
     [out_of_range] = REPORTS["offset_out_of_range"]
     with caplog.at_level("DEBUG", logger="pyspark_kafka"):
         report_all(LoggingSourceEvents())
@@ -56,6 +56,6 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
 def test_lag_is_taken_where_it_is_logged(
     caplog: pytest.LogCaptureFixture, level: str, takes_lag: bool
 ) -> None:
-    """The log asks for lag at the level at which it writes it, and for none above."""
+    """The logging listener takes lag only at the level at which it logs it."""
     with caplog.at_level(level, logger="pyspark_kafka"):
         assert LoggingSourceEvents().takes_lag is takes_lag

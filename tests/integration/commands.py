@@ -1,4 +1,4 @@
-"""Running this package's commands as a user does."""
+"""Helpers that run this package's commands."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 class Running:
-    """A command that runs; its output is read in the background."""
+    """A running command, whose output is read in the background."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -73,7 +73,7 @@ class Running:
         raise AssertionError("no such line came")
 
     def end(self, signal: int) -> int:
-        """Send a signal, and give the exit status."""
+        """Send a signal, and return the exit status."""
         self.process.send_signal(signal)
         status = self.process.wait(SECONDS)
         for thread in self._threads:
@@ -89,7 +89,7 @@ class Running:
 
 @contextmanager
 def running(*arguments: str, **more: str) -> Iterator[Running]:
-    """Start a command; it is killed if the block leaves it running."""
+    """Yield a started command, and kill it if it still runs after the block."""
     process = subprocess.Popen(
         command(*arguments),
         stdin=subprocess.DEVNULL,

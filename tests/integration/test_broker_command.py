@@ -23,7 +23,7 @@ SETTINGS = ("kafka.bootstrap.servers=", "kafka.api.", "kafka.broker.")
 
 
 def options_of(started: Running) -> dict[str, str]:
-    """Take from the output what a user would copy."""
+    """Return the options in the output."""
     options = {}
     line = started.await_line(lambda line: line.strip().startswith(SETTINGS))
     while line.strip():
@@ -68,7 +68,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
 def test_a_broker_serves_both_clients_until_it_is_told_to_end(
     tmp_path: Path, kind: tuple[str, ...], ending: int
 ) -> None:
-    """What it prints is all that a query needs; nothing of it is left in the end."""
+    """Its output has all options of a query; it leaves no files and processes."""
     topics = ("--topic", "orders:2", "--topic", "other")
     with running("broker", *kind, *topics, TMPDIR=str(tmp_path)) as started:
         options = options_of(started)
@@ -85,7 +85,7 @@ def test_a_broker_serves_both_clients_until_it_is_told_to_end(
 
 
 def test_brokers_listen_where_they_are_told_to() -> None:
-    """With a port, the address is known before."""
+    """With a port, the address is known in advance."""
     [port] = free_ports(1)
     with running("broker", "--kafka", "--port", str(port)) as started:
         assert options_of(started) == {"kafka.bootstrap.servers": f"127.0.0.1:{port}"}
@@ -95,8 +95,8 @@ def test_brokers_listen_where_they_are_told_to() -> None:
     assert taken.stderr == f"error: port {port} of 127.0.0.1 is taken, or may not be used\n"
 
 
-def test_a_missing_java_is_told_of(tmp_path: Path) -> None:
-    """Apache Kafka is not even downloaded without a Java to run it."""
+def test_a_missing_java_is_an_error(tmp_path: Path) -> None:
+    """Apache Kafka is not downloaded without Java."""
     ended = run("broker", "--kafka", JAVA_HOME=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")
     [line] = ended.stderr.splitlines()

@@ -174,7 +174,7 @@ def test_embedded_topic_exists_already(embedded: EmbeddedBroker) -> None:
 
 
 def test_embedded_cluster_of_three() -> None:
-    """The embedded broker comes as a cluster too."""
+    """The embedded broker can be a cluster."""
     with EmbeddedBroker(3) as cluster:
         assert len(set(cluster.bootstrap_servers.split(","))) == 3
         cluster.create_topic("spread", partitions=3)
@@ -190,14 +190,14 @@ def test_embedded_broker_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_embedded_broker_outside_of_its_block() -> None:
-    """An embedded broker that does not run says so."""
+    """An embedded broker that is not running raises."""
     broker = EmbeddedBroker()
     with pytest.raises(RuntimeError, match="with block"):
         _ = broker.bootstrap_servers
 
 
 def test_embedded_broker_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without confluent-kafka the embedded broker tells which extra carries it."""
+    """Without confluent-kafka the error names the extra."""
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[confluent\]"):
         EmbeddedBroker().__enter__()
@@ -256,7 +256,7 @@ def test_topic_is_deleted(single_broker: KafkaCluster) -> None:
 
 
 def test_topic_has_its_config(single_broker: KafkaCluster) -> None:
-    """A topic's config reaches the broker, which refuses what it does not know."""
+    """A topic's config is sent to the broker, which refuses unknown names."""
     single_broker.create_topic("configured", config={"retention.ms": "1000"})
     with pytest.raises(KafkaRequestError, match="Unknown topic config name: nonsense"):
         single_broker.create_topic("misconfigured", config={"nonsense": "1"})
@@ -285,7 +285,7 @@ def test_unknown_topic_is_not_deleted(single_broker: KafkaCluster) -> None:
 
 
 def test_data_stays_in_a_given_directory(tmp_path: Path) -> None:
-    """A later cluster goes on with the data in the directory of an earlier one."""
+    """A later cluster continues with the data in the directory of an earlier one."""
     with KafkaCluster(directory=tmp_path) as cluster:
         cluster.create_topic("kept")
         confluent_write(cluster.options, "kept", 0, 3)
@@ -294,14 +294,14 @@ def test_data_stays_in_a_given_directory(tmp_path: Path) -> None:
 
 
 def test_start_that_fails(tmp_path: Path) -> None:
-    """A cluster that cannot start tells why in the words of its log."""
+    """The error of a cluster that cannot start has the end of its log."""
     cluster = KafkaCluster(directory=tmp_path, config={"num.io.threads": "none"})
     with pytest.raises(BrokerStartError, match=r"Invalid value none for configuration num\.io"):
         cluster.__enter__()
 
 
 def test_cluster_outside_of_its_block() -> None:
-    """A cluster that does not run says so."""
+    """A cluster that is not running raises."""
     cluster = KafkaCluster()
     with pytest.raises(RuntimeError, match="with block"):
         _ = cluster.bootstrap_servers
@@ -318,7 +318,7 @@ def three_brokers() -> Iterator[KafkaCluster]:
 
 
 def test_two_of_three_brokers_serve(three_brokers: KafkaCluster) -> None:
-    """With one of three brokers killed the rest serves, and takes it back."""
+    """After one of three brokers is killed, the others serve, and accept it again."""
     three_brokers.create_topic("replicated", partitions=3)
     for partition in range(3):
         confluent_write(three_brokers.options, "replicated", partition, 10)
@@ -381,7 +381,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_jars_are_resolved_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several that need jars at once one resolves them, and nothing is left beside them."""
+    """One of several concurrent calls resolves the jars, and leaves no other files."""
     runs: list[Path] = []
 
     def run_ivy(_: jars.JarSet, directory: Path, __: Path) -> None:
@@ -402,7 +402,7 @@ def test_jars_are_resolved_once(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_jars_that_cannot_be_resolved(cache: Path) -> None:
-    """A failure of Ivy is told with the end of its log, and leaves no jars behind."""
+    """The error of Ivy has the end of its log, and no jars are left."""
     unknown = jars.JarSet(
         "unknown-1", (jars.Artifact("org.apache.kafka", "no-such-artifact", "0"),), transitive=False
     )
@@ -412,7 +412,7 @@ def test_jars_that_cannot_be_resolved(cache: Path) -> None:
 
 
 def test_jars_without_pyspark(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without PySpark, which carries Ivy, the extra is named."""
+    """Without PySpark, which contains Ivy, the error names the extra."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[spark\]"):
         jars.connector_jars()

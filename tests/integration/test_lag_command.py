@@ -1,4 +1,4 @@
-"""``pyspark-kafka lag`` on checkpoints that are written by hand."""
+"""``pyspark-kafka lag`` on handwritten checkpoints."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_query_of_several_sources(
 
 
 def test_named_sources(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
-    """A checkpoint of version 2 calls its sources by name."""
+    """A checkpoint of version 2 has names of sources."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     checkpoint.begin(0, f'clicks:{{"{topic}":{{"0":2}}}}', "rate:3", version="v2")
@@ -135,7 +135,7 @@ def test_transactions(
 
 
 def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
-    """The partition with most left comes first, and the total last."""
+    """The partition with the largest lag comes first, and the total last."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(2))
     topics.numbers(topic, 1, range(1_234))
@@ -157,7 +157,7 @@ def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) ->
 def test_a_checkpoint_without_a_commit(
     kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
 ) -> None:
-    """One look says that there is none yet; a longer one waits for it."""
+    """A single measurement reports that there is none; a longer run waits for it."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
     checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')
@@ -173,7 +173,7 @@ def test_a_checkpoint_without_a_commit(
 
 
 def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> None:
-    """A checkpoint of other sources is told apart from one without lag."""
+    """A checkpoint without Kafka sources differs from one without lag."""
     checkpoint.begin(0, "12")
     checkpoint.commit(0)
     assert "no source that reads from Kafka" in run(*lag(kafka, checkpoint)).stdout
@@ -204,7 +204,7 @@ def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> N
 def test_what_goes_wrong_is_one_line(
     checkpoint: Checkpoint, client: str, written: str, more: tuple[str, ...], problem: str
 ) -> None:
-    """The line says what is wrong, no client says more, and no secret is in it."""
+    """The line has the problem and no secret, and clients print nothing else."""
     if written:
         for log in ("offsets", "commits"):
             (checkpoint.directory / log).mkdir(parents=True)
@@ -219,7 +219,7 @@ def test_what_goes_wrong_is_one_line(
 
 
 def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster) -> None:
-    """What a storage answers is one line too, without the keys."""
+    """A storage's error is one line too, without the keys."""
     given = ("--checkpoint", f"s3a://no-such-bucket/{s3.new_bucket()}")
     options = json.loads(s3.storage_options)
     keys = [f"--storage-option={name}={json.dumps(value)}" for name, value in options.items()]
@@ -231,7 +231,7 @@ def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster) -> None:
 
 
 def test_a_terminal(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) -> None:
-    """The table is drawn over and over, fits the screen, and Ctrl-C gives the cursor back."""
+    """The table is redrawn, fits the screen, and Ctrl-C restores the cursor."""
     topic = topics.create(40)
     ends = ",".join(f'"{number}":0' for number in range(40))
     checkpoint.begin(0, f'{{"{topic}":{{{ends}}}}}')
@@ -278,10 +278,10 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_look_that_fails_is_not_the_last(
+def test_a_failed_measurement_is_not_the_last(
     kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint
 ) -> None:
-    """Whoever watches is told what is wrong, and sees when it is over."""
+    """The error is printed, and later measurements are printed again."""
     topic = topics.create()
     topics.numbers(topic, 0, range(9))
     checkpoint.begin(0, f'{{"{topic}":{{"0":1}}}}')

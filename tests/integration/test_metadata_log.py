@@ -46,7 +46,7 @@ def _remote(request: pytest.FixtureRequest) -> StoragePath:
 
 
 def test_of_writers_in_several_processes_one_wins(path: StoragePath) -> None:
-    """Of fifty writers in five processes exactly one is told that it wrote a batch, and did."""
+    """Of fifty writers in five processes exactly one writes a batch, and gets `True`."""
     racers = [
         subprocess.Popen(
             [
@@ -103,7 +103,7 @@ def _is_whole(log: FsspecMetadataLog) -> bool:
 
 
 def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
-    """Hundreds of writers that are killed leave whole batches, and files that are no batches."""
+    """Hundreds of killed writers leave complete batches, and other files."""
     log = _kill_writers(f"{tmp_path}/log", 300, 0.02)
     assert _is_whole(log)
     assert log.add(len(log.batch_ids()), b"the next one")
@@ -115,7 +115,7 @@ def test_killed_writers_leave_whole_batches_on_disk(tmp_path: Path) -> None:
 def test_killed_writers_leave_whole_batches_in_hdfs(
     hdfs: Hdfs, fresh_name: Callable[[], str]
 ) -> None:
-    """Writers of HDFS that are killed leave whole batches, and files that are no batches."""
+    """Killed writers of HDFS leave complete batches, and other files."""
     name = fresh_name()
     log = _kill_writers(f"{hdfs.url}/{name}", 60, 0.2)
     assert _is_whole(log)
@@ -126,8 +126,8 @@ def test_killed_writers_leave_whole_batches_in_hdfs(
 
 
 @pytest.mark.parametrize("path", ["hdfs", "s3"], indirect=True)
-def test_a_log_goes_on_in_a_forked_process(path: StoragePath) -> None:
-    """A log that has connected is used by a child as by its parent, and by both at once."""
+def test_a_log_works_in_a_forked_process(path: StoragePath) -> None:
+    """A connected log works in a child and its parent, also concurrently."""
     log = FsspecMetadataLog(path)
     log.add(0, b"parent")
     child = os.fork()
@@ -144,7 +144,7 @@ def test_a_log_goes_on_in_a_forked_process(path: StoragePath) -> None:
 
 @pytest.mark.parametrize("path", ["hdfs"], indirect=True)
 def test_old_leftovers_in_hdfs_are_swept(path: StoragePath, hdfs: Hdfs) -> None:
-    """A purge deletes what a writer left a day ago, and not what another may still rename."""
+    """A purge deletes temporary files that are a day old, and no newer ones."""
     names = [".0.aa.pyspark-kafka.tmp", ".1.bb.pyspark-kafka.tmp", ".0.cc.tmp"]
     for name in names:
         hdfs.write(f"{_hdfs_path(path)}/{name}", b"half")
@@ -158,8 +158,8 @@ def _hdfs_path(path: StoragePath) -> str:
     return "/" + path.url.partition("://")[2].partition("/")[2]
 
 
-def test_a_user_without_rights_is_told_so(hdfs: Hdfs) -> None:
-    """A directory that belongs to somebody else is refused in one line."""
+def test_a_user_without_permissions_is_refused(hdfs: Hdfs) -> None:
+    """A directory of another user is an error in one line."""
     log = FsspecMetadataLog(StoragePath(f"{hdfs.url}/private", '{"user":"bob"}'))
     with pytest.raises(MetadataLogError, match=r"refuses access.*user=bob") as refusal:
         log.add(0, b"")
@@ -168,7 +168,7 @@ def test_a_user_without_rights_is_told_so(hdfs: Hdfs) -> None:
 
 
 def test_a_token_is_in_no_message(hdfs: Hdfs) -> None:
-    """What requests says of a URL has the token in it, and what the user is told has not."""
+    """The token in a URL of requests' error is not in the message."""
     closed = f"webhdfs://127.0.0.1:1/log-of-{hdfs.http_port}"
     log = FsspecMetadataLog(StoragePath(closed, '{"token":"hush-hush"}'))
     with pytest.raises(MetadataLogError, match="does not answer") as failure:
@@ -180,7 +180,7 @@ def test_a_token_is_in_no_message(hdfs: Hdfs) -> None:
 def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
     hdfs: Hdfs, fresh_name: Callable[[], str]
 ) -> None:
-    """A directory that the JVM names is the same one, given the port of the NameNode's server."""
+    """The JVM's URL is the same directory, given the port of the NameNode's HTTP server."""
     name = fresh_name()
     native = StoragePath(f"{hdfs.native_url}/{name}", json.dumps({"port": hdfs.http_port}))
     assert FsspecMetadataLog(native).add(0, b"x")
@@ -189,7 +189,7 @@ def test_hdfs_by_its_own_scheme_goes_over_webhdfs(
 
 @pytest.mark.parametrize("call", ["add", "get", "latest", "purge"])
 def test_a_missing_bucket_is_no_empty_log(s3: S3Server, call: str) -> None:
-    """A bucket that does not exist is a mistake, whatever is asked of it."""
+    """A missing bucket is an error for every operation."""
     log = FsspecMetadataLog(StoragePath("s3://missing/log", s3.storage_options))
     arguments = {"add": (0, b""), "get": (0,), "latest": (), "purge": (1,)}[call]
     with pytest.raises(
@@ -199,7 +199,7 @@ def test_a_missing_bucket_is_no_empty_log(s3: S3Server, call: str) -> None:
 
 
 def test_many_batches_are_listed_and_purged_in_few_requests() -> None:
-    """A thousand batches more are one request more to list, and one more to delete."""
+    """A thousand more batches need one more request to list, and one to delete."""
     with run_s3() as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
         for batch_id in range(1_100):
@@ -213,7 +213,7 @@ def test_many_batches_are_listed_and_purged_in_few_requests() -> None:
 
 
 def test_a_storage_that_replaces_objects_is_refused() -> None:
-    """A storage of S3's protocol that does not know the condition is not used unsafely."""
+    """A storage with S3's protocol but without conditional puts is refused."""
     with run_s3(Interference.IGNORE_CONDITIONS) as s3:
         bucket = s3.new_bucket()
         log = FsspecMetadataLog(StoragePath(f"s3://{bucket}/log", s3.storage_options))
@@ -224,7 +224,7 @@ def test_a_storage_that_replaces_objects_is_refused() -> None:
 
 
 def test_a_put_whose_answer_was_lost_is_a_win() -> None:
-    """The client repeats such a request, and the object that is then in the way is its own."""
+    """The client retries such a request, and finds its own object."""
     with run_s3(Interference.LOSE_ANSWERS) as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
         assert log.add(0, b"ours")
@@ -233,7 +233,7 @@ def test_a_put_whose_answer_was_lost_is_a_win() -> None:
 
 
 def test_a_conflict_is_no_loss() -> None:
-    """S3 may answer that another request is under way, and wants the put to be repeated."""
+    """S3 may report a concurrent request, and the put is retried."""
     with run_s3(Interference.CONFLICT) as s3:
         log = FsspecMetadataLog(StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options))
         assert log.add(0, b"x")
@@ -241,7 +241,7 @@ def test_a_conflict_is_no_loss() -> None:
 
 
 def test_a_secret_is_in_no_message(s3: S3Server) -> None:
-    """The address that the client quotes may have a password in it, and the message has not."""
+    """A password in the address of the client's error is not in the message."""
     mistaken = {"endpoint_url": "proxy:hush-hush@127.0.0.1:1"}
     options = json.loads(s3.storage_options) | mistaken
     log = FsspecMetadataLog(StoragePath("s3://bucket/log", json.dumps(options)))
@@ -251,7 +251,7 @@ def test_a_secret_is_in_no_message(s3: S3Server) -> None:
 
 
 def test_a_storage_that_is_gone_is_told_in_one_line(s3: S3Server) -> None:
-    """A server that does not answer ends the call, and is named."""
+    """A server that does not answer is an error that names it."""
     gone = {
         "endpoint_url": "http://127.0.0.1:1",
         "config_kwargs": {"retries": {"max_attempts": 0}},

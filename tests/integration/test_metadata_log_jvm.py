@@ -1,4 +1,4 @@
-"""Metadata logs that a JVM writes and we read, and the other way round."""
+"""Metadata logs between the JVM and this library, in both directions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Hadoop:
         self._filesystem = self._path("").getFileSystem(configuration)
 
     def read(self, name: str) -> bytes:
-        """Read a file, held to its checksums."""
+        """Read a file, and verify its checksums."""
         stream = self._filesystem.open(self._path(name))
         try:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
@@ -43,7 +43,7 @@ class Hadoop:
             stream.close()
 
     def write(self, name: str, content: bytes) -> None:
-        """Make a file, or replace it."""
+        """Create or replace a file."""
         stream = self._filesystem.create(self._path(name))
         stream.write(content)
         stream.close()
@@ -71,7 +71,7 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]
 
 
 def test_the_jvm_reads_what_we_write(spark: SparkSession, directory: tuple[str, str]) -> None:
-    """A file of ours is read by Hadoop, byte for byte."""
+    """Hadoop reads a file of this library unchanged."""
     theirs, ours = directory
     content = write_initial_offsets(OFFSETS)
     assert FsspecMetadataLog(StoragePath(ours)).add(0, content)
@@ -79,7 +79,7 @@ def test_the_jvm_reads_what_we_write(spark: SparkSession, directory: tuple[str, 
 
 
 def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, str]) -> None:
-    """A file of Hadoop's is read by us, and its checksums are no batch."""
+    """A file of Hadoop is read here, and its checksum file is not a batch."""
     theirs, ours = directory
     Hadoop(spark, theirs).write("7", b"seven")
     log = FsspecMetadataLog(StoragePath(ours))
@@ -91,7 +91,7 @@ def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, 
 def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """What is purged takes its checksums along; what else left some behind does no harm."""
+    """A purge deletes checksum files; those of other files have no effect."""
     hadoop = Hadoop(spark, f"file:{tmp_path}")
     log = FsspecMetadataLog(StoragePath(str(tmp_path)))
     for name in ("0", "1"):
@@ -105,8 +105,8 @@ def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
         assert hadoop.read(str(batch_id)) == b"another content"
 
 
-def test_a_log_of_spark_goes_on_as_ours(spark: SparkSession, directory: tuple[str, str]) -> None:
-    """Spark's log and ours take turns in a directory: ids, the latest one, and purges."""
+def test_a_log_of_spark_continues_as_ours(spark: SparkSession, directory: tuple[str, str]) -> None:
+    """Spark's log and ours alternate in a directory: ids, the latest one, and purges."""
     theirs, ours = directory
     spark_writes = spark_log(spark, theirs)
     log = FsspecMetadataLog(StoragePath(ours))
@@ -127,7 +127,7 @@ def test_a_log_of_spark_goes_on_as_ours(spark: SparkSession, directory: tuple[st
 def test_the_first_offsets_of_a_jvm_stream_are_found(
     spark: SparkSession, kafka: KafkaCluster, fresh_name: Callable[[], str], tmp_path: Path
 ) -> None:
-    """The JVM connector's offsets are found in its checkpoint, where ours would look."""
+    """The JVM connector's offsets are found in its checkpoint."""
     topic = fresh_name()
     kafka.create_topic(topic, partitions=2)
     query = (

@@ -45,7 +45,7 @@ def test_demo(tmp_path: Path, client: str) -> None:
 
 
 def test_demo_on_a_kafka_that_is_not_there(tmp_path: Path) -> None:
-    """An address at which no broker answers ends the demo with one line that names it."""
+    """Without a broker at the address, the demo ends with one line that names it."""
     ended = demo(tmp_path, "--bootstrap-servers", "127.0.0.1:1")
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()

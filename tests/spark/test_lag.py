@@ -1,4 +1,4 @@
-"""The lag of queries in Spark: a listener, and the command that looks at a checkpoint."""
+"""The lag of queries in Spark: the listener, and the command on a checkpoint."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def listening(spark: SparkSession, listener: LagListener) -> Iterator[LagListene
 
 
 def start(stream: DataFrame, name: str, checkpoint: Path | None = None) -> StreamingQuery:
-    """Start a query that reads what there is and ends."""
+    """Start a query that reads all available records and ends."""
     writer = stream.writeStream.format("noop").queryName(name).trigger(availableNow=True)
     if checkpoint is not None:
         writer = writer.option("checkpointLocation", str(checkpoint))
@@ -56,7 +56,7 @@ def start(stream: DataFrame, name: str, checkpoint: Path | None = None) -> Strea
 
 
 def follow(listener: LagListener, query: StreamingQuery) -> list[QueryLag]:
-    """Follow a query to its end."""
+    """Return the lags of a query until its end."""
     lags = list(listener.lags(query, SECONDS))
     assert not query.isActive
     assert query.exception() is None
@@ -67,7 +67,7 @@ def follow(listener: LagListener, query: StreamingQuery) -> list[QueryLag]:
 def test_a_listener_gives_the_lag_of_each_batch(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, source: str
 ) -> None:
-    """Whoever follows a query sees it catch up, partition by partition, and then end."""
+    """The listener yields the lag of each batch by partition, and ends with the query."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(20))
     topics.numbers(topic, 1, range(10))
@@ -102,7 +102,7 @@ def aborted_records(kafka: KafkaCluster, topic: str, records: int) -> None:
 def test_a_listener_counts_records(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, source: str
 ) -> None:
-    """With the query's options, a query that has read every record is not behind by markers."""
+    """With the query's options, markers do not count as lag."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     aborted_records(kafka, topic, 3)
@@ -129,10 +129,10 @@ def test_a_listener_counts_records(
     assert [(lag.lag.total, lag.is_exact) for lag in lags] == [(0, True), (0, True)]
 
 
-def test_sources_of_one_query_are_told_apart(
+def test_sources_of_one_query_are_separate(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics
 ) -> None:
-    """Both connectors in one query, beside a source that is not Kafka's, have a lag each."""
+    """Both connectors in one query with a third source have a lag each."""
     ours, theirs = topics.create(), topics.create(2)
     for topic in (ours, theirs):
         topics.numbers(topic, 0, range(4))
@@ -155,7 +155,7 @@ def test_sources_of_one_query_are_told_apart(
 
 
 class Failing(LagExporter):
-    """Fails whatever it is told."""
+    """Fails on every call."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -172,7 +172,7 @@ class Failing(LagExporter):
 def test_exporters(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Prometheus has the series of queries that run, the log its lines, and failures harm none."""
+    """Prometheus has the running queries, the log its lines, despite a failing exporter."""
     topic, registry, failing = topics.create(), CollectorRegistry(), Failing()
     topics.numbers(topic, 0, range(5))
     exporters = (failing, PrometheusLagExporter(registry), LoggingLagExporter())
@@ -197,10 +197,10 @@ def test_exporters(
     assert lines[0].startswith(f"Query {topic} is 0 records behind after batch 0 ")
 
 
-def test_a_query_that_is_over_can_still_be_followed(
+def test_an_ended_query_can_still_be_followed(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics
 ) -> None:
-    """What is known of it is given, and nobody waits for a query of which nothing is known."""
+    """Its known lags are returned, and an unknown query does not block."""
     topic = topics.create()
     topics.numbers(topic, 0, range(3))
     stream = read_stream(spark, kafka, OURS, subscribe=topic, startingOffsets="earliest")
@@ -216,7 +216,7 @@ def test_a_query_that_is_over_can_still_be_followed(
 def watched(
     kafka: KafkaCluster, checkpoint: str, *more: str
 ) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Run the command, and give a way to await a look with a lag."""
+    """Run the command, and yield a function to wait for a lag."""
     arguments = ("--checkpoint", checkpoint, "--bootstrap-servers", kafka.bootstrap_servers)
     with running("lag", *arguments, *more, "--json", "--interval", "0.2") as started:
 
@@ -234,7 +234,7 @@ def watched(
 
 
 class Storage:
-    """Where a checkpoint is watched: where Spark writes it, or in a copy on S3."""
+    """The watched checkpoint: Spark's own, or a copy on S3."""
 
     def __init__(self, directory: Path, s3: S3Server | None) -> None:
         self._directory = directory
@@ -243,7 +243,7 @@ class Storage:
 
     @property
     def options(self) -> list[str]:
-        """What the command needs to get in."""
+        """The command's options for the storage."""
         given = json.loads(self._s3.storage_options) if self._s3 else {}
         return [f"--storage-option={name}={json.dumps(value)}" for name, value in given.items()]
 
@@ -268,7 +268,7 @@ def test_the_command_watches_a_checkpoint(
     source: str,
     is_on_s3: bool,
 ) -> None:
-    """While records arrive, partitions are added and batches commit, the numbers are right."""
+    """The numbers are right while records arrive, partitions are added and batches commit."""
     topic = topics.create(2)
     topics.numbers(topic, 0, range(10))
     storage = Storage(tmp_path / "checkpoint", s3 if is_on_s3 else None)

@@ -1,4 +1,4 @@
-"""Sessions with the settings that pay."""
+"""Sessions with performance settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parent / "programs" / "start_sessions.py"
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    """Run the program in a process of its own: a JVM has its settings from its start."""
+    """Run the program in a new process: a JVM's settings are fixed at its start."""
     ran = subprocess.run(
         [sys.executable, PROGRAM], capture_output=True, text=True, timeout=120, check=True
     )
@@ -23,26 +23,26 @@ def found() -> dict[str, Any]:
     return answers
 
 
-def test_what_pays_is_set(found: dict[str, Any]) -> None:
-    """Sockets of the file system are used, and filters reach sources in Python."""
+def test_performance_settings_are_set(found: dict[str, Any]) -> None:
+    """Unix domain sockets are used, and filters are pushed to Python sources."""
     assert (found["sockets"], found["filters"]) == ("true", "true")
     assert found["warnings"] == []
 
 
-def test_what_the_user_says_stays(found: dict[str, Any]) -> None:
-    """A setting of the builder is not overruled."""
+def test_settings_of_the_user_are_kept(found: dict[str, Any]) -> None:
+    """A setting on the builder is not overridden."""
     assert found["buffer"] == "131072"
 
 
 def test_workers_are_this_python_with_the_kernels_loaded(found: dict[str, Any]) -> None:
-    """A worker is forked from a process that has loaded, and spared, what a first read needs."""
+    """A worker is forked from a process with loaded and frozen kernels."""
     assert found["python"]
     assert found["kernels"]
     assert found["spared"]
 
 
-def test_a_session_that_is_there_is_kept_and_what_it_lacks_is_said(found: dict[str, Any]) -> None:
-    """Settings of a JVM cannot be changed once it runs."""
+def test_an_existing_session_is_reused_with_a_warning(found: dict[str, Any]) -> None:
+    """Settings of a running JVM cannot be changed."""
     assert found["same"]
     [late] = found["late"]
     assert late.startswith("Reusing an existing session, which lacks spark.buffer.size")

@@ -27,7 +27,7 @@ def test_major_version(version: str, major: int) -> None:
 
 @pytest.mark.parametrize("answer", ["", "Unable to locate a Java Runtime.", 'version "x"'])
 def test_no_major_version(answer: str) -> None:
-    """An answer without a version has no major version."""
+    """An output without a version has no major version."""
     assert major_version(answer) is None
 
 
@@ -40,7 +40,7 @@ def fake_java(home: Path, answer: str) -> Path:
 
 
 def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """JAVA_HOME's java is taken before the one on the PATH."""
+    """JAVA_HOME's java takes precedence over the PATH."""
     java = fake_java(tmp_path / "home", 'openjdk version "17.0.15" 2025-04-15')
     other = fake_java(tmp_path / "other", 'openjdk version "21"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
@@ -49,7 +49,7 @@ def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without JAVA_HOME the first java on the PATH is taken."""
+    """Without JAVA_HOME the first java on the PATH is used."""
     java = fake_java(tmp_path, 'openjdk version "25-ea" 2025-09-16')
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(java.parent))
@@ -57,7 +57,7 @@ def test_java_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Java below the minimum is named with its version in one line."""
+    """The error for an old Java has its version, in one line."""
     java = fake_java(tmp_path, 'java version "1.8.0_292"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError) as raised:
@@ -69,7 +69,7 @@ def test_java_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PATH without java is told."""
+    """A PATH without java is an error."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JavaError, match="there is no java on the PATH"):
@@ -77,14 +77,14 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A JAVA_HOME that holds no java is told, whatever the PATH has."""
+    """A JAVA_HOME without java is an error, also if the PATH has one."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="which has no bin/java"):
         require_java()
 
 
 def test_java_without_a_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A java that prints no version, as the placeholder of macOS, is told."""
+    """A java without a version, like the placeholder of macOS, is an error."""
     fake_java(tmp_path, "Unable to locate a Java Runtime.")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="does not print its version"):

@@ -1,4 +1,4 @@
-"""The contract suites as an author of adapters gets them."""
+"""The contract suites, as authors of adapters use them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def snake_case(contract: str) -> str:
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Run suites on adapters that do less than they should."""
+    """Run suites on adapters that break their contracts."""
     suite = tmp_path_factory.mktemp("suite") / "test_suite.py"
     suite.write_text(SUITE)
     command = (sys.executable, "-m", "pytest", "-ra", f"--rootdir={suite.parent}", str(suite))
@@ -77,34 +77,34 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_suite_fails_an_adapter_that_breaks_its_contract(output: str) -> None:
-    """Each promise that is broken is a test that fails."""
+    """Each broken rule fails a test."""
     for test in ("test_time_does_not_go_back", "test_time_passes_during_a_sleep"):
         assert re.search(rf"FAILED \S+::TestClock::{test}\b", output)
 
 
 def test_assertions_say_what_they_compared(output: str) -> None:
-    """A suite's assertions are rewritten as those of the author's own tests are."""
+    """Assertions of a suite are rewritten by pytest like those of the author's own tests."""
     assert "assert (39 - 41) >= 20" in output or "assert (40 - 41) >= 20" in output
 
 
 def test_what_a_world_does_not_declare_is_skipped(output: str) -> None:
-    """The reason says what the world lacks."""
+    """The reason names the missing capability."""
     assert "LesserWorld does not declare: transactions that are committed and aborted" in output
     assert "LesserWorld does not declare: adding partitions to topics" in output
 
 
-def test_what_a_client_answers_untruly_is_found(output: str) -> None:
-    """A client that takes offsets of groups, in a world that declares none, fails."""
+def test_a_wrong_result_is_found(output: str) -> None:
+    """A client that commits to groups in a world without groups fails."""
     assert re.search(r"FAILED \S+::TestFetcher::test_an_undeclared_capability_is_refused\b", output)
 
 
 def test_a_fixture_that_is_missing_is_named(output: str) -> None:
-    """Who forgets the fixture is told which one."""
+    """The error names the missing fixture."""
     assert "NotImplementedError: TestNothing must override the fixture 'clock'" in output
 
 
-def test_all_that_is_named_is_there() -> None:
-    """Whatever `__all__` promises can be had, the suite of every port included."""
+def test_all_public_names_exist() -> None:
+    """All names in `__all__` exist, including a suite for every port."""
     named = set(pyspark_kafka.testing.__all__)
     assert all(hasattr(pyspark_kafka.testing, name) for name in named)
     ports = {path.stem for path in Path(pyspark_kafka.ports.__path__[0]).glob("*.py")}
@@ -113,7 +113,7 @@ def test_all_that_is_named_is_there() -> None:
 
 
 def test_importing_the_suites_loads_no_client_and_no_broker() -> None:
-    """An author's test run pays for what it uses."""
+    """A test run imports only what it uses."""
     script = (
         "import sys, pyspark_kafka.testing\n"
         "heavy = {'confluent_kafka', 'kafka', 'pyspark', 'pyspark_kafka.brokers'}\n"
@@ -141,7 +141,7 @@ def test_a_missing_librdkafka_names_the_extra(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_world_closes_the_containers_that_it_made() -> None:
-    """What a world has handed out is closed with it, and a second close does nothing."""
+    """A world's containers are closed with it, and a second close has no effect."""
     closed = []
 
     def part() -> Iterator[str]:
@@ -157,8 +157,8 @@ def test_a_world_closes_the_containers_that_it_made() -> None:
     assert closed == ["a reader"]
 
 
-def test_a_world_in_memory_is_a_cluster_of_ones_own_choice() -> None:
-    """A user's test arranges a cluster by a world, and looks at it directly."""
+def test_a_world_in_memory_takes_a_cluster() -> None:
+    """A test can modify a cluster through a world and inspect it directly."""
     world = MemoryWorld()
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v")])

@@ -28,14 +28,14 @@ def registry() -> CollectorRegistry:
 
 
 def series(registry: CollectorRegistry) -> dict[str, float]:
-    """Return the text that Prometheus scrapes, without comments, as numbers by series."""
+    """Return the values that Prometheus scrapes, by series."""
     lines = generate_latest(registry).decode().splitlines()
     samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}
 
 
 def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) -> None:
-    """Labels tell queries, sources, topics and partitions apart."""
+    """Labels identify query, source, topic and partition."""
     PrometheusLagExporter(registry).export(lag(name="orders"))
     labels = 'query="orders",query_id="id",source="1",topic="t"'
     query = 'query="orders",query_id="id"'
@@ -52,7 +52,7 @@ def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) 
 
 
 def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
-    """A later batch replaces what was known of the query, and of no other."""
+    """A later batch replaces the lag of its query, and of no other."""
     exporter = PrometheusLagExporter(registry)
     for each in (lag(9, query="a"), lag(8, query="b"), lag(1, query="a")):
         exporter.export(each)
@@ -63,8 +63,8 @@ def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
     }
 
 
-def test_prometheus_keeps_no_series_of_a_query_that_ended(registry: CollectorRegistry) -> None:
-    """The end of a run takes its series away, and not those of the next run."""
+def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegistry) -> None:
+    """The end of a run removes its series, but not those of the next run."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(run="first"))
     exporter.query_ended("id", "first")
@@ -75,7 +75,7 @@ def test_prometheus_keeps_no_series_of_a_query_that_ended(registry: CollectorReg
 
 
 def test_prometheus_can_be_closed(registry: CollectorRegistry) -> None:
-    """Afterwards the registry has room for another one."""
+    """Afterwards another exporter can be registered."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag())
     exporter.close()
@@ -92,7 +92,7 @@ def test_a_missing_prometheus_client_names_the_extra(monkeypatch: pytest.MonkeyP
 
 
 def test_a_log_line_for_each_batch(caplog: pytest.LogCaptureFixture) -> None:
-    """The line has the numbers, and says whether records or offsets are meant."""
+    """The line has the numbers and their unit, records or offsets."""
     exporter = LoggingLagExporter(logging.WARNING)
     with caplog.at_level(logging.INFO, "pyspark_kafka"):
         exporter.export(lag(name="orders"))
@@ -111,7 +111,7 @@ def test_a_log_line_for_each_batch(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_log_line_for_each_partition(caplog: pytest.LogCaptureFixture) -> None:
-    """At level DEBUG partitions are told apart."""
+    """At level DEBUG each partition has a line."""
     with caplog.at_level(logging.DEBUG, "pyspark_kafka"):
         LoggingLagExporter().export(lag())
     assert [record.getMessage() for record in caplog.records][1:] == [

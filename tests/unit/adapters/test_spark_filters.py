@@ -1,4 +1,4 @@
-"""Spark's filters, as far as they tell what need not be read."""
+"""Bounds from Spark's filters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COMPARISONS = pytest.mark.parametrize(
 
 @COMPARISONS
 def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
-    """A comparison of the partition bounds partitions, and Spark need not look again."""
+    """A comparison of the partition bounds partitions, and Spark need not evaluate it."""
     pushed = kind(PARTITION, 5)
     assert parse_filter(pushed) == RecordFilter(partitions=span)
     assert is_exact(pushed)
@@ -54,7 +54,7 @@ def test_partitions(kind: Callable[[tuple[str, ...], int], Filter], span: Span) 
 
 @COMPARISONS
 def test_offsets(kind: Callable[[tuple[str, ...], int], Filter], span: Span) -> None:
-    """A comparison of the offset bounds offsets, and Spark need not look again."""
+    """A comparison of the offset bounds offsets, and Spark need not evaluate it."""
     pushed = kind(OFFSET, 5)
     assert parse_filter(pushed) == RecordFilter(offsets=span)
     assert is_exact(pushed)
@@ -86,13 +86,13 @@ SECOND = dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.UTC)
     ],
 )
 def test_times(pushed: Filter, least: int) -> None:
-    """What is not older than a time bounds time from below, and Spark looks again."""
+    """A lower bound of time applies, and Spark evaluates the filter too."""
     assert parse_filter(pushed) == RecordFilter(min_timestamp=least)
     assert not is_exact(pushed)
 
 
 def test_a_time_without_a_zone_is_local() -> None:
-    """A time that tells no zone is one of the machine's zone."""
+    """A time without a zone is in the machine's zone."""
     local = SECOND.astimezone().replace(tzinfo=None)
     assert parse_filter(GreaterThanOrEqual(TIMESTAMP, local)) == RecordFilter(min_timestamp=1_000)
 
@@ -101,7 +101,7 @@ def test_a_time_without_a_zone_is_local() -> None:
 def test_there_is_no_upper_bound_of_time(
     kind: Callable[[tuple[str, ...], dt.datetime], Filter],
 ) -> None:
-    """A record that is old enough may follow one that is not."""
+    """An older record may follow a newer one."""
     pushed = kind(TIMESTAMP, SECOND)
     assert parse_filter(pushed) is None
     assert not is_exact(pushed)
@@ -122,7 +122,7 @@ def test_there_is_no_upper_bound_of_time(
     ],
 )
 def test_one_of_several(pushed: Filter, bounds: RecordFilter, exact: bool) -> None:
-    """Of several partitions each is known, of several offsets only the first and the last."""
+    """Several partitions are exact, several offsets bound the first and the last."""
     assert parse_filter(pushed) == bounds
     assert is_exact(pushed) is exact
 
@@ -158,7 +158,7 @@ def test_what_is_left_to_spark(pushed: Filter) -> None:
 
 
 def test_a_value_of_another_kind_leaves_the_filter_to_spark() -> None:
-    """One of several values that is not understood may still be wanted."""
+    """A value of another type may still match."""
     pushed = In(("partition",), (1, 2.0))
     assert parse_filter(pushed) is None
     assert not is_exact(pushed)

@@ -36,17 +36,17 @@ LIMITS = pytest.mark.parametrize(
 
 @LIMITS
 def test_to_spark(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
-    """Spark is given one of its own limits, which is none of all only for a query without any."""
+    """Spark gets one of its own limits; `ReadAllAvailable` only for a query without limits."""
     assert to_spark(limit) == theirs
 
 
 @LIMITS
 def test_round(limit: ReadLimit, theirs: spark.ReadLimit) -> None:
-    """What Spark hands back stands for all limits that the options ask for."""
+    """Spark's limit is replaced by all limits of the options."""
     assert from_spark(theirs, limit) == limit
 
 
 @pytest.mark.parametrize("asked_for", [ALL, AT_LEAST, AT_MOST, BYTES])
 def test_once(asked_for: ReadLimit) -> None:
-    """Trigger.Once, which asks for all, takes no notice of the options."""
+    """Trigger.Once reads everything and ignores the options."""
     assert from_spark(spark.ReadAllAvailable(), asked_for) == ALL

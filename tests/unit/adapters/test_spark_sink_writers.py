@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemoryUseCases(UseCases):
-    """Makes use cases over one cluster and one log; there is nothing to read."""
+    """Returns use cases on one cluster and one log, for writing only."""
 
     cluster: MemoryCluster = field(default_factory=MemoryCluster)
     log: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
@@ -67,7 +67,7 @@ class MemoryUseCases(UseCases):
 @final
 @dataclass
 class Task:
-    """What a writer asks of Spark's ``TaskContext``."""
+    """The parts of Spark's ``TaskContext`` that a writer uses."""
 
     properties: Mapping[str, str]
 
@@ -91,7 +91,7 @@ def use_cases() -> MemoryUseCases:
 
 @pytest.fixture
 def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run within an attempt of a task of the first micro-batch."""
+    """Run as a task attempt of the first micro-batch."""
     pretend(monkeypatch, {QUERY_ID: "q", BATCH_ID: "0"})
 
 
@@ -114,15 +114,15 @@ def batches(**columns: list[object]) -> Iterator[pa.RecordBatch]:
 
 
 def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryUseCases) -> None:
-    """Others never reach a client, nor do topics that the option stands above."""
+    """Other columns are dropped, and so are topics if the option overrides them."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH, topic="t"))
     writer.write(batches(topic=["no-such-topic"], number=[1]))
     writer.commit([])
     assert use_cases.count() == 1
 
 
-def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryUseCases) -> None:
-    """Spark prints what it is given, of which one line is the user's."""
+def test_an_error_has_no_traceback(use_cases: MemoryUseCases) -> None:
+    """Spark prints the whole traceback, of which users need one line."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
         writer.write(batches())
@@ -131,7 +131,7 @@ def test_an_error_comes_without_the_frames_that_led_to_it(use_cases: MemoryUseCa
 
 
 def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCases) -> None:
-    """Its driver has nothing to do, neither at the start nor at the end of a batch."""
+    """The driver does nothing at the start and the end of a batch."""
     writer = KafkaStreamWriter(use_cases, options(topic="t"))
     message = writer.write(batches())
     writer.commit([message], 0)
@@ -140,8 +140,8 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCa
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryUseCases) -> None:
-    """The transaction is named for the query, the task and its attempt, and is the driver's."""
+def test_a_stream_is_visible_after_its_driver_commits(use_cases: MemoryUseCases) -> None:
+    """The transactional id has the query, the task and its attempt; the driver commits."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
     assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1"]
@@ -153,8 +153,8 @@ def test_a_stream_is_seen_once_its_driver_commits(use_cases: MemoryUseCases) -> 
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryUseCases) -> None:
-    """Tasks take their rows, as Spark counts them, and send none."""
+def test_a_visible_batch_is_not_written_again(use_cases: MemoryUseCases) -> None:
+    """Tasks consume their rows, since Spark counts them, and send none."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
     KafkaStreamWriter(use_cases, wanted).commit([message], 0)
@@ -168,7 +168,7 @@ def test_a_batch_that_can_be_seen_is_not_written_again(use_cases: MemoryUseCases
 
 @pytest.mark.usefixtures("in_task")
 def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
-    """Tasks that failed have sent no message; what the others have written is never seen."""
+    """Failed tasks have no message; the records of the others are never visible."""
     writer = KafkaStreamWriter(use_cases, exactly_once())
     writer.abort([writer.write(batches()), None], 0)
     assert use_cases.cluster.open_transactions("") == []
@@ -178,7 +178,7 @@ def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
 def test_a_task_has_to_know_its_batch(
     use_cases: MemoryUseCases, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
 ) -> None:
-    """Rows of an unknown batch are not taken for those of one that can be seen already."""
+    """Rows of an unknown batch are not mistaken for those of a visible one."""
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())
     with pytest.raises(RuntimeError, match="outside of a Spark micro-batch"):
@@ -186,6 +186,6 @@ def test_a_task_has_to_know_its_batch(
 
 
 def test_exactly_once_is_for_tasks_of_spark_alone(use_cases: MemoryUseCases) -> None:
-    """Elsewhere no batch is known."""
+    """Elsewhere there is no micro-batch."""
     with pytest.raises(RuntimeError, match="outside of a Spark task"):
         KafkaStreamWriter(use_cases, exactly_once()).write(batches())

@@ -14,11 +14,11 @@ PATH = StoragePath(
 
 
 class EndpointConnectionError(Exception):
-    """As botocore names one of its own."""
+    """Named like an exception of botocore."""
 
 
 class NoCredentialsError(Exception):
-    """As botocore names another."""
+    """Named like another exception of botocore."""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ class NoCredentialsError(Exception):
     ],
 )
 def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
-    """Failures are told apart by what can be done about them."""
+    """The message says what to do about each kind of failure."""
     assert problem_of(error, PATH).startswith(meaning)
 
 
@@ -55,26 +55,26 @@ def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
     ],
 )
 def test_secrets_are_left_out(said: str) -> None:
-    """Whatever the options or the URL hold, in whatever quotation, is not repeated."""
+    """Values of the options and the URL are hidden, however they are quoted."""
     shown = problem_of(OSError(said), PATH)
     for secret in ("hush", "p%40ss", "deep", "proxied"):
         assert secret not in shown
 
 
-def test_where_a_storage_is_may_be_shown() -> None:
-    """An address helps, and is no secret."""
+def test_the_address_of_a_storage_is_shown() -> None:
+    """An address is helpful and not a secret."""
     assert "no route to http://e" in problem_of(OSError("no route to http://e"), PATH)
 
 
 def test_a_failure_is_one_short_line() -> None:
-    """A stack of the server's, or a screen of words, is cut."""
+    """A server's stack trace and a long text are cut."""
     shown = problem_of(OSError("first\n\tat org.apache.hadoop"), PATH)
     assert shown == "The storage failed: OSError: first"
     assert len(problem_of(OSError("x" * 5_000), PATH)) < 400
 
 
 def test_a_failure_names_the_path_and_hides_its_cause() -> None:
-    """The error is the log's own, and a traceback does not show the storage's."""
+    """The traceback does not show the storage's exception."""
     with pytest.raises(MetadataLogError) as failure, failures_of(PATH):
         raise RuntimeError("hush/hush")
     assert str(failure.value).endswith("(webhdfs://host/x)")
@@ -82,6 +82,6 @@ def test_a_failure_names_the_path_and_hides_its_cause() -> None:
 
 
 def test_errors_of_this_library_pass() -> None:
-    """What says already what it means is not said twice."""
+    """They are not wrapped again."""
     with pytest.raises(UnsupportedFeatureError), failures_of(PATH):
         raise UnsupportedFeatureError("A log", "do it")

@@ -25,7 +25,7 @@ def silent_port() -> Iterator[int]:
 def test_a_server_that_never_answers_ends_a_call(
     silent_port: int, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """A NameNode that hangs is a failure in a bounded time."""
+    """A hanging NameNode is an error within a bounded time."""
     monkeypatch.setattr(hdfs_directory, "_SECONDS", 0.1)
     log = FsspecMetadataLog(StoragePath(f"webhdfs://127.0.0.1:{silent_port}/x"))
     with pytest.raises(MetadataLogError, match="does not answer: ReadTimeout"):

@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> FsspecMetadataLog:
 
 @pytest.fixture
 def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a filesystem that knows no hard links, as FAT and some FUSE ones."""
+    """Simulate a filesystem without hard links, like FAT and some FUSE ones."""
 
     def link(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
@@ -37,7 +37,7 @@ def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """Files and directories that are no batches are neither read nor purged."""
+    """Files and directories that are not batches are neither read nor purged."""
     (tmp_path / "5").mkdir()
     for name in ("1.compact", ".9.crc", ".0.0f5b.tmp", "metadata"):
         (tmp_path / name).write_bytes(b"other")
@@ -48,14 +48,14 @@ def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> N
 
 
 def test_nothing_but_the_batch_remains(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """A writer takes its temporary file away, whether it wins or loses."""
+    """A writer deletes its temporary file, whether it was first or not."""
     log.add(0, b"first")
     log.add(0, b"second")
     assert os.listdir(tmp_path) == ["0"]
 
 
 def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """The JVM may run as somebody else than whoever wrote a batch."""
+    """The JVM may run as another user than the writer of a batch."""
     before = os.umask(0o022)
     try:
         log.add(0, b"x")
@@ -65,7 +65,7 @@ def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> 
 
 
 def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """Hadoop's checksum of a file that is gone would make a later one unreadable."""
+    """Hadoop's checksum of a deleted file would make a later one unreadable."""
     for name in (".0.crc", ".1.crc"):
         (tmp_path / name).write_bytes(b"crc\0")
     (tmp_path / "0").write_bytes(b"of the JVM")
@@ -75,7 +75,7 @@ def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -
 
 
 def test_checksums_of_the_winner_are_left(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """Whoever is second does not touch the checksum of the first."""
+    """The second writer does not change the checksum of the first."""
     (tmp_path / "0").write_bytes(b"of the JVM")
     (tmp_path / ".0.crc").write_bytes(b"crc\0")
     assert not log.add(0, b"ours")
@@ -83,10 +83,10 @@ def test_checksums_of_the_winner_are_left(log: FsspecMetadataLog, tmp_path: Path
 
 
 @pytest.mark.parametrize("sweep", ["add", "purge"])
-def test_what_killed_writers_left_is_swept_after_a_day(
+def test_files_of_killed_writers_are_deleted_after_a_day(
     log: FsspecMetadataLog, tmp_path: Path, sweep: str
 ) -> None:
-    """Old temporary files go with the first batch and with a purge; a running writer's stay."""
+    """The first batch and a purge delete old temporary files, but not new ones."""
     young, old = (tmp_path / temporary_name("3") for _ in range(2))
     for path in (young, old):
         path.write_bytes(b"half")
@@ -98,14 +98,14 @@ def test_what_killed_writers_left_is_swept_after_a_day(
 
 @pytest.mark.usefixtures("no_links")
 def test_a_filesystem_without_links_renames(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """Where there are no hard links, a rename that does not replace does as well."""
+    """Without hard links an exclusive rename is used."""
     assert log.add(0, b"first")
     assert not log.add(0, b"second")
     assert (log.get(0), os.listdir(tmp_path)) == (b"first", ["0"])
 
 
 def test_an_exclusive_rename_replaces_nothing(tmp_path: Path) -> None:
-    """The name is free or it is not, whatever was looked at before."""
+    """The rename is atomic."""
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"new")
     target.write_bytes(b"old")
@@ -117,7 +117,7 @@ def test_an_exclusive_rename_replaces_nothing(tmp_path: Path) -> None:
 
 
 def test_a_rename_of_nothing_fails(tmp_path: Path) -> None:
-    """Only a name that is taken is no error."""
+    """A missing source is an error."""
     with pytest.raises(FileNotFoundError):
         rename_exclusively(tmp_path / "none", tmp_path / "target")
 
@@ -127,7 +127,7 @@ def test_a_rename_of_nothing_fails(tmp_path: Path) -> None:
 def test_a_filesystem_without_either_is_refused(
     log: FsspecMetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """A filesystem that cannot tell two writers apart is not used, and nothing is left on it."""
+    """A filesystem that cannot arbitrate between writers is refused, and no file is left."""
     monkeypatch.setattr(exclusive_rename, "_rename", lambda *_: number)
     with pytest.raises(UnsupportedFeatureError, match="neither hard links nor exclusive renames"):
         log.add(0, b"x")
@@ -137,7 +137,7 @@ def test_a_filesystem_without_either_is_refused(
 def test_a_link_whose_answer_was_lost_is_a_win(
     log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server of NFS may say of a link that it has made that there is one."""
+    """An NFS server may report a link that it has created itself as existing."""
     link = os.link
 
     def link_twice(source: str, target: str) -> None:
@@ -151,7 +151,7 @@ def test_a_link_whose_answer_was_lost_is_a_win(
 def test_a_link_that_fails_is_no_loss(
     log: FsspecMetadataLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk is a failure, and no other writer."""
+    """A full disk is an error, and not a lost race."""
 
     def link(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -163,7 +163,7 @@ def test_a_link_that_fails_is_no_loss(
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
-    """A path that leads through a file is a mistake, and no empty log."""
+    """A path through a file is an error, and not an empty log."""
     (tmp_path / "file").write_bytes(b"")
     log = FsspecMetadataLog(StoragePath(f"{tmp_path}/file"))
     for call in (lambda: log.get(0), lambda: log.add(0, b""), log.latest, lambda: log.purge(1)):
@@ -172,13 +172,13 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("listed", "latest"), [([0, 1, 2, 3], (1, b"1")), ([2, 3], None)])
-def test_batches_that_went_since_they_were_listed_are_passed_over(
+def test_batches_deleted_since_the_listing_are_skipped(
     log: FsspecMetadataLog,
     monkeypatch: pytest.MonkeyPatch,
     listed: list[int],
     latest: tuple[int, bytes] | None,
 ) -> None:
-    """The latest batch is one that is there when it is read."""
+    """The latest batch is one that still exists."""
     for batch_id in (0, 1):
         log.add(batch_id, b"%d" % batch_id)
     monkeypatch.setattr(FsspecMetadataLog, "batch_ids", lambda _: listed)
@@ -186,7 +186,7 @@ def test_batches_that_went_since_they_were_listed_are_passed_over(
 
 
 def test_thousands_of_batches_are_listed(log: FsspecMetadataLog, tmp_path: Path) -> None:
-    """The highest of many is found by one look at the directory."""
+    """The highest of many is found with one listing."""
     for batch_id in range(3_000):
         (tmp_path / str(batch_id)).write_bytes(b"%d" % batch_id)
     assert log.latest() == (2_999, b"2999")

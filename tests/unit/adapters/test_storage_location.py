@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     ],
 )
 def test_every_spelling_is_understood(given: str, scheme: str, url: str) -> None:
-    """A path of this machine, of Hadoop, of the JVM or of fsspec becomes one of fsspec's."""
+    """A local path or a URL of Hadoop, the JVM or fsspec becomes a URL of fsspec."""
     location = location_of(StoragePath(given))
     assert (location.scheme, location.url) == (scheme, url)
 
 
 def test_keys_in_the_url_of_a_bucket_become_options() -> None:
-    """Keys, as older Hadoops had them in URLs, are options; options that are given go first."""
+    """Keys in URLs, as in older Hadoops, become options; given options override them."""
     given = location_of(StoragePath("s3://k:s%2Ft@b/x", '{"token": "t"}'))
     assert (given.url, given.options) == ("s3://b/x", {"key": "k", "secret": "s/t", "token": "t"})
     assert location_of(StoragePath("s3://k:s@b/x", '{"key": "o"}')).options["key"] == "o"
@@ -51,7 +51,7 @@ def test_keys_in_the_url_of_a_bucket_become_options() -> None:
 
 
 def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user is Hadoop's or the process's, unless there is another means of authentication."""
+    """The default user is Hadoop's or the process's, unless other authentication is set."""
     monkeypatch.setenv("HADOOP_USER_NAME", "ada")
     assert webhdfs_options({"host": "h"}) == {"host": "h", "port": 9870, "user": "ada"}
     assert webhdfs_options({"token": "t", "port": 1}) == {"token": "t", "port": 1}
@@ -60,13 +60,13 @@ def test_hdfs_is_opened_as_hadoops_clients_do(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "simplecache::s3://b/x", "http://host/x"])
 def test_a_storage_that_may_replace_files_is_refused(url: str) -> None:
-    """A storage of which nothing is known is refused at once, and those that do are named."""
+    """An unknown storage is refused immediately, with the supported ones."""
     with pytest.raises(UnsupportedFeatureError, match=r"Supported are file, .*webhdfs, s3, s3a"):
         FsspecMetadataLog(StoragePath(url))
 
 
 def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -> None:
-    """Let a package be missing, of which fsspec may know the class from another test."""
+    """Simulate a missing package, although fsspec may have cached its class."""
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(known_to_fsspec, scheme, raising=False)
 
@@ -80,14 +80,14 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A storage for which there is no extra is opened by a package of its own."""
+    """For a storage without an extra the error names its package."""
     without_package(monkeypatch, "gcsfs", "gs")
     with pytest.raises(MetadataLogError, match="gcsfs"):
         FsspecMetadataLog(StoragePath("gs://bucket/x")).get(0)
 
 
 def test_hdfs_without_a_host_is_refused() -> None:
-    """Nobody reads Hadoop's configuration here to find the NameNode."""
+    """Hadoop's configuration is not read to find the NameNode."""
     with pytest.raises(MetadataLogError, match="have a 'host'"):
         FsspecMetadataLog(StoragePath("hdfs:///x")).get(0)
 
@@ -95,14 +95,14 @@ def test_hdfs_without_a_host_is_refused() -> None:
 def test_a_relative_path_starts_at_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path without a slash is that of the process."""
+    """A relative path is resolved in the process's working directory."""
     monkeypatch.chdir(tmp_path)
     FsspecMetadataLog(StoragePath("log")).add(0, b"x")
     assert os.listdir(tmp_path / "log") == ["0"]
 
 
 def test_a_log_is_shown_without_credentials() -> None:
-    """Neither its text nor what a debugger prints has a secret."""
+    """Neither `str` nor `repr` contains a secret."""
     log = FsspecMetadataLog(StoragePath("s3://key:secret@bucket/x", '{"token": "hush"}'))
     assert str(log) == "s3://bucket/x"
     assert repr(log) == "FsspecMetadataLog('s3://bucket/x')"

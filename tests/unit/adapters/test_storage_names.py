@@ -27,25 +27,25 @@ from pyspark_kafka.adapters.storage.file_names import (
         "9" * 20,
     ],
 )
-def test_other_files_are_no_batches(name: str) -> None:
-    """Only a decimal number, as a long is printed, names a batch."""
+def test_other_files_are_not_batches(name: str) -> None:
+    """Only a decimal 64-bit integer is the name of a batch."""
     assert batch_id_of(name) is None
 
 
 @pytest.mark.parametrize("batch_id", [0, 7, 10, 2**63 - 1])
 def test_a_batch_is_named_by_its_number(batch_id: int) -> None:
-    """The name says which batch it is."""
+    """The name is the batch id."""
     assert batch_id_of(file_name(batch_id)) == batch_id
 
 
 def test_a_negative_batch_has_no_name() -> None:
-    """No stream has such a batch."""
+    """Batch ids are not negative."""
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         file_name(-1)
 
 
-def test_temporary_names_are_nobody_elses() -> None:
-    """A temporary name is a new one every time, hidden, and told from Spark's own."""
+def test_temporary_names_are_unique() -> None:
+    """A temporary name is new each time, hidden, and unlike Spark's own."""
     names = {temporary_name("3") for _ in range(100)}
     assert len(names) == 100
     assert all(name.startswith(".3.") and is_temporary(name) for name in names)

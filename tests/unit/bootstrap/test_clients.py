@@ -59,7 +59,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("folder", "line")
 def test_a_client_takes_one_folder_and_one_line() -> None:
-    """Containers find the client by its name; it writes, and reads what it wrote."""
+    """Containers find the client by its name; it writes records and reads them."""
     sink = sink_container_for(parse_sink_options({**OPTIONS, "topic": "orders"}, QueryKind.BATCH))
     sink.sink_task().write([pa.RecordBatch.from_pydict({"value": ["tea", "coffee"]})])
     sink.shutdown_resources()
@@ -79,6 +79,6 @@ def test_a_client_takes_one_folder_and_one_line() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_folder_without_its_line_is_not_a_client() -> None:
-    """The table alone says which of this library's clients there are."""
+    """Only clients in the table exist."""
     with pytest.raises(OptionsError, match="'carrier-pigeon'"):
         container_for(parse_source_options({**OPTIONS, "subscribe": "orders"}, QueryKind.BATCH))

@@ -23,7 +23,7 @@ def options(client: str) -> SourceOptions:
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
-    """A typing error in `client` names every client there is."""
+    """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError) as caught:
         container_for(options("kafka_python"))
     assert "'kafka_python'" in str(caught.value)
@@ -32,7 +32,7 @@ def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_clients_connect_when_they_are_used(client: str) -> None:
-    """Making and closing adapters needs no broker."""
+    """Adapters can be created and closed without a broker."""
     container = container_for(options(client))
     assert container.offset_fetcher() is container.offset_fetcher()
     assert container.record_reader() is container.record_reader()
@@ -41,7 +41,7 @@ def test_clients_connect_when_they_are_used(client: str) -> None:
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
 def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
-    """Each client names the option that it does not know, before anything is connected."""
+    """Each client names an unknown option before it connects."""
     given = {
         "kafka.bootstrap.servers": "h:1",
         "subscribe": "t",
@@ -62,7 +62,7 @@ def test_a_missing_client_names_the_extra() -> None:
 
 
 def test_any_provider_can_be_overridden() -> None:
-    """Whoever embeds the library puts a part of his own in the place of any other."""
+    """An embedding program can replace any part."""
     cluster, clock = MemoryCluster(), MemoryClock(now_ms=-42)
     cluster.create_topic("t")
     cluster.produce("t", b"v")
@@ -76,7 +76,7 @@ def test_any_provider_can_be_overridden() -> None:
 
 
 def test_embedding_needs_neither_spark_nor_a_client() -> None:
-    """A pipeline in memory loads no vendor but Arrow and the container's own."""
+    """A pipeline in memory imports no vendor except Arrow and dependency-injector."""
     script = (
         "import sys\n"
         "import pyspark_kafka.bootstrap.container\n"
@@ -87,7 +87,7 @@ def test_embedding_needs_neither_spark_nor_a_client() -> None:
 
 
 def test_a_missing_spark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pyspark, asking for the data source says what to install."""
+    """Without pyspark, the error says what to install."""
     for name in list(sys.modules):
         if name.startswith(("pyspark_kafka.adapters.spark", "pyspark_kafka.bootstrap.spark")):
             monkeypatch.delitem(sys.modules, name)

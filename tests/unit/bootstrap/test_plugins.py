@@ -1,4 +1,4 @@
-"""What other distributions bring by entry points."""
+"""Plug-ins of other distributions, found by their entry points."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def sink_options(client: str, **given: str) -> SinkOptions:
 
 
 def test_a_client_is_found_by_its_name(install: Install) -> None:
-    """The option `client` names an entry point, and a query reads with what it stands for."""
+    """The option `client` names an entry point, whose client reads the query."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
     [planned] = container.batch().plan_input_partitions()
@@ -149,7 +149,7 @@ def test_a_client_is_found_by_its_name(install: Install) -> None:
 
 
 def test_an_adapter_is_made_once_and_closed_with_its_container(install: Install) -> None:
-    """A container keeps the adapters of such a client, and closes them, as those of its own."""
+    """A container keeps and closes the adapters of such a client like its own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     container = container_for(options("mine"))
     reader = container.record_reader()
@@ -159,14 +159,14 @@ def test_an_adapter_is_made_once_and_closed_with_its_container(install: Install)
 
 
 def test_what_is_not_used_is_not_loaded(install: Install) -> None:
-    """A client that another distribution brings costs queries nothing that do not name it."""
+    """A plug-in's client is not imported by queries that do not use it."""
     install("brought", "raise ImportError", "clients", mine="brought:client")
     container_for(options("memory"))
     assert "brought" not in sys.modules
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_installed(install: Install) -> None:
-    """A typing error in `client` names what distributions bring beside the library's own."""
+    """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", CLIENT, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
         container_for(options("mime"))
@@ -174,30 +174,30 @@ def test_an_unknown_client_is_refused_with_those_that_are_installed(install: Ins
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('no luck')", "import no_such_thing", ""])
 def test_a_client_that_cannot_be_loaded_is_named(install: Install, source: str) -> None:
-    """Whatever its module raises, the error names the entry point and keeps the reason."""
+    """For any error of its module, the message has the entry point and the reason."""
     install("brought", source, "clients", mine="brought:client")
     with pytest.raises(PluginError, match=r"'brought:client' cannot be used") as caught:
         container_for(options("mine"))
     assert str(caught.value.__cause__) in str(caught.value)
 
 
-def test_what_is_no_client_is_named(install: Install) -> None:
-    """An entry point that names something else than a `Client` is refused."""
+def test_an_object_that_is_not_a_client_is_refused(install: Install) -> None:
+    """The error names an entry point that is not a `Client`."""
     install("brought", "client = 'a text'", "clients", mine="brought:client")
     with pytest.raises(PluginError, match="it is not a Client: 'a text'"):
         container_for(options("mine"))
 
 
 def test_two_distributions_with_one_name_are_refused(install: Install) -> None:
-    """Which of two clients reads is not left to the order of a path."""
+    """The choice between two clients does not depend on the order of the path."""
     install("brought", CLIENT, "clients", mine="brought:client")
     install("another", CLIENT, "clients", mine="another:client")
     with pytest.raises(PluginError, match=r"'brought:client' has the same name"):
         container_for(options("mine"))
 
 
-def test_containers_are_configured_as_they_are_made(install: Install) -> None:
-    """Functions of the group `containers` override clock, events and log, in order of name."""
+def test_new_containers_are_configured(install: Install) -> None:
+    """Functions of the group `containers` override providers, in the order of their names."""
     install("parts", PARTS, "containers", b="parts:second", a="parts:first")
     container = container_for(options("memory"))
     assert isinstance(container.clock(), MemoryClock)
@@ -206,8 +206,8 @@ def test_containers_are_configured_as_they_are_made(install: Install) -> None:
     assert isinstance(container.metadata_log(), MemoryMetadataLog)
 
 
-def test_containers_do_not_share_what_they_are_configured_with(install: Install) -> None:
-    """Each container is configured anew, so that a provider's singleton is its own."""
+def test_containers_do_not_share_overridden_singletons(install: Install) -> None:
+    """Each container is configured separately, so it has its own singletons."""
     install("parts", PARTS, "containers", a="parts:first")
     one, other = container_for(options("memory")), container_for(options("memory"))
     assert one.metadata_log() is not other.metadata_log()
@@ -221,14 +221,14 @@ def test_a_configuration_that_cannot_be_called_is_named(install: Install) -> Non
 
 
 def test_a_configuration_that_cannot_be_loaded_is_named(install: Install) -> None:
-    """No query runs with a part missing that the machine's owner wanted in every container."""
+    """No query runs if a configuration for every container is missing."""
     install("parts", "", "containers", a="parts:first")
     with pytest.raises(PluginError, match=r"'parts:first' cannot be used"):
         container_for(options("memory"))
 
 
-def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
-    """A sink writes with what the entry point stands for, made once for each container."""
+def test_a_client_writes_if_it_has_a_writer(install: Install) -> None:
+    """A sink writes with the entry point's writer, created once per container."""
     install("brought", WRITERS, "clients", mine="brought:writer")
     container = sink_container_for(sink_options("mine"))
     container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})])
@@ -238,14 +238,14 @@ def test_a_client_writes_if_it_brings_a_writer(install: Install) -> None:
 
 
 def test_a_client_that_only_reads_is_refused_by_its_name(install: Install) -> None:
-    """A sink is told before anything is written."""
+    """The error is raised before anything is written."""
     install("brought", WRITERS, "clients", mine="brought:reader")
     with pytest.raises(OptionsError, match="Client 'mine' only reads"):
         sink_container_for(sink_options("mine"))
 
 
-def test_a_client_writes_exactly_once_if_it_brings_transactions(install: Install) -> None:
-    """What another distribution brings has the same guarantees to offer."""
+def test_a_client_writes_exactly_once_if_it_has_transactions(install: Install) -> None:
+    """A plug-in's client can have the same guarantees."""
     install("brought", WRITERS, "clients", mine="brought:client")
     container = sink_container_for(sink_options("mine", **EXACTLY_ONCE))
     container.metadata_log.override(MemoryMetadataLog())
@@ -267,21 +267,21 @@ def test_a_client_without_transactions_refuses_exactly_once_by_its_name(install:
 def test_an_unknown_client_of_a_sink_is_refused_with_those_that_are_installed(
     install: Install,
 ) -> None:
-    """A typing error in `client` names what distributions bring beside the library's own."""
+    """A typo in `client` lists plug-ins' clients and the library's own."""
     install("brought", WRITERS, "clients", mine="brought:client")
     with pytest.raises(OptionsError, match=r"'mime' is not known\..*'memory', 'mine'\."):
         sink_container_for(sink_options("mime"))
 
 
-def test_containers_of_sinks_are_configured_as_they_are_made(install: Install) -> None:
-    """Functions of the group `sink_containers` override events and log, in order of name."""
+def test_new_sink_containers_are_configured(install: Install) -> None:
+    """Functions of the group `sink_containers` override providers, in the order of their names."""
     install("parts", SINK_PARTS, "sink_containers", b="parts:second", a="parts:first")
     container = sink_container_for(sink_options("memory"))
     assert isinstance(container.events(), MemorySourceEvents)
     assert isinstance(container.metadata_log(), MemoryMetadataLog)
 
 
-def test_containers_of_sources_and_of_sinks_are_configured_apart(install: Install) -> None:
+def test_containers_of_sources_and_sinks_are_configured_separately(install: Install) -> None:
     """A function of one group is not called with a container of the other."""
     install("parts", SINK_PARTS, "sink_containers", a="parts:first")
     assert not isinstance(container_for(options("memory")).events(), MemorySourceEvents)

@@ -1,4 +1,4 @@
-"""What a process keeps between tasks."""
+"""Containers that a process keeps between tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sink_options(topic: str = "t") -> SinkOptions:
 def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return a list of the readers whose containers were shut down."""
     shut: list[object] = []
-    # Instances of a declarative container are dynamic ones; the pool calls this on them.
+    # Instances of a declarative container are dynamic; the pool calls this function with them.
     monkeypatch.setattr(
         "pyspark_kafka.bootstrap.pool.shut_down", lambda one: shut.append(one.record_reader())
     )
@@ -51,7 +51,7 @@ def fail_within(pool: ContainerPool) -> object:
 
 
 def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
-    """A second task of a query reads through the first one's client."""
+    """A second task of a query reuses the first one's client."""
     pool = ContainerPool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -61,7 +61,7 @@ def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
 
 
 def test_other_options_get_another_client() -> None:
-    """Clients are not shared between queries of other options."""
+    """Queries with different options do not share clients."""
     pool = ContainerPool()
     with pool.lease(options("a")) as first:
         one = reader(first)
@@ -70,14 +70,14 @@ def test_other_options_get_another_client() -> None:
 
 
 def test_a_client_serves_one_task_at_a_time() -> None:
-    """Two tasks at once have a client each."""
+    """Two concurrent tasks have a client each."""
     pool = ContainerPool()
     with pool.lease(options()) as first, pool.lease(options()) as second:
         assert reader(first) is not reader(second)
 
 
-def test_a_client_whose_task_failed_is_not_lent_again(closed: list[object]) -> None:
-    """Whatever state an error left behind goes with the client."""
+def test_a_client_of_a_failed_task_is_not_reused(closed: list[object]) -> None:
+    """A client is closed after an error, with its state."""
     pool = ContainerPool()
     failed = fail_within(pool)
     assert closed == [failed]
@@ -85,8 +85,8 @@ def test_a_client_whose_task_failed_is_not_lent_again(closed: list[object]) -> N
         assert reader(second) is not failed
 
 
-def test_no_more_wait_than_the_bound(closed: list[object]) -> None:
-    """The client that waited longest is closed when one more comes back."""
+def test_the_number_of_idle_clients_is_bounded(closed: list[object]) -> None:
+    """The client that has been idle longest is closed when another is returned."""
     pool = ContainerPool(max_idle=2)
     readers = []
     for topic in "abc":
@@ -95,8 +95,8 @@ def test_no_more_wait_than_the_bound(closed: list[object]) -> None:
     assert closed == readers[:1]
 
 
-def test_what_waits_too_long_is_closed(closed: list[object]) -> None:
-    """An idle client is closed when the next one is asked for."""
+def test_a_client_that_is_idle_too_long_is_closed(closed: list[object]) -> None:
+    """An expired client is closed at the next lease."""
     pool = ContainerPool(idle_seconds=-1)
     with pool.lease(options()) as first:
         one = reader(first)
@@ -106,7 +106,7 @@ def test_what_waits_too_long_is_closed(closed: list[object]) -> None:
 
 
 def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client of the parent process is neither used nor closed by a child."""
+    """A child process neither uses nor closes its parent's clients."""
     pool = ContainerPool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -118,8 +118,8 @@ def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.Mo
     assert one not in closed
 
 
-def test_closing_closes_what_waits(closed: list[object]) -> None:
-    """Nothing is left open behind a pool that is closed."""
+def test_closing_the_pool_closes_idle_clients(closed: list[object]) -> None:
+    """A closed pool has no open clients."""
     pool = ContainerPool()
     with pool.lease(options()) as first:
         one = reader(first)
@@ -127,10 +127,10 @@ def test_closing_closes_what_waits(closed: list[object]) -> None:
     assert closed == [one]
 
 
-def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
+def test_objects_of_the_first_task_are_frozen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A process spares it once, after the first task that has ended well."""
+    """A process freezes them once, after its first successful task."""
     calls: list[bool] = []
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.freeze_gc", lambda: calls.append(True))
     pool = ContainerPool()
@@ -142,8 +142,8 @@ def test_what_a_first_task_has_loaded_is_spared_by_the_garbage_collector(
     assert calls == [True]
 
 
-def test_a_sink_and_a_source_have_clients_of_their_own() -> None:
-    """A task that reads and one that writes never meet, and each finds its own again."""
+def test_a_sink_and_a_source_have_separate_clients() -> None:
+    """Tasks that read and tasks that write each reuse their own client."""
     pool = ContainerPool()
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
         read_by, written_by = reader(source), sink.record_writer()
@@ -153,10 +153,10 @@ def test_a_sink_and_a_source_have_clients_of_their_own() -> None:
         assert reader(other) is read_by
 
 
-def test_what_writes_waits_for_ten_minutes_and_what_reads_for_five(
+def test_writers_expire_after_ten_minutes_and_readers_after_five(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As Spark's own two caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
+    """Like Spark's own caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
     now = 1_000.0
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
     pool = ContainerPool()
@@ -173,8 +173,8 @@ def test_what_writes_waits_for_ten_minutes_and_what_reads_for_five(
         assert late.record_writer() is not written_by
 
 
-def test_a_writer_whose_task_failed_is_not_lent_again() -> None:
-    """Half of a task's rows may wait in it, which no other task is to send."""
+def test_a_writer_of_a_failed_task_is_not_reused() -> None:
+    """It may have buffered rows, which another task must not send."""
     pool = ContainerPool()
     with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
         failed = container.record_writer()

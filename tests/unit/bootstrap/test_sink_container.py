@@ -1,4 +1,4 @@
-"""The composition root of sinks."""
+"""The containers of sinks."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def options(client: str, **given: str) -> SinkOptions:
 
 
 def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
-    """A typing error in `client` names every client there is."""
+    """A typo in `client` lists all clients."""
     with pytest.raises(OptionsError, match="'kafka_python' is not known") as caught:
         sink_container_for(options("kafka_python"))
     assert all(f"'{client}'" in str(caught.value) for client in client_names())
 
 
 def test_clients_connect_when_they_are_used(client: str) -> None:
-    """Making and closing a writer needs no broker, and a container has one."""
+    """A writer can be created and closed without a broker; a container has one."""
     container = sink_container_for(options(client))
     assert container.record_writer() is container.record_writer()
     container.shutdown_resources()
 
 
 def test_transactions_connect_when_they_are_used() -> None:
-    """Making and closing them needs no broker, and a container has one of them."""
+    """Transactions can be created and closed without a broker; a container has one object."""
     container = sink_container_for(options("kafka-python", **EXACTLY_ONCE))
     assert container.transactions() is container.transactions()
     container.shutdown_resources()
 
 
 def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
-    """Each client names the option that it does not know, before anything is connected."""
+    """Each client names an unknown option before it connects."""
     container = sink_container_for(options(client, kafka__no__such__thing="1"))
     with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing"):
         container.record_writer()
@@ -59,8 +59,8 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
 
 
 @pytest.mark.parametrize("name", client_names())
-def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> None:
-    """The others are refused by their name, with the one to take instead."""
+def test_exactly_once_needs_a_client_with_transactions(name: str) -> None:
+    """Other clients are refused, with the name of one that has them."""
     wanted = options(name, **EXACTLY_ONCE)
     if client_named(name, MemoryCluster).transactions is not None:
         assert isinstance(sink_container_for(wanted).kafka_sink(), KafkaSink)
@@ -71,8 +71,8 @@ def test_exactly_once_needs_a_client_that_ends_what_others_began(name: str) -> N
     assert "Set 'client' to 'kafka-python'" in str(found.value)
 
 
-def test_confluent_is_not_for_exactly_once() -> None:
-    """A producer of librdkafka cannot write into what another process began."""
+def test_confluent_has_no_transactions() -> None:
+    """A librdkafka producer cannot join a transaction of another process."""
     assert client_named("confluent", MemoryCluster).transactions is None
 
 
@@ -84,7 +84,7 @@ def test_a_missing_client_names_the_extra() -> None:
 
 
 def test_any_provider_can_be_overridden() -> None:
-    """Whoever embeds the library puts a part of his own in the place of any other."""
+    """An embedding program can replace any part."""
     cluster, events = MemoryCluster(), MemorySourceEvents()
     cluster.create_topic("t")
     container = sink_container_for(options("memory"))
@@ -95,7 +95,7 @@ def test_any_provider_can_be_overridden() -> None:
 
 
 def test_a_stream_is_written_exactly_once_in_memory() -> None:
-    """Tasks and driver meet in the cluster and in the log."""
+    """Tasks and the driver share the cluster and the log."""
     container = sink_container_for(options("memory", **EXACTLY_ONCE))
     container.memory_cluster().create_topic("t")
     container.metadata_log.override(MemoryMetadataLog())
@@ -108,7 +108,7 @@ def test_a_stream_is_written_exactly_once_in_memory() -> None:
 
 
 def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:
-    """Without `metadataPath` it is found by the checkpoint, whose offsets are looked at."""
+    """Without `metadataPath` the log is in the checkpoint, whose offsets are read."""
     given = {"deliveryGuarantee": "exactly-once", "checkpointLocation": str(tmp_path)}
     container = sink_container_for(options("memory", **given))
     places = [container.metadata_log(), container.checkpoint_offsets()]
@@ -117,8 +117,8 @@ def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:
     ]
 
 
-def test_the_log_is_where_it_is_said_to_be(tmp_path: Path) -> None:
-    """With `metadataPath` the checkpoint is not looked at: a driver may not reach it."""
+def test_the_log_is_at_the_metadata_path(tmp_path: Path) -> None:
+    """With `metadataPath` the checkpoint is not read: the driver may have no access to it."""
     given = {
         "deliveryGuarantee": "exactly-once",
         "checkpointLocation": "nowhere://checkpoint",

@@ -8,12 +8,12 @@ from pyspark_kafka.cli.events import CATEGORIES, CHANNELS, COUNTRIES, OPENING, o
 
 
 def test_orders_are_the_same_in_every_run() -> None:
-    """Two runs make up the same orders, and a longer one begins with those of a shorter one."""
+    """Two runs generate the same orders, and a longer one begins with those of a shorter one."""
     assert list(orders(50)) == list(orders(80))[:50]
 
 
-def test_as_many_orders_as_asked_for() -> None:
-    """The count is kept, and no orders at all are fine."""
+def test_the_number_of_orders() -> None:
+    """The count is exact, also for no orders."""
     assert len(list(orders(321))) == 321
     assert list(orders(0)) == []
 
@@ -29,7 +29,7 @@ def test_an_order_is_json_of_a_known_shop() -> None:
         assert datetime.fromisoformat(body["ordered_at"]) >= OPENING
 
 
-def test_an_order_has_an_id_of_its_own() -> None:
+def test_order_ids_are_unique() -> None:
     """No two orders share an id."""
     assert len({json.loads(order.value)["order_id"] for order in orders(500)}) == 500
 
@@ -44,6 +44,6 @@ def test_an_order_has_a_key_and_a_header() -> None:
 
 
 def test_orders_fit_into_the_embedded_broker() -> None:
-    """An order takes so few bytes that the most that are allowed fit into four partitions."""
+    """The maximum number of orders fits into four partitions."""
     sizes = [len(order.key) + len(order.value) for order in orders(1_000)]
     assert max(sizes) < 200

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def test_a_missing_rich_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Without rich, the command says what to install before it looks for anything."""
+    """Without rich, the command says what to install before it connects."""
     monkeypatch.delitem(sys.modules, "pyspark_kafka.cli.lag_view", raising=False)
     monkeypatch.setitem(sys.modules, "rich", None)
     given = ("lag", "--checkpoint", str(tmp_path), "--bootstrap-servers", "127.0.0.1:1")

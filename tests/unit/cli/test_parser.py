@@ -32,7 +32,7 @@ def test_demo_with_options() -> None:
 
 
 def test_demo_of_a_topic() -> None:
-    """A topic of a cluster can be named."""
+    """A topic of a cluster can be chosen."""
     settings = parse_arguments(["demo", "--bootstrap-servers", "h:9092", "--topic", "mine"])
     assert settings == DemoSettings(bootstrap_servers="h:9092", topic="mine")
 
@@ -41,12 +41,12 @@ LAG = ("lag", "--checkpoint", "s3a://b/c", "--bootstrap-servers", "h:9092")
 
 
 def test_lag_without_options() -> None:
-    """A checkpoint and a cluster are all that is needed to watch a query."""
+    """A checkpoint and a cluster are enough to show a query's lag."""
     assert parse_arguments(LAG) == LagSettings("s3a://b/c", "h:9092")
 
 
 def test_lag_with_options() -> None:
-    """Values of the storage are JSON where they can be, and all others are text as it stands."""
+    """Storage options are JSON if they parse as such, and strings otherwise."""
     given = [
         *("--option", "kafka.security.protocol=SASL_SSL", "--option", "kafka.sasl.x=a=b"),
         *("--storage-option", "anon=true", "--storage-option", "key=AK"),
@@ -67,14 +67,14 @@ def test_lag_with_options() -> None:
 
 
 def test_lag_hides_what_may_be_secret() -> None:
-    """Neither options nor a URL with credentials are in the settings' text."""
+    """The `repr` of settings has neither options nor a URL with credentials."""
     secret = ("--option", "kafka.sasl.jaas.config=geheim", "--storage-option", "secret=geheim")
     given = ("lag", "--checkpoint", "s3://k:geheim@b", "--bootstrap-servers", "h:1", *secret)
     assert "geheim" not in repr(parse_arguments(given))
 
 
 def test_broker_without_options() -> None:
-    """The mock broker needs no option, and has no topics before they are asked for."""
+    """The mock broker needs no option, and has no topics by default."""
     assert parse_arguments(["broker"]) == BrokerSettings(
         kafka=False, brokers=1, port=None, topics=()
     )
@@ -90,7 +90,7 @@ def test_broker_with_options() -> None:
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_clients_are_those_of_the_option_client(client: str) -> None:
-    """Every client that can be chosen is one that the library has."""
+    """Every client that can be chosen exists."""
     assert parse_arguments(["demo", "--client", client]) == DemoSettings(client=client)
     assert client in client_names()
 
@@ -125,7 +125,7 @@ def test_clients_are_those_of_the_option_client(client: str) -> None:
 def test_what_cannot_be_run(
     given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A command line that makes no sense ends with status 2 and says why."""
+    """An invalid command line ends with status 2 and the reason."""
     with pytest.raises(SystemExit) as ended:
         parse_arguments(given)
     assert ended.value.code == 2
@@ -133,7 +133,7 @@ def test_what_cannot_be_run(
 
 
 def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help says that nothing is written to a topic of the user's."""
+    """The help says that nothing is written to a user's topic."""
     with pytest.raises(SystemExit) as ended:
         parse_arguments(["demo", "--help"])
     assert ended.value.code == 0
@@ -141,7 +141,7 @@ def test_help_tells_what_is_written_where(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
-    """Settings of a file are the client's, without their prefix; the command line's come after."""
+    """A file has client settings without their prefix; options of the command line come after."""
     file = tmp_path / "client.properties"
     file.write_text(
         "# a comment\n"
@@ -161,10 +161,10 @@ def test_client_settings_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["no setting", None])
-def test_a_file_that_holds_no_settings_is_refused(
+def test_an_invalid_settings_file_is_refused(
     text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line without a value, or a file that is not there, ends the command before it begins."""
+    """A line without a value, or a missing file, is an error."""
     file = tmp_path / "client.properties"
     if text is not None:
         file.write_text(text)

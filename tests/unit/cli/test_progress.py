@@ -14,7 +14,7 @@ PROGRESS: dict[str, Any] = {
 }
 
 
-def test_a_batch_out_of_sparks_report() -> None:
+def test_a_batch_from_sparks_progress() -> None:
     """A batch has Spark's numbers, and offsets summed over partitions."""
     assert Batch.from_progress(PROGRESS) == Batch(
         number=3, rows=1_500, rows_per_second=749.6, end=3_500, latest=3_700
@@ -22,14 +22,14 @@ def test_a_batch_out_of_sparks_report() -> None:
 
 
 def test_a_report_without_latest_offsets() -> None:
-    """Where the source reported no latest offsets the batch reached the latest."""
+    """Without latest offsets in the report, the batch has reached them."""
     source = {"endOffset": '{"t":{"0":1}}', "latestOffset": None}
     batch = Batch.from_progress({**PROGRESS, "sources": [source]})
     assert batch.latest == batch.end == 1
 
 
 def test_a_line_fits_its_headings() -> None:
-    """Numbers stand under their headings."""
+    """Numbers are aligned with their headings."""
     line = Batch.from_progress(PROGRESS).line(lag=200)
     assert len(line) == len(HEADINGS)
     assert line.split() == ["3", "1,500", "750", "200"]
