@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-import pyspark_kafka
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.bootstrap.clients import client_names
@@ -86,14 +85,15 @@ def test_embedding_needs_neither_spark_nor_a_client() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_missing_spark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_spark_names_the_extra() -> None:
     """Without pyspark, the error says what to install."""
-    for name in list(sys.modules):
-        if name.startswith(("pyspark_kafka.adapters.spark", "pyspark_kafka.bootstrap.spark")):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyspark", None)
-    for name in list(sys.modules):
-        if name.startswith("pyspark."):
-            monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pyspark-kafka\[spark\]'"):
-        _ = pyspark_kafka.DefaultSource
+    script = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "import pyspark_kafka; pyspark_kafka.DefaultSource"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    error = done.stderr.splitlines()[-1]
+    assert "MissingDependencyError" in error
+    assert "pip install 'pyspark-kafka[spark]'" in error
