@@ -47,6 +47,7 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
     UnsupportedFeatureError,
     partition_set,
+    requires_extra,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
@@ -567,3 +568,24 @@ def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
     """What ImportError holds besides its arguments survives a pickle, too."""
     error = MissingDependencyError("a client", "confluent")
     assert pickle.loads(pickle.dumps(error)).msg == error.msg == str(error)  # noqa: S301
+
+
+@pytest.mark.parametrize("missing", ["vendor", "vendor.part"])
+def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
+    """The import's own error is its cause; nothing happens where the module is there."""
+    with requires_extra("cli", "vendor", "the vendor"):
+        pass
+    with (
+        pytest.raises(
+            MissingDependencyError, match=r"the vendor .*'pyspark-kafka\[cli\]'"
+        ) as caught,
+        requires_extra("cli", "vendor", "the vendor"),
+    ):
+        raise ModuleNotFoundError(name=missing)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra() -> None:
+    """Its error stays as it is."""
+    with pytest.raises(ModuleNotFoundError), requires_extra("cli", "vendor", "the vendor"):
+        raise ModuleNotFoundError(name="vendors")
