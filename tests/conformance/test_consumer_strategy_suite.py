@@ -63,7 +63,7 @@ def test_assign_strategy_must_give_back_all_assigned(
 def test_assign_strategy_must_skip_invalid_partitions(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
-    """Assigned partitions that do not exist are passed over, a whole topic of them as well."""
+    """Assigned partitions that do not exist are ignored, also a whole topic."""
     topic, unknown = world.topic(2), world.fresh_name()
     given = json.dumps({topic: [0, 1, 2, 42], unknown: [0]})
     assert partitions(open_container, assign=given) == all_of(topic, 2)

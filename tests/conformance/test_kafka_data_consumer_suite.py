@@ -194,7 +194,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
 def test_spark_25151_the_same_offset_with_data_not_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
-    """A task that begins anew through a client that has just read there has every record too."""
+    """A restarted task with a client that has already read gets every record, too."""
     readers = []
     for _task in range(2):
         with pool.lease(options(world)) as container:

@@ -258,7 +258,7 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
 def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """With failOnDataLoss=true a topic that was made anew with fewer records fails the query."""
+    """With failOnDataLoss=true a recreated topic with fewer records fails the query."""
     topic = sizes(topics, (2, 2))
     for source in (OURS, PEER):
         stream = open_stream(source, subscribePattern=f"^{topic}$", failOnDataLoss="true")
@@ -294,7 +294,7 @@ def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
 def test_available_now_when_partitions_got_unavailable(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """A topic made anew with fewer partitions while the query runs fails it, in the same words."""
+    """A topic recreated with fewer partitions fails a running query, with the same message."""
     for source in (OURS, PEER):
         topic = sizes(topics, (15, 15, 15, 15, 15))
 
@@ -317,7 +317,7 @@ def test_available_now_when_partitions_got_unavailable(
 def test_available_now_when_offsets_got_unavailable(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """A topic made anew with fewer records while the query runs fails it, in the same words."""
+    """A topic recreated with fewer records fails a running query, with the same message."""
     for source in (OURS, PEER):
         topic = sizes(topics, (15,))
 
@@ -409,7 +409,7 @@ def test_input_row_metrics(
 def test_min_partitions_is_refused(
     open_stream: Callable[..., DataFrame], least: str, tmp_path: Path
 ) -> None:
-    """A least that is no positive number is refused in the words of the JVM connector."""
+    """A minimum that is not positive is refused with the JVM connector's message."""
     words = {"0": "minPartitions must be positive", "-1": "minPartitions must be positive"}
     expected = words.get(least, f'For input string: "{least}"')
     for source in (OURS, PEER):
@@ -467,7 +467,7 @@ def test_kafka_column_types(
 def test_cannot_stop_kafka_stream(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
-    """A running query stops when it is told to, again and again."""
+    """A running query can be stopped, repeatedly."""
     topic = sizes(topics, (5,))
     for run in range(2):
         query = start(open_stream(subscribe=topic), tmp_path / str(run))

@@ -30,7 +30,7 @@ def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges() -> None:
 
 @peer(SUITE, "with no minPartition: empty ranges ignored")
 def test_with_no_min_partition_empty_ranges_ignored() -> None:
-    """A partition without anything new is no task."""
+    """A partition without new records gets no task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 2)
     assert split_ranges(ranges, None, None) == cuts(T1, 1, 2) + cuts(T3, 1, 2)
 

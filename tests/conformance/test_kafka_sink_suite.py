@@ -89,7 +89,7 @@ def test_streaming_write_without_topic_field_with_topic_option(
 def test_streaming_topic_field_and_topic_option(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """The option stands above the column."""
+    """The option overrides the column."""
     topic = topics.create(2)
     sinks.write_stream(numbers(spark, 1, 5, "foo"), topic=topic)
     assert sinks.values(topic) == texts(1, 5)
@@ -190,7 +190,7 @@ def test_batch_write_to_kafka(spark: SparkSession, sinks: Sinks, topics: Topics)
 def test_batch_partition_column_and_partitioner_priorities(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """The column stands above a custom partitioner, which stands above the keys; null is none."""
+    """The column precedes a custom partitioner, which precedes the keys; null counts as unset."""
     partitioner = f"{__name__}:{constant_partitions.__name__}"
     keyed = "cast(id as string) as key", "cast(id as string) as value"
     one, some = "cast(1 as int) as partition", "cast(if(id < 5, 1, null) as int) as partition"

@@ -163,7 +163,7 @@ def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
     "during subsequent batches",
 )
 def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
-    """A topic that is made anew with 3 of its 5 partitions fails the next batch."""
+    """A topic recreated with 3 of its 5 partitions fails the next batch."""
     topic = sized(world, *[15] * 5)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()
@@ -180,7 +180,7 @@ def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_pa
     "got unavailable during subsequent batches",
 )
 def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
-    """A topic that is made anew with fewer records fails the next batch."""
+    """A topic recreated with fewer records fails the next batch."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()
@@ -242,7 +242,7 @@ def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_pat
 
 @peer(BASE, "subscribe topic by pattern with topic recreation between batches")
 def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> None:
-    """A topic that was made anew with fewer records fails the query, or is warned of."""
+    """A topic recreated with fewer records fails the query, or causes a warning."""
     topic = sized(world, 2, 2)
     options = {"subscribePattern": f"^{topic}$"}
     with run(world, tmp_path, **options) as driver:

@@ -12,7 +12,7 @@ PAGE = FOLDER.parents[1] / "docs" / "conformance.md"
 
 
 def test_every_name_is_covered_or_has_a_reason() -> None:
-    """No test of the JVM connector's is passed over in silence."""
+    """No test of the JVM connector is ignored silently."""
     assert sorted(NAMES - claimed().keys() - NOT_APPLICABLE.keys()) == []
 
 

@@ -338,7 +338,7 @@ def test_a_record_is_held_to_the_size_of_a_request(
 def test_the_size_may_be_said_in_librdkafkas_words(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """What a user sets by librdkafka's name stands above what is made of Java's."""
+    """Settings with librdkafka's names override those translated from Java's."""
     topic = topic_of(max__message__bytes="3000000")
     writer = writer_of(kafka__message__max__bytes="3000000")
     writer.write(values(bytes(2_000_000)), topic)
@@ -407,7 +407,7 @@ def test_a_topic_that_goes_is_told(
 
 
 def test_a_name_that_no_topic_may_have_is_refused(writer_of: Callable[..., Any]) -> None:
-    """What the cluster says of it is told."""
+    """The error has the cluster's reason."""
     for name in ("", "not a name"):
         with pytest.raises(KafkaRequestError, match="a request for metadata"):
             writer_of(kafka__max__block__ms="1000").write(values(b"v"), name)
@@ -462,7 +462,7 @@ def by_length(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
 def test_a_function_chooses_partitions(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """A column stands above it, and a key stands for what it does not choose."""
+    """A column overrides it, and keys decide where it does not choose."""
     topic = topic_of(5)
     batch = pa.RecordBatch.from_pydict(
         {

@@ -309,7 +309,7 @@ def test_a_broker_that_restarts_is_waited_for(
 def test_a_pause_of_the_caller_is_no_failure_of_the_broker(
     one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
 ) -> None:
-    """Connections that were lost while nobody read are made anew, however long ago that was."""
+    """Connections that were lost between reads are opened again."""
     reading = read(one_broker.cluster, single, kafka__default__api__timeout__ms="1000")
     reading.read_until(0)
     paused = time.monotonic()

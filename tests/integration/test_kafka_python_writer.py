@@ -117,7 +117,7 @@ def test_batches_are_split_until_their_topic_takes_them(
 def test_numbers_that_the_broker_does_not_expect_are_mended(
     kafka: KafkaCluster, writer_of: Callable[..., KafkaPythonRecordWriter], topic: str
 ) -> None:
-    """Where a broker has another idea of the sequence, the writer begins one of its own anew."""
+    """If the broker rejects the sequence number, the writer starts a new epoch."""
     writer = writer_of()
     writer.write(numbers(0), topic)
     writer.flush()

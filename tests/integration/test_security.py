@@ -248,7 +248,7 @@ def test_hostname(secure: SecureCluster, client: str) -> None:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_not_trusted(secure: SecureCluster, client: str) -> None:
-    """A broker whose certificate no truststore has is not talked to, and no secret is told."""
+    """A broker with an untrusted certificate is refused, and no secret is shown."""
     settings = {
         "bootstrap.servers": secure.sasl,
         **login("reader", "PLAIN"),

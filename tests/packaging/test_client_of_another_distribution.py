@@ -64,7 +64,7 @@ def test_its_client_passes_the_shipped_suites(installed: Installed) -> None:
 
 
 def test_a_strict_type_checker_accepts_what_subclasses_the_suites(installed: Installed) -> None:
-    """Ports, suites and worlds are typed for whoever implements them."""
+    """Ports, suites and worlds have types for their implementers."""
     assert "no issues found" in installed.run("-m", "mypy", "--cache-dir", installed.project)
 
 

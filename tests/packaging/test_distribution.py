@@ -49,6 +49,6 @@ def test_importing_the_package_loads_no_vendor() -> None:
 
 
 def test_the_public_names_are_there() -> None:
-    """Whatever `__all__` promises can be had, and nothing else can."""
+    """All names in `__all__` exist, and no others."""
     assert all(getattr(pyspark_kafka, name) for name in pyspark_kafka.__all__)
     assert not hasattr(pyspark_kafka, "no_such_name")

@@ -81,7 +81,7 @@ class Round:
 
 @final
 class Soak:
-    """Queries over a cluster of three brokers, and whoever kills parts of both.
+    """Queries on a cluster of three brokers, and a killer of parts of both.
 
     A seed and a round's number say what is killed and when; what that meets is up to the machine.
     """
@@ -260,7 +260,7 @@ class Soak:
         return any(query.is_exactly_once for query in self._queries)
 
     def _keep_driver(self) -> None:
-        """Start the driver anew if it has ended.
+        """Restart the driver if it has ended.
 
         :raises SoakError: if nobody has killed it, or a part of it.
         """

@@ -78,7 +78,7 @@ def test_nothing_is_lost_when_the_first_batch_fails(
 def test_without_a_log_what_came_before_the_restart_is_lost(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
 ) -> None:
-    """Spark hands a source in Python no directory: without one it begins anew at the end."""
+    """Spark passes no directory to Python sources: without one a query begins at the end again."""
     topic = topics.create()
     topics.numbers(topic, 0, range(5))
     stream = read_stream(spark, kafka, OURS, subscribe=topic, **options_of(OURS, client, None))

@@ -114,7 +114,7 @@ class CrashError(RuntimeError):
 
 @dataclass
 class Driver:
-    """A driver that starts anew for every run, over a checkpoint in a directory."""
+    """A driver that is restarted for every run, with a checkpoint in a directory."""
 
     spark: SparkSession
     options: GivesOptions

@@ -18,6 +18,6 @@ def test_batches_have_the_schema_that_spark_expects(projection: Projection) -> N
 
 
 def test_a_schema_is_read_back_as_its_projection() -> None:
-    """What is projected and what Spark is told are the same."""
+    """The projection and Spark's schema are the same."""
     assert projection_of(spark_schema(ALL_COLUMNS)) == ALL_COLUMNS
     assert tuple(TYPES) == COLUMNS

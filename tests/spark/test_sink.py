@@ -105,7 +105,7 @@ def test_rows_become_the_records_that_the_jvm_connector_makes(
 def test_keys_go_to_the_partitions_that_the_jvm_connector_sends_them_to(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """Whoever reads one key's records finds those of both sinks in the same partition."""
+    """Both sinks write the records of a key to the same partition."""
     ours, theirs = topics.create(7), topics.create(7)
     chance = random.Random(1)  # noqa: S311
     rows = [(chance.randbytes(number % 40), b"%d" % number, None) for number in range(500)]
@@ -300,7 +300,7 @@ def test_a_topic_that_does_not_exist_is_named(
 def test_a_null_topic_in_the_middle_fails_the_query(
     spark: SparkSession, write: Write, topics: Topics
 ) -> None:
-    """A row that names no topic is never passed over."""
+    """A row without a topic is never ignored."""
     topic = topics.create()
     rows = [(None if number == 50 else topic, f"{MARK}-{number}") for number in range(100)]
     table = rows_of(spark, rows, "topic string, value string")
@@ -358,7 +358,7 @@ def test_a_partition_that_a_topic_does_not_have_is_named(
 def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """One set of options serves both: what is not for a query is passed over."""
+    """The same options serve both: those for the other kind are ignored."""
     topic = topics.create()
     shared = {"subscribe": topic, "startingOffsets": "earliest", "topic": topic}
     sinks.write(texts(spark, "a"), **shared)
@@ -372,7 +372,7 @@ def test_a_source_can_be_given_a_sinks_options_and_a_sink_a_sources(
 def test_options_of_a_source_are_named_in_a_warning(
     caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
-    """What a write does not look at is told, once for each option, and nothing else is."""
+    """Each option that a write ignores is logged once, and no other."""
     given = {
         "kafka.bootstrap.servers": "127.0.0.1:1",
         "topic": "t",

@@ -59,7 +59,7 @@ def test_a_query_goes_on_from_its_checkpoint(
 def test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
 ) -> None:
-    """Both sources read one another's offsets: every record once, whoever runs."""
+    """Both sources read each other's offsets: every record once, whichever runs."""
     topic = topics.create(2)
     for run, source in enumerate((PEER, OURS, PEER, OURS)):
         topics.numbers(topic, run % 2, range(10 * run, 10 * run + 10))

@@ -534,7 +534,7 @@ def test_no_problem_is_no_error() -> None:
 
 
 def test_a_stream_s_mismatch_is_a_mismatch() -> None:
-    """Whoever catches a mismatch of offsets catches that of a stream, too."""
+    """The mismatch of a stream is a subclass of that of a batch query."""
     assert isinstance(StreamOffsetsMismatchError([T0], [T1]), OffsetsMismatchError)
 
 

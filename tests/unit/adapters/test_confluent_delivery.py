@@ -94,7 +94,7 @@ class Cluster:
 
 
 def test_a_number_of_partitions_is_kept(connection: Connection) -> None:
-    """Until it is too old, or asked for anew."""
+    """Until it is too old, or requested again."""
     topics = TopicPartitions(connection, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]

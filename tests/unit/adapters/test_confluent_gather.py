@@ -194,7 +194,7 @@ def test_a_message_that_is_none_is_left_for_the_caller() -> None:
 
 @pytest.mark.parametrize("beyond", [2**63 // 1_000 + 1, -(2**63 // 1_000) - 1])
 def test_a_timestamp_that_does_not_fit_is_told(beyond: int) -> None:
-    """The rows before it are there, and it is no problem to whoever does not ask for it."""
+    """The rows before it are returned, and projections without it are unaffected."""
     sent = [Sent(0), Sent(1, timestamp=(beyond, 1)), Sent(2)]
     gathering = Gathering(sent)
     assert gathering.run() == status.BAD_TIMESTAMP

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def unloaded() -> Iterator[None]:
-    """Let the library be looked for anew, before and after."""
+    """Reset the cached library before and after."""
     load.cache_clear()
     yield
     load.cache_clear()

@@ -1,4 +1,4 @@
-"""What librdkafka's producer is told of a sink's settings."""
+"""The configuration of librdkafka's producer from a sink's settings."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_javas_settings_are_librdkafkas(
 def test_the_buffer_holds_a_record(
     memory: int, largest: int, kilobytes: int, messages: int
 ) -> None:
-    """It is as large as it is told to be, or as the largest record."""
+    """It has the configured size, or that of the largest record."""
     made = producer_config(ProducerSettings(buffer_memory=memory, max_request_size=largest))
     assert made["queue.buffering.max.kbytes"] == str(kilobytes)
     assert made["queue.buffering.max.messages"] == str(messages)

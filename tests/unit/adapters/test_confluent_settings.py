@@ -142,7 +142,7 @@ def test_not_known(name: str) -> None:
 
 
 def test_all_problems() -> None:
-    """What is wrong with values, names, logins and stores is told at once."""
+    """Problems of values, names, logins and stores are reported together."""
     told = problems(
         {
             "fetch.min.bytes": "x",
@@ -207,7 +207,7 @@ def test_all_problems() -> None:
     ],
 )
 def test_login(settings: dict[str, str], config: dict[str, str]) -> None:
-    """A login is told in librdkafka's names."""
+    """A login is translated to librdkafka's names."""
     protocol = {"security.protocol": "SASL_PLAINTEXT"}
     assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
 
@@ -233,7 +233,7 @@ def test_stores(stores: Path) -> None:
 
 
 def test_pem(stores: Path) -> None:
-    """A key and certificates in PEM are told apart, in whatever order they are."""
+    """A key and certificates in PEM are separated, in any order."""
     certificate = (stores / "me.pem").read_text().replace("\r", "")
     both = stores / "both.pem"
     store = ("-in", str(stores / "key.p12"), "-passin", f"pass:{PASSWORD}", "-nodes")
@@ -265,7 +265,7 @@ def test_pem(stores: Path) -> None:
     ],
 )
 def test_tls(settings: dict[str, str], config: dict[str, str]) -> None:
-    """What is said of TLS is told in librdkafka's names, whose own pass."""
+    """TLS settings are translated to librdkafka's names, and its own names pass."""
     basis = {"security.protocol": "ssl", "ssl.endpoint.identification.algorithm": "https"}
     assert added({"security.protocol": "SSL"} | settings) == basis | config
 

@@ -91,7 +91,7 @@ def test_a_response_has_an_outcome_for_each_partition(version: int) -> None:
 
 
 def test_a_broker_may_say_why() -> None:
-    """Its message stands above Kafka's description."""
+    """Its message takes precedence over Kafka's description."""
     outcomes = responses_of(response({0: 87}, MAX_VERSION, message="no key"), MAX_VERSION, 7)
     assert outcomes == {TopicPartition("t", 0): Failure(ProduceError.FATAL, "no key")}
 

@@ -157,7 +157,7 @@ def test_not_known(name: str) -> None:
 
 
 def test_all_problems() -> None:
-    """What is wrong with values, names, logins and stores is told at once."""
+    """Problems of values, names, logins and stores are reported together."""
     told = problems(
         {
             "fetch.min.bytes": "x",
@@ -176,7 +176,7 @@ def test_all_problems() -> None:
 
 
 def test_version() -> None:
-    """A broker's version is told as librdkafka is told it."""
+    """A broker's version is set by librdkafka's names."""
     version = {"api.version.request": "false", "broker.version.fallback": "2.1.0"}
     assert client_config(SERVERS | version)["api_version"] == (2, 1)
     assert "api_version" not in client_config(SERVERS | {"broker.version.fallback": "2.1.0"})

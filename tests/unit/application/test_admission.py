@@ -124,7 +124,7 @@ def test_everything_overrules_what_waits(kit: Kit, caplog: pytest.LogCaptureFixt
 
 
 def test_a_new_partition_counts_from_its_beginning(kit: Kit) -> None:
-    """What retention took from a new partition is no part of its share."""
+    """Records of a new partition that retention deleted do not count for its share."""
     kit.produce(100)
     kit.produce(100, partition=1)
     kit.cluster.delete_records({tp(1): 80})

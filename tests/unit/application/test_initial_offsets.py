@@ -35,7 +35,7 @@ def test_the_beginning_is_written_down(kit: Kit) -> None:
 
 
 def test_a_restart_begins_where_the_first_start_did(kit: Kit) -> None:
-    """Records that came between a failed first batch and the restart are not passed over."""
+    """Records that arrive between a failed first batch and the restart are read."""
     kit.produce(3)
     log = MemoryMetadataLog()
     stream(kit, log).initial_offset()

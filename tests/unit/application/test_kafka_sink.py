@@ -265,7 +265,7 @@ def test_a_batch_that_was_not_decided_is_written_anew(stage: Stage) -> None:
 def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
     stage: Stage, committed: int
 ) -> None:
-    """The next driver commits the rest by itself, and tasks are told not to write the batch."""
+    """The next driver commits the rest, and tasks do not write the batch."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
     driver = stage.driver()

@@ -421,7 +421,7 @@ def test_a_planned_batch_is_run_again_under_available_now(kit: Kit) -> None:
 
 
 def test_a_commit_reports_lag_and_the_groups_offsets(kit: Kit) -> None:
-    """What the driver has committed is told to the group that the options name."""
+    """Committed offsets are committed to the options' consumer group."""
     made = source(kit, {**EARLIEST, "commitOffsetsToGroup": "g"})
     kit.produce(5)
     made.get_offset()

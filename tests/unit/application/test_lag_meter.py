@@ -79,7 +79,7 @@ def test_markers_do_not_count(kit: Kit) -> None:
 
 
 def test_records_are_counted_where_few_offsets_are_left(kit: Kit) -> None:
-    """Up to the bound records are counted, above it offsets are given, and it is told which."""
+    """Up to the bound records are counted, above it the lag is in offsets, marked as inexact."""
     transaction(kit, 9)
     kit.produce(11, partition=1)
     lag = meter(kit, max_counted=10).measure(consumed())
@@ -118,7 +118,7 @@ def test_partitions_that_are_not_assigned_do_not_count(kit: Kit) -> None:
 
 
 def test_deleted_records_are_not_waited_for(kit: Kit) -> None:
-    """What retention took from under the query is told apart from what is left."""
+    """Expired records are separate from the lag."""
     kit.produce(5)
     kit.cluster.delete_records({tp(0): 4})
     lag = meter(kit).measure(consumed(1))

@@ -54,7 +54,7 @@ def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
 
 
 def test_partitions_that_are_gone_are_named(query: FakeQuery) -> None:
-    """A topic that was deleted is not measured, and is told of."""
+    """A deleted topic is not measured, and is reported."""
     query.begin(0, '{"t":{"0":0},"u":{"3":5}}')
     query.commit(0)
     assert query.watch.snapshot().gone == (tp(3, "u"),)

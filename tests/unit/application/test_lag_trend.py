@@ -59,7 +59,7 @@ def test_the_time_of_day_within_a_batch_does_not_matter() -> None:
 
 @pytest.mark.parametrize("before", [(), ((1, 2, 100, 700), (6, 3, 400, 800))])
 def test_a_query_that_commits_nothing(before: tuple[Sample, ...]) -> None:
-    """Something is to be read, and for a while nothing was: that is told, and no pace."""
+    """Without commits for a while there is a waiting time, and no rate."""
     start = before[-1][0] if before else 0
     _, batch_id, consumed, _ = before[-1] if before else (0, 1, 0, 0)
     seen = trend((0, 1, 0, 600), *before, (start + 70, batch_id, consumed, 900))

@@ -29,7 +29,7 @@ NAME = "pyspark-kafka-lag"
 
 
 class Notes(LagExporter):
-    """Keeps what it is told; may be made to wait, and to fail."""
+    """Keeps its calls; can be made to wait and to fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.told: list[str] = []
@@ -118,7 +118,7 @@ class Metering:
 
 
 def test_lag_is_exported_after_each_batch() -> None:
-    """Exporters are told in order, and closed in the end; the thread ends with the worker."""
+    """Exporters are called in order, and closed at the end; the thread ends with the worker."""
     notes = Notes()
     worker = LagWorker([notes], None)
     worker.progressed(progress(0))
@@ -160,7 +160,7 @@ def test_of_what_waits_only_the_newest_is_kept() -> None:
 
 
 def test_a_failing_exporter_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    """Its failures are logged, and it is told of what comes next all the same."""
+    """Its failures are logged, and it gets the next lag anyway."""
     failing, notes = Notes(fails=True), Notes()
     worker = LagWorker([failing, notes], None)
     worker.progressed(progress(0))
@@ -208,7 +208,7 @@ def test_what_cannot_be_counted_is_given_in_offsets(
 def test_each_time_that_counting_fails_is_logged(
     cluster: MemoryCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster that comes back and goes again is told of twice, not after every batch."""
+    """A cluster that fails, recovers and fails again is logged twice, not after every batch."""
     notes = Notes()
     worker = LagWorker([notes], Metering(cluster))
     for batch_id, is_there in enumerate((False, False, True, False)):
@@ -222,7 +222,7 @@ def test_each_time_that_counting_fails_is_logged(
 
 
 def test_a_source_of_which_nothing_is_known_is_left_out() -> None:
-    """Without a latest offset and without a meter there is no number."""
+    """Without a latest offset and a meter there is no lag."""
     notes = Notes()
     worker = LagWorker([notes], None)
     worker.progressed(progress(0, latest=None))
@@ -251,7 +251,7 @@ def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
 
 
 def test_a_feed_ends_when_its_time_has_passed() -> None:
-    """Whoever waits for a query that does nothing does not wait forever."""
+    """Following an idle query ends with the time-out."""
     assert list(LagWorker([], None).feed(None).follow(0.01)) == []
 
 

@@ -60,7 +60,7 @@ class Driver:
             raise CrashError
 
     def go_down(self, crash: str | None) -> None:
-        """Run a batch that gets as far as a step, or is done, and start anew."""
+        """Run a batch up to a step, or to its end, and restart."""
         log = {"plan": self.offsets, "commit": self.commits}.get(crash or "")
         self.fails = 1 if crash == "process" else 0
         with pytest.MonkeyPatch.context() as patch, suppress(CrashError):
@@ -132,7 +132,7 @@ def test_a_planned_batch_is_run_again_after_a_restart(kit: Kit, driver: Driver) 
 
 
 def test_the_first_batch_is_run_again_from_the_initial_offsets(kit: Kit) -> None:
-    """What came between the first look and the crash is not passed over."""
+    """Records that arrive between the first look and the crash are read."""
     driver = Driver(kit, {"maxOffsetsPerTrigger": "2"})
     assert driver.source.initial_partition_offsets == {tp(0): 0, tp(1): 0}
     kit.produce(3)
@@ -222,7 +222,7 @@ def test_a_query_over_what_is_available_comes_to_its_end(kit: Kit) -> None:
 
 
 def test_old_batches_are_forgotten(kit: Kit, driver: Driver) -> None:
-    """The logs keep as many as they are told, of which a restart needs the last."""
+    """The logs keep the configured number of batches; a restart needs the last."""
     driver.start(retain=1)
     for _ in range(3):
         kit.produce(1)

@@ -59,7 +59,7 @@ def test_a_stream_can_begin_at_the_start(kit: Kit) -> None:
 
 
 def test_a_stream_begins_where_it_said_first(kit: Kit) -> None:
-    """An engine that asks again before its first commit is told the same, whatever came since."""
+    """Before the first commit the initial offsets stay the same, also with new records."""
     made = stream(kit)
     first = made.initial_offset()
     kit.produce(3)
@@ -217,7 +217,7 @@ def test_a_beginning_that_does_not_fit(
 
 
 def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
-    """Whoever catches the mismatch of a batch query catches that of a stream."""
+    """The error of a stream is a subclass of that of a batch query."""
     with pytest.raises(OffsetsMismatchError):
         stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
 

@@ -249,14 +249,14 @@ def test_a_time_that_no_record_reaches_is_an_error(kit: Kit, limit: OffsetLimit)
 
 @pytest.mark.parametrize("limit", [row[1] for row in TOO_LATE])
 def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) -> None:
-    """Where it is no error, such a partition begins or ends at its latest offset."""
+    """If that is allowed, such a partition begins or ends at its latest offset."""
     produce_at(kit, 0, 100, 300)
     produce_at(kit, 1, 250, 260)
     assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
 
 
 def test_the_first_partition_without_a_record_is_told(kit: Kit) -> None:
-    """Of several partitions without a record of the time, the first in order is told."""
+    """Of several partitions without a record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
         reader(kit).resolve(GlobalTimestamp(5, OnNoMatch.ERROR))
 
@@ -320,7 +320,7 @@ def test_partitions_are_asked_for_every_time_by_default(
 def test_partitions_in_doubt_are_not_remembered(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, known: PartitionOffsets
 ) -> None:
-    """Whoever doubts the offsets asks for the partitions, too, whatever their time to live."""
+    """A retry for doubtful offsets fetches the partitions, too, despite their time to live."""
     asked = Failing(monkeypatch, "partitions", [])
     made = reader(kit, **{"partition.metadata.cache.ttl.ms": "60000"})
     assert made.latest(known) == {tp(0): 0, tp(1): 0}

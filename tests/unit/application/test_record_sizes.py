@@ -89,7 +89,7 @@ def test_partitions_without_anything_new_are_not_looked_at(kit: Kit, looking: Lo
 
 
 def test_a_reader_is_made_only_to_read() -> None:
-    """Whoever never measures needs no reader."""
+    """Without a measurement no reader is created."""
 
     def fail() -> RecordReader:
         raise AssertionError

@@ -151,7 +151,7 @@ def test_rows_that_do_not_come_abort_the_transaction(kit: Kit, error: type[BaseE
 
 
 def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit: Kit) -> None:
-    """The first error is told; the transaction times out by itself."""
+    """The first error is raised; the transaction times out."""
     real = MemoryTransactions(kit.cluster)
     asked: list[str] = []
 

@@ -31,7 +31,7 @@ def test_a_table_in_text() -> None:
 
 
 def test_a_single_round_has_no_extent() -> None:
-    """A figure of one round has nothing beside it, and without peers there are no ratios."""
+    """A figure of one round has no range, and without peers there are no ratios."""
     assert as_markdown(ONCE).splitlines()[-1] == "| a case | ours | 1.5 |  |"
 
 

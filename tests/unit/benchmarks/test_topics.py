@@ -20,5 +20,5 @@ def test_a_topic_name_of_a_shape() -> None:
 
 
 def test_partitions_in_words() -> None:
-    """One partition is no plural."""
+    """One partition is singular."""
     assert [partitions_text(count) for count in (1, 2_000)] == ["1 partition", "2,000 partitions"]

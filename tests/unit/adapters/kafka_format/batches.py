@@ -73,7 +73,7 @@ def raw_snappy(body: bytes) -> bytes:
 
 
 def sizeless_zstd(body: bytes) -> bytes:
-    """Compress without saying how much it is, as whoever streams does."""
+    """Compress without the content size, as streaming compressors do."""
     packer = zstandard.ZstdCompressor(write_content_size=False).compressobj()
     return packer.compress(body) + packer.flush()
 

@@ -134,7 +134,7 @@ def test_decoders_side_by_side(codec: int) -> None:
 
 
 def test_memory_is_used_again() -> None:
-    """Whoever lets go of a batch before the next one has it filled anew."""
+    """A batch that is released before the next one is reused for it."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     places = set()
     for number in range(50):

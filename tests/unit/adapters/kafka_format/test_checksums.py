@@ -149,7 +149,7 @@ def test_messages_that_are_not_wanted_are_not_checked(codec: int) -> None:
 
 @pytest.mark.parametrize("attribute", [CONTROL, TRANSACTIONAL])
 def test_headers_that_are_wrong(attribute: int) -> None:
-    """A batch is not passed over for what a corrupt header says."""
+    """A corrupt header does not make the decoder skip a batch."""
     wrong = bytearray(bytes(Batch.of(RECORDS, producer_id=1)))
     wrong[22] ^= attribute
     with pytest.raises(CorruptBatchError):

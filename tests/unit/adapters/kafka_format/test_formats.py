@@ -110,7 +110,7 @@ def test_headers() -> None:
 
 
 def test_header_keys_of_other_bytes() -> None:
-    """Bytes of a header's key that are no text become U+FFFD, those of its value do not."""
+    """Invalid UTF-8 in a header's key becomes U+FFFD; its value is unchanged."""
     batch = raw_batch(
         raw_record(0, headers=[(b"a\xff\xc3", b"\xff"), (b"\xed\xa0\x80", None)]),
         raw_record(1, headers=[("ü".encode(), b"")]),

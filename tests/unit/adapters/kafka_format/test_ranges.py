@@ -101,7 +101,7 @@ def test_a_decoder_after_an_error() -> None:
 
 
 def test_a_decoder_that_was_left() -> None:
-    """Whoever stops in the midst of a stretch finds nothing of it in the next one."""
+    """An abandoned decode leaves nothing for the next one."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     many = FetchedRecords.of(bytes(Batch.of(records(list(range(20_000))))))
     next(decoder.decode(many, 0, END))

@@ -238,7 +238,7 @@ def test_headers_without_a_key(headers: list[Any]) -> None:
 
 
 def test_headers_that_nobody_sees() -> None:
-    """What stands behind a null list, or outside of a slice, is no header."""
+    """Values under a null list, or outside of a slice, are not headers."""
     pairs = pa.array(
         [{"key": None, "value": b"x"}, {"key": "k", "value": None}], HEADERS.value_type
     )
@@ -418,7 +418,7 @@ def test_more_rows_than_there_are() -> None:
 
 
 def test_no_rows() -> None:
-    """No rows are no chunk, and no batch is made of them."""
+    """Without rows there is no chunk and no batch."""
     columns = ProducerColumns.of(arrow([]), NOW)
     encoder = RecordEncoder(Compressor())
     assert (columns.num_rows, columns.payload_bytes(all_rows(columns))) == (0, 0)

@@ -81,7 +81,7 @@ def test_compiled_anew_when_another_module_changes(program: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_a_file_that_was_cut_off(program: Path, kind: str) -> None:
-    """What cannot be read of the cache is compiled anew, and kept."""
+    """An unreadable cache entry is compiled again and saved."""
     run(program, NOWHERE)
     for kept in (program.parent / "__pycache__").glob(f"program.twice*.{kind}"):
         kept.write_bytes(b"")

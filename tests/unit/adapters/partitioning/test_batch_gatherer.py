@@ -60,7 +60,7 @@ def test_only_batches_that_belong_together_are_combined() -> None:
 
 
 def test_many_partitions_need_more_bytes() -> None:
-    """Each is to get its share, within a limit; for few of them there is no delay."""
+    """Each gets its share, within a limit; few of them are not delayed."""
     gatherer = BatchGatherer()
     for partitions, batches in (
         (FEW_BYTES // BYTES_PER_PARTITION, 1),

@@ -61,7 +61,7 @@ def test_a_line_that_is_no_record_is_named(world: JournalWorld, tmp_path: Path) 
 
 
 def test_a_directory_that_is_not_there_is_an_unreachable_broker(tmp_path: Path) -> None:
-    """Whoever names the wrong directory is told which one."""
+    """The error names a wrong directory."""
     world = JournalWorld(tmp_path / "nowhere")
     options = world.options(subscribe="t")
     with pytest.raises(BrokerUnreachableError, match="nowhere"):
