@@ -6,19 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_kafka.domain.kafka_settings import (
-    API_TIMEOUT_MS,
-    DEFAULT_API_TIMEOUT_MS,
-    MAX_IN_FLIGHT,
-    SETTINGS,
+from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, MAX_IN_FLIGHT, ProducerSettings
+from pyspark_kafka.domain.kafka_settings.setting import (
     Ignored,
     Number,
     ProducerField,
-    ProducerSettings,
     Refused,
     Setting,
     Text,
 )
+from pyspark_kafka.domain.kafka_settings.table import DEFAULT_API_TIMEOUT_MS, SETTINGS
 from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind
 
 if TYPE_CHECKING:

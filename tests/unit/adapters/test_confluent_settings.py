@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 
 from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, client_config
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.kafka_settings import SETTINGS, Ignored, Setting
+from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 PASSWORD = "store-secret"  # noqa: S105
@@ -273,7 +274,7 @@ def test_tls(settings: dict[str, str], config: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"ssl.enabled.protocols": "TLSv1.3"}, "offers TLSv1.2 whatever it is told"),
+        ({"ssl.enabled.protocols": "TLSv1.3"}, "always offers TLSv1.2"),
         ({"ssl.truststore.password": "hunter2"}, "check 'kafka.ssl.truststore.password'"),
         ({"ssl.keystore.location": "/nowhere"}, "'/nowhere' cannot be read (No such file"),
     ],

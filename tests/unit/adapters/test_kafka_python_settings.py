@@ -17,7 +17,8 @@ from pyspark_kafka.adapters.kafka_python.settings import (
     client_config,
 )
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.kafka_settings import SETTINGS, Ignored, Setting
+from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PASSWORD = "store-secret"  # noqa: S105

@@ -4,11 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.kafka_settings import (
-    api_timeout_ms,
-    consumer_problems,
-    kafka_settings,
-)
+from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings
+from pyspark_kafka.domain.kafka_settings.options import consumer_problems
 
 SERVERS = {"bootstrap.servers": "b:9092"}
 

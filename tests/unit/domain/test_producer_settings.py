@@ -16,13 +16,11 @@ from pyspark_kafka.domain.kafka_settings import (
     ALL_REPLICAS,
     COMPRESSIONS,
     ROUND_ROBIN,
-    SETTINGS,
-    Ignored,
-    ProducerField,
     ProducerSettings,
-    Refused,
-    producer_settings,
 )
+from pyspark_kafka.domain.kafka_settings.producer import producer_settings
+from pyspark_kafka.domain.kafka_settings.setting import Ignored, ProducerField, Refused
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

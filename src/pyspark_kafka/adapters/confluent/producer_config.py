@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...domain.kafka_settings import SETTINGS, Number, ProducerField
+from ...domain.kafka_settings.setting import Number, ProducerField
+from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, clamp
 from .settings import client_config
 

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException, Producer
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import (
-    API_TIMEOUT_MS,
-    GROUP_ID,
-    ISOLATION_LEVEL,
-    READ_UNCOMMITTED,
-    SETTINGS,
-    Ignored,
-    JavaSettings,
-    Number,
-    ProducerField,
-    not_known,
-    read_java_settings,
-)
+from ...domain.kafka_settings import API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, READ_UNCOMMITTED
+from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
+from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
+from ...domain.kafka_settings.table import SETTINGS
 from .tls import tls_config
 
 if TYPE_CHECKING:

@@ -1,27 +1,27 @@
-"""TLS for librdkafka: what Java's stores hold, as PEM where it reads no store itself."""
+"""TLS for librdkafka, which gets the content of Java's stores as PEM if it cannot read them."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from ...domain.kafka_settings import TLS_1_2, Store, StoreFormat, Tls, store_format
+from ...domain.kafka_settings.stores import StoreFormat, store_format
+from ...domain.kafka_settings.values import TLS_1_2, Store, Tls
 from ..key_stores.store_files import certificates, store_content, store_pem
 
 _KEY: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----.*?-----END \1-----\n", re.DOTALL)
 
 
 def tls_config(tls: Tls) -> dict[str, str]:
-    """Give librdkafka's settings, and read the files it cannot read itself.
+    """Return librdkafka's settings; files that it cannot read itself are read here.
 
-    :raises ValueError: if one cannot be read, naming its option.
+    :raises ValueError: if a file cannot be read, naming its option.
     :raises MissingDependencyError: if a truststore is PKCS12, which the extra ``tls`` reads.
     """
     if TLS_1_2 not in tls.versions:
         raise ValueError(
             "Option 'kafka.ssl.enabled.protocols' or 'kafka.ssl.cipher.suites': the client "
-            "'confluent' offers TLSv1.2 whatever it is told; allow it, or take the client "
-            "'kafka-python'"
+            "'confluent' always offers TLSv1.2; allow it, or use the client 'kafka-python'"
         )
     config = {"ssl.endpoint.identification.algorithm": "https" if tls.checks_hostname else "none"}
     if tls.ciphers:

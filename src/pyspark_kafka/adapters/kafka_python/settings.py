@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaAdminClient, KafkaConsumer
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import (
-    API_TIMEOUT_MS,
-    BOOTSTRAP_SERVERS,
-    PREFIX,
-    SETTINGS,
-    Ignored,
-    JavaSettings,
-    Login,
-    Number,
-    Text,
-    api_timeout_ms,
-    not_known,
-    read_java_settings,
-)
+from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
+from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
+from ...domain.kafka_settings.setting import Ignored, Number, Text
+from ...domain.kafka_settings.table import SETTINGS
+from ...domain.kafka_settings.values import Login
 from ...domain.option_values import INT32_MAX, boolean
 from .tls import PemFiles, ssl_context
 
@@ -224,7 +215,7 @@ def _kerberos(login: Login) -> dict[str, Any]:
         raise ValueError(
             f"Option 'kafka.sasl.jaas.config': the client '{CLIENT_NAME}' uses the ticket cache "
             "and reads no keytab; run kinit -k -t on every machine and set useTicketCache=true, "
-            "or take the client 'confluent'"
+            "or use the client 'confluent'"
         )
     if find_spec("gssapi") is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""TLS for kafka-python: what Java's stores hold, in an ``SSLContext``."""
+"""TLS for kafka-python: an ``SSLContext`` with the content of Java's stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from ...domain.kafka_settings import TLS_1_2, TLS_1_3, Store, StoreFormat, Tls, store_format
+from ...domain.kafka_settings.stores import StoreFormat, store_format
+from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Store, Tls
 from ..key_stores.store_files import certificates, open_pkcs12, store_content, store_pem, unreadable
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
@@ -18,7 +19,7 @@ _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLS
 @final
 @dataclass(frozen=True, slots=True)
 class PemFiles:
-    """Files that are named one by one, as librdkafka and kafka-python do."""
+    """Files of librdkafka's and kafka-python's own settings, one for each purpose."""
 
     authorities: str = ""
     certificate: str = ""
@@ -27,9 +28,9 @@ class PemFiles:
 
 
 def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
-    """Read all files and make a context of them.
+    """Return a context with the content of all files.
 
-    :raises ValueError: if one cannot be read, naming its option.
+    :raises ValueError: if a file cannot be read, naming its option.
     :raises MissingDependencyError: if a store is PKCS12, which the extra ``tls`` reads.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -58,7 +59,7 @@ def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFi
         _load(context, "ssl.crl.location", files.revoked)
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     if store:
-        # As in Java, whatever is in a truststore is trusted, and not only what signed itself.
+        # As in Java, any certificate in a truststore is trusted, not only self-signed ones.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=certificates(store))
@@ -104,7 +105,7 @@ def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
         PrivateFormat,
     )
 
-    # Not even for a moment does the key lie on a disk in the clear.
+    # The private key is never written to disk unencrypted.
     once = secrets.token_urlsafe()
     encryption = BestAvailableEncryption(once.encode())
     text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
@@ -113,13 +114,13 @@ def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
 
 
 def _load_pem(context: ssl.SSLContext, store: Store, text: str, password: str) -> None:
-    # OpenSSL is given keys by the name of a file only; the directory is its owner's alone.
+    # OpenSSL reads keys from files only; only the owner can read this directory.
     with tempfile.TemporaryDirectory(prefix="pyspark-kafka-") as directory:
         path = Path(directory) / "key.pem"
         path.touch(mode=0o600)
         path.write_text(text)
         try:
-            # Without a password OpenSSL would ask the terminal for one.
+            # Without a password OpenSSL would prompt for one on the terminal.
             context.load_cert_chain(path, password=password)
         except (OSError, ValueError) as error:
             raise ValueError(

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...domain.errors import MissingDependencyError
-from ...domain.kafka_settings import Store, StoreFormat, pem, store_format
+from ...domain.kafka_settings.stores import StoreFormat, pem, store_format
+from ...domain.kafka_settings.values import Store
 
 
 def store_content(store: Store) -> bytes:

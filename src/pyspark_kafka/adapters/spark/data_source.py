@@ -77,20 +77,20 @@ class KafkaDataSource(DataSource):
             return spark_schema(parse_projection(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Make a batch reader; ``schema`` is ours, or a part of it that the user asked for."""
+        """Return a batch reader; ``schema`` is that of ``schema()`` or the user's own."""
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
             return kind(self.use_cases, options, projection_of(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Make a micro-batch reader; ``schema`` as in ``reader``."""
+        """Return a micro-batch reader; ``schema`` as in ``reader``."""
         with strip_tracebacks():
             options = self._parse(QueryKind.STREAM)
             return KafkaStreamReader(self.use_cases, options, projection_of(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Make a batch writer.
+        """Return a batch writer.
 
         :raises SaveModeError: if what a topic holds is to be replaced.
         :raises SinkSchemaError: if rows of this schema cannot become records.
@@ -101,11 +101,9 @@ class KafkaDataSource(DataSource):
             )
 
     def streamWriter(  # noqa: N802
-        self,
-        schema: StructType,
-        overwrite: bool,
+        self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamWriter:
-        """Make a micro-batch writer; raises as ``writer`` does."""
+        """Return a micro-batch writer; raises as ``writer`` does."""
         with strip_tracebacks():
             return KafkaStreamWriter(
                 self.use_cases, self._parse_sink(schema, QueryKind.STREAM, overwrite)

@@ -7,38 +7,26 @@ or why it has no effect or is refused.
 No message and no ``repr`` contains a secret: only values that are numbers or choices are shown.
 """
 
-from .java import JavaSettings, not_known, read_java_settings
-from .options import api_timeout_ms, connection_problems, consumer_problems, kafka_settings
-from .producer import (
-    MAX_IN_FLIGHT,
-    ProducerSettings,
-    idempotence_conflicts,
-    producer_settings,
-    without_producer_settings,
-)
-from .setting import PREFIX, Ignored, Number, ProducerField, Refused, Setting, Text
-from .stores import StoreFormat, pem, store_format
+from .options import api_timeout_ms, kafka_settings
+from .producer import MAX_IN_FLIGHT, ProducerSettings
+from .setting import PREFIX
 from .table import (
     ALL_REPLICAS,
     API_TIMEOUT_MS,
     BOOTSTRAP_SERVERS,
     COMPRESSIONS,
-    DEFAULT_API_TIMEOUT_MS,
     GROUP_ID,
     ISOLATION_LEVEL,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     ROUND_ROBIN,
-    SETTINGS,
 )
-from .values import TLS_1_2, TLS_1_3, Login, Secret, Store, Tls
 
 __all__ = [
     "ALL_REPLICAS",
     "API_TIMEOUT_MS",
     "BOOTSTRAP_SERVERS",
     "COMPRESSIONS",
-    "DEFAULT_API_TIMEOUT_MS",
     "GROUP_ID",
     "ISOLATION_LEVEL",
     "MAX_IN_FLIGHT",
@@ -46,31 +34,7 @@ __all__ = [
     "READ_COMMITTED",
     "READ_UNCOMMITTED",
     "ROUND_ROBIN",
-    "SETTINGS",
-    "TLS_1_2",
-    "TLS_1_3",
-    "Ignored",
-    "JavaSettings",
-    "Login",
-    "Number",
-    "ProducerField",
     "ProducerSettings",
-    "Refused",
-    "Secret",
-    "Setting",
-    "Store",
-    "StoreFormat",
-    "Text",
-    "Tls",
     "api_timeout_ms",
-    "connection_problems",
-    "consumer_problems",
-    "idempotence_conflicts",
     "kafka_settings",
-    "not_known",
-    "pem",
-    "producer_settings",
-    "read_java_settings",
-    "store_format",
-    "without_producer_settings",
 ]

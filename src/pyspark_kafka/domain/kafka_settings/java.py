@@ -36,8 +36,7 @@ def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:
     others: dict[str, str] = {}
     for name, value in sorted(settings.items()):
         try:
-            if _is_translated(name, value):
-                others[name] = _normalized(name, value)
+            others |= _translated(name, value)
         except ValueError as error:
             problems.append(str(error))
     _order_backoffs(others)
@@ -57,25 +56,21 @@ def _read(
         return None
 
 
-def _is_translated(name: str, value: str) -> bool:
+def _translated(name: str, value: str) -> dict[str, str]:
     setting = BY_NAME.get(name)
     if setting is None:
-        # A parameter of a configuration provider, which is refused itself.
-        return not name.startswith("config.providers.")
+        # A configuration provider is refused itself, and its parameters belong to it.
+        return {} if name.startswith("config.providers.") else {name: value}
     if setting.jvm and value not in ("", setting.jvm.default):
-        instead = setting.jvm
-        if name.endswith("callback.handler.class"):
-            instead = replacement(value)
+        is_handler = name.endswith("callback.handler.class")
+        instead = replacement(value) if is_handler else setting.jvm
         raise ValueError(f"Option '{PREFIX}{name}' is not supported: {instead.instead}")
-    return not (setting.jvm or setting.is_security or isinstance(setting.read, Ignored))
-
-
-def _normalized(name: str, value: str) -> str:
-    setting = BY_NAME.get(name)
-    if setting is None or setting.values is None:
-        return value
+    if setting.jvm or setting.is_security or isinstance(setting.read, Ignored):
+        return {}
+    if setting.values is None:
+        return {name: value}
     parsed = setting.values.read(name, value)
-    return str(parsed).lower() if isinstance(parsed, bool) else str(parsed)
+    return {name: str(parsed).lower() if isinstance(parsed, bool) else str(parsed)}
 
 
 def _order_backoffs(settings: dict[str, str]) -> None:

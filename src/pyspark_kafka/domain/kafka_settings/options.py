@@ -34,13 +34,12 @@ def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 def consumer_problems(settings: Mapping[str, str]) -> list[str]:
     """Return what is wrong with the settings of a read, whatever its client."""
-    problems = [
-        setting.read.message
-        for setting in SETTINGS
-        if setting.name in settings and isinstance(setting.read, Refused)
+    effects = [setting.read for setting in SETTINGS if setting.name in settings]
+    return [
+        *(effect.message for effect in effects if isinstance(effect, Refused)),
+        *_problems(BY_NAME[ISOLATION_LEVEL], settings),
+        *connection_problems(settings, "consumer"),
     ]
-    problems += _problems(BY_NAME[ISOLATION_LEVEL], settings)
-    return problems + connection_problems(settings, "consumer")
 
 
 def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:

@@ -46,11 +46,8 @@ class ProducerSettings:
 
 def producer_settings(settings: Mapping[str, str]) -> tuple[ProducerSettings, list[str]]:
     """Return the producer's settings among ``kafka.*`` settings, and what is wrong with them."""
-    problems = [
-        setting.write.message
-        for setting in SETTINGS
-        if setting.name in settings and isinstance(setting.write, Refused)
-    ]
+    effects = [setting.write for setting in SETTINGS if setting.name in settings]
+    problems = [effect.message for effect in effects if isinstance(effect, Refused)]
     fields: dict[str, Any] = {}
     levels: dict[str, Any] = {}
     for name in sorted(settings.keys() & BY_NAME.keys()):

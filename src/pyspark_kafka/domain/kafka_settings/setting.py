@@ -139,16 +139,16 @@ class Setting:
     """One setting of Kafka's Java clients.
 
     ``values`` are those that a consumer or any client accepts; a setting without them is a text.
-    ``read`` and ``write`` say what becomes of the setting in a query that reads or writes, and
-    ``jvm`` that no client of Python's can have it. Otherwise it is passed to the client:
-    ``kafka_python`` and ``librdkafka`` say how, if not unchanged under Java's name.
+    ``kafka_python`` and ``librdkafka`` say how the setting is passed to the client, if not
+    unchanged under Java's name. ``read`` and ``write`` say what a read and a write do with it
+    instead, and ``jvm`` that only a JVM can have it.
     """
 
     name: str
     values: Values[Any] | None = None
+    kafka_python: Number | Text | Ignored | None = None
+    librdkafka: Number | Ignored | None = None
     read: Ignored | Refused | None = None
     write: ProducerField | Ignored | Refused | None = None
     jvm: NeedsJvm | None = None
-    kafka_python: Number | Text | Ignored | None = None
-    librdkafka: Number | Ignored | None = None
     is_security: bool = False

@@ -81,15 +81,6 @@ _TICKET_CACHE: Final = Ignored("kafka-python uses the ticket cache as it is")
 _CONNECT_TIMEOUT: Final = Ignored("kafka-python's consumer has no such setting")
 
 
-def _client(
-    name: str,
-    accepted: Values[Any] | None,
-    kafka_python: Number | Text | Ignored | None = None,
-    librdkafka: Number | Ignored | None = None,
-) -> Setting:
-    return Setting(name, accepted, kafka_python=kafka_python, librdkafka=librdkafka)
-
-
 def _producer(
     name: str,
     accepted: Values[Any],
@@ -164,34 +155,34 @@ details.
         ),
     ),
     # The connection.
-    _client(
+    Setting(
         API_TIMEOUT_MS,
         Values("a positive number of milliseconds", positive_integer(API_TIMEOUT_MS)),
     ),
-    _client(
+    Setting(
         "client.dns.lookup",
         one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
         Text(),
     ),
-    _client("client.id", None, Text()),
-    _client("client.rack", None, Text()),
-    _client(
+    Setting("client.id", None, Text()),
+    Setting("client.rack", None, Text()),
+    Setting(
         "connections.max.idle.ms",
         at_least(-1),
         Number(1, unlimited=INT32_MAX),
         Number(1, unlimited=0),
     ),
-    _client("enable.metrics.push", BOOLEAN, Ignored("kafka-python pushes no metrics to brokers")),
-    _client(
+    Setting("enable.metrics.push", BOOLEAN, Ignored("kafka-python pushes no metrics to brokers")),
+    Setting(
         "metadata.max.age.ms",
         at_least(0),
         Number(1),
         Number(1, _HOUR_MS, "topic.metadata.refresh.interval.ms"),
     ),
-    _client("metadata.recovery.rebootstrap.trigger.ms", at_least(0), _REBOOTSTRAP, Number()),
-    _client("metadata.recovery.strategy", one_of("none", "rebootstrap"), _REBOOTSTRAP),
+    Setting("metadata.recovery.rebootstrap.trigger.ms", at_least(0), _REBOOTSTRAP, Number()),
+    Setting("metadata.recovery.strategy", one_of("none", "rebootstrap"), _REBOOTSTRAP),
     *(
-        _client(
+        Setting(
             f"{side}.buffer.bytes",
             at_least(-1),
             Number(name="socket_options"),
@@ -199,32 +190,32 @@ details.
         )
         for side in ("receive", "send")
     ),
-    _client("reconnect.backoff.max.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
-    _client("reconnect.backoff.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
-    _client("request.timeout.ms", at_least(0), Number(1), Number(10, 300_000, "socket.timeout.ms")),
-    _client(
+    Setting("reconnect.backoff.max.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
+    Setting("reconnect.backoff.ms", at_least(0), Number(), Number(0, _HOUR_MS)),
+    Setting("request.timeout.ms", at_least(0), Number(1), Number(10, 300_000, "socket.timeout.ms")),
+    Setting(
         "retry.backoff.max.ms",
         at_least(0),
         Ignored("kafka-python's backoff between retries is constant"),
         Number(1, 300_000),
     ),
-    _client("retry.backoff.ms", at_least(0), Number(), Number(1, 300_000)),
-    _client("security.protocol", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
-    _client(
+    Setting("retry.backoff.ms", at_least(0), Number(), Number(1, 300_000)),
+    Setting("security.protocol", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+    Setting(
         "socket.connection.setup.timeout.max.ms",
         at_least(0),
         _CONNECT_TIMEOUT,
         Ignored("librdkafka's time-out of connecting is constant"),
     ),
-    _client("socket.connection.setup.timeout.ms", at_least(0), _CONNECT_TIMEOUT, Number(1_000)),
+    Setting("socket.connection.setup.timeout.ms", at_least(0), _CONNECT_TIMEOUT, Number(1_000)),
     # The consumer.
-    _client("check.crcs", BOOLEAN),
-    _client("fetch.max.bytes", at_least(0), Number(), Number(1_000, 2_147_483_135)),
-    _client("fetch.max.wait.ms", at_least(0), Number(), Number(0, 300_000, "fetch.wait.max.ms")),
-    _client("fetch.min.bytes", at_least(0), Number(), Number(1, 100_000_000)),
-    _client("max.partition.fetch.bytes", at_least(0), Number(), Number(1, 1_000_000_000)),
-    _client(GROUP_ID, None, Text()),
-    _client(
+    Setting("check.crcs", BOOLEAN),
+    Setting("fetch.max.bytes", at_least(0), Number(), Number(1_000, 2_147_483_135)),
+    Setting("fetch.max.wait.ms", at_least(0), Number(), Number(0, 300_000, "fetch.wait.max.ms")),
+    Setting("fetch.min.bytes", at_least(0), Number(), Number(1, 100_000_000)),
+    Setting("max.partition.fetch.bytes", at_least(0), Number(), Number(1, 1_000_000_000)),
+    Setting(GROUP_ID, None, Text()),
+    Setting(
         ISOLATION_LEVEL,
         exactly(
             f"'{READ_UNCOMMITTED}' or '{READ_COMMITTED}'",
@@ -317,8 +308,8 @@ details.
         ssl.keystore.password ssl.keystore.type ssl.truststore.certificates ssl.truststore.location
         ssl.truststore.password ssl.truststore.type"""
     ),
-    _client("sasl.kerberos.kinit.cmd", None, _TICKET_CACHE),
-    _client(
+    Setting("sasl.kerberos.kinit.cmd", None, _TICKET_CACHE),
+    Setting(
         "sasl.kerberos.min.time.before.relogin",
         at_least(0),
         _TICKET_CACHE,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import OptionsError
-from ..kafka_settings import GROUP_ID, PREFIX, consumer_problems, kafka_settings
+from ..kafka_settings import GROUP_ID, PREFIX, kafka_settings
+from ..kafka_settings.options import consumer_problems
 from ..offset_limits import (
     ByTimestamp,
     CommittedOffsets,

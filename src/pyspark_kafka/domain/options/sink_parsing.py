@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
-from ..kafka_settings import (
-    connection_problems,
+from ..kafka_settings import kafka_settings
+from ..kafka_settings.options import connection_problems
+from ..kafka_settings.producer import (
     idempotence_conflicts,
-    kafka_settings,
     producer_settings,
     without_producer_settings,
 )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ..option_values import required
 from .option import STREAM_ONLY, Option
 from .sink_options import DeliveryGuarantee
-from .table import CLIENT, METADATA_STORAGE_OPTIONS
+from .table import CLIENT, METADATA_STORAGE_OPTIONS, text_option
 
 
 def _guarantee(text: str) -> DeliveryGuarantee:
@@ -40,14 +40,12 @@ METADATA_PATH: Final[Option[str | None]] = Option(
     "`<checkpointLocation>/sinks/pyspark_kafka`",
     STREAM_ONLY,
 )
-CHECKPOINT_LOCATION: Final[Option[str | None]] = Option(
+CHECKPOINT_LOCATION: Final = text_option(
     "checkpointLocation",
-    str.strip,
-    None,
     "a directory",
     "Spark's own option, which Spark passes to the sink as well: the default of `metadataPath` "
     "is derived from it.",
-    queries=STREAM_ONLY,
+    STREAM_ONLY,
 )
 
 TABLE: Final[tuple[Option[Any], ...]] = (

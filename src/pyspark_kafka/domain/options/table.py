@@ -34,7 +34,7 @@ from ..option_values import (
     time_to_live,
 )
 from ..projection import COLUMNS
-from .option import BATCH_ONLY, STREAM_ONLY, Option
+from .option import BATCH_ONLY, BOTH, STREAM_ONLY, Option, QueryKind
 
 
 def _delay(text: str) -> int:
@@ -42,6 +42,36 @@ def _delay(text: str) -> int:
     if duration < 0:
         raise ValueError(f"maxTriggerDelay must not be negative, got {text}")
     return duration
+
+
+def text_option(
+    name: str, values: str, doc: str, queries: frozenset[QueryKind] = BOTH
+) -> Option[str | None]:
+    """Return an option that is a text and has no default."""
+    return Option(name, str.strip, None, values, doc, queries=queries)
+
+
+def _timestamp(name: str, doc: str, queries: frozenset[QueryKind] = BOTH) -> Option[int | None]:
+    values = "milliseconds since the epoch"
+    return Option(name, parse_global_timestamp, None, values, doc, queries=queries)
+
+
+def _by_timestamp(name: str, queries: frozenset[QueryKind] = BOTH) -> Option[Timestamps]:
+    values = '`{"topicA":{"0":1700000000000}}`'
+    doc = "The same with a timestamp for each partition. Every partition must be listed."
+    return Option(name, parse_timestamps, (), values, doc, queries=queries)
+
+
+def _limit(
+    name: str, doc: str, values: str = "a positive number", queries: frozenset[QueryKind] = BOTH
+) -> Option[int | None]:
+    return Option(name, positive_long(name), None, values, doc, queries=queries)
+
+
+def _flag(
+    name: str, doc: str, field: str = "", queries: frozenset[QueryKind] = BOTH, *, default: bool
+) -> Option[bool]:
+    return Option(name, boolean, default, "`true`, `false`", doc, "", queries, field)
 
 
 CLIENT: Final = Option(
@@ -52,44 +82,27 @@ CLIENT: Final = Option(
     "The Kafka client. `confluent` needs the extra of the same name.",
     field="client",
 )
-SUBSCRIBE: Final[Option[str | None]] = Option(
-    "subscribe",
-    str.strip,
-    None,
-    "topics, separated by commas",
-    "Reads all partitions of these topics.",
+SUBSCRIBE: Final = text_option(
+    "subscribe", "topics, separated by commas", "Reads all partitions of these topics."
 )
-SUBSCRIBE_PATTERN: Final[Option[str | None]] = Option(
+SUBSCRIBE_PATTERN: Final = text_option(
     "subscribePattern",
-    str.strip,
-    None,
     "a regular expression",
     "Reads all topics whose name contains a match; internal topics are left out.",
 )
-ASSIGN: Final[Option[str | None]] = Option(
+ASSIGN: Final = text_option(
     "assign",
-    str.strip,
-    None,
     '`{"topicA":[0,1],"topicB":[2]}`',
     "Reads these partitions. Exactly one of `subscribe`, `subscribePattern` and `assign` is "
     "required.",
 )
 STRATEGIES: Final = (SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN)
-STARTING_TIMESTAMP: Final[Option[int | None]] = Option(
+STARTING_TIMESTAMP: Final = _timestamp(
     "startingTimestamp",
-    parse_global_timestamp,
-    None,
-    "milliseconds since the epoch",
     "Starts at the first record of each partition with this timestamp or a later one. Takes "
     "precedence over `startingOffsetsByTimestamp`, which takes precedence over `startingOffsets`.",
 )
-STARTING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
-    "startingOffsetsByTimestamp",
-    parse_timestamps,
-    (),
-    '`{"topicA":{"0":1700000000000}}`',
-    "The same with a timestamp for each partition. Every partition must be listed.",
-)
+STARTING_OFFSETS_BY_TIMESTAMP: Final = _by_timestamp("startingOffsetsByTimestamp")
 STARTING_OFFSETS: Final[Option[StartingOffsets | None]] = Option(
     "startingOffsets",
     parse_starting_offsets,
@@ -116,24 +129,14 @@ STARTING_STRATEGY: Final = Option(
     "Where to start in partitions without a record at or after the starting timestamp.",
     "`error`",
 )
-ENDING_TIMESTAMP: Final[Option[int | None]] = Option(
+ENDING_TIMESTAMP: Final = _timestamp(
     "endingTimestamp",
-    parse_global_timestamp,
-    None,
-    "milliseconds since the epoch",
     "Ends before the first record of each partition with this timestamp or a later one, or at the "
     "latest offset if there is none. Takes precedence over `endingOffsetsByTimestamp`, which takes "
     "precedence over `endingOffsets`.",
-    queries=BATCH_ONLY,
+    BATCH_ONLY,
 )
-ENDING_OFFSETS_BY_TIMESTAMP: Final[Option[Timestamps]] = Option(
-    "endingOffsetsByTimestamp",
-    parse_timestamps,
-    (),
-    '`{"topicA":{"0":1700000000000}}`',
-    "The same with a timestamp for each partition. Every partition must be listed.",
-    queries=BATCH_ONLY,
-)
+ENDING_OFFSETS_BY_TIMESTAMP: Final = _by_timestamp("endingOffsetsByTimestamp", BATCH_ONLY)
 ENDING_OFFSETS: Final[Option[OffsetLimit | None]] = Option(
     "endingOffsets",
     parse_offset_limit,
@@ -159,21 +162,16 @@ MAX_RECORDS_PER_PARTITION: Final[Option[int | None]] = Option(
     "Splits offset ranges so that no task reads more offsets than this.",
     field="max_records_per_partition",
 )
-MAX_OFFSETS_PER_TRIGGER: Final[Option[int | None]] = Option(
+MAX_OFFSETS_PER_TRIGGER: Final = _limit(
     "maxOffsetsPerTrigger",
-    positive_long("maxOffsetsPerTrigger"),
-    None,
-    "a positive number",
     "Reads about this many offsets per batch, divided among partitions in proportion to what is "
     "available in each. Ignored by Trigger.Once.",
     queries=STREAM_ONLY,
 )
-MIN_OFFSETS_PER_TRIGGER: Final[Option[int | None]] = Option(
+MIN_OFFSETS_PER_TRIGGER: Final = _limit(
     "minOffsetsPerTrigger",
-    positive_long("minOffsetsPerTrigger"),
-    None,
-    "a positive number, at most `maxOffsetsPerTrigger`",
     "Waits for this many new offsets before the next batch, but no longer than `maxTriggerDelay`.",
+    "a positive number, at most `maxOffsetsPerTrigger`",
     queries=STREAM_ONLY,
 )
 MAX_TRIGGER_DELAY_MS: Final = Option(
@@ -185,19 +183,15 @@ MAX_TRIGGER_DELAY_MS: Final = Option(
     "`15m`",
     STREAM_ONLY,
 )
-MAX_BYTES_PER_TRIGGER: Final[Option[int | None]] = Option(
+MAX_BYTES_PER_TRIGGER: Final = _limit(
     "maxBytesPerTrigger",
-    positive_long("maxBytesPerTrigger"),
-    None,
-    "a positive number of bytes",
     "Reads about this many bytes per batch, estimated from the average size of earlier records; "
     "a batch has at least one record.",
+    "a positive number of bytes",
     queries=STREAM_ONLY,
 )
-METADATA_PATH: Final[Option[str | None]] = Option(
+METADATA_PATH: Final = text_option(
     "metadataPath",
-    str.strip,
-    None,
     "a directory, as a URL for fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
     "`hdfs://`, `webhdfs://`",
     "Where a stream stores its starting offsets before it reads its first batch, so that a stream "
@@ -205,7 +199,7 @@ METADATA_PATH: Final[Option[str | None]] = Option(
     "a Python source its checkpoint directory. If you name `<checkpoint>/sources/0`, a stream of "
     "this source continues from the starting offsets that the JVM connector stored there, and "
     "vice versa.",
-    queries=STREAM_ONLY,
+    STREAM_ONLY,
 )
 METADATA_STORAGE_OPTIONS: Final = Option(
     "metadataStorageOptions",
@@ -229,12 +223,10 @@ COMMIT_OFFSETS_TO_GROUP: Final[Option[str | None]] = Option(
     field="commit_offsets_to_group",
 )
 INCLUDED: Final = {
-    column: Option(
+    column: _flag(
         f"include{column[0].upper()}{column[1:]}",
-        boolean,
+        f"Whether rows have the column `{column}`. Columns that are left out are not read.",
         default=column != "headers",
-        values="`true`, `false`",
-        doc=f"Whether rows have the column `{column}`. Columns that are left out are not read.",
     )
     for column in COLUMNS
 }
@@ -250,14 +242,12 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     ENDING_TIMESTAMP,
     ENDING_OFFSETS_BY_TIMESTAMP,
     ENDING_OFFSETS,
-    Option(
+    _flag(
         "failOnDataLoss",
-        boolean,
+        "Whether a query fails if records that it should read no longer exist; otherwise it logs a "
+        "warning and continues.",
+        "fail_on_data_loss",
         default=True,
-        values="`true`, `false`",
-        doc="Whether a query fails if records that it should read no longer exist; otherwise it "
-        "logs a warning and continues.",
-        field="fail_on_data_loss",
     ),
     MIN_PARTITIONS,
     MAX_RECORDS_PER_PARTITION,
@@ -297,10 +287,8 @@ TABLE: Final[tuple[Option[Any], ...]] = (
         "How long a query caches the list of partitions; -1 disables the cache.",
         field="metadata_ttl_ms",
     ),
-    Option(
+    text_option(
         "groupIdPrefix",
-        str.strip,
-        None,
         "a text",
         "Has no effect: no consumer group is joined. Accepted for compatibility with the JVM "
         "connector.",
@@ -309,14 +297,12 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     METADATA_STORAGE_OPTIONS,
     COMMIT_OFFSETS_TO_GROUP,
     *INCLUDED.values(),
-    Option(
+    _flag(
         "pushFilters",
-        boolean,
+        "Uses filters on `partition`, `offset` and `timestamp` to read fewer records. Requires "
+        "`spark.sql.python.filterPushdown.enabled` to be `true`.",
+        "push_filters",
+        BATCH_ONLY,
         default=False,
-        values="`true`, `false`",
-        doc="Uses filters on `partition`, `offset` and `timestamp` to read fewer records. "
-        "Requires `spark.sql.python.filterPushdown.enabled` to be `true`.",
-        queries=BATCH_ONLY,
-        field="push_filters",
     ),
 )

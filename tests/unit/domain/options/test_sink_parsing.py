@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.kafka_settings import (
-    ALL_REPLICAS,
-    SETTINGS,
-    ProducerSettings,
-    Refused,
-)
+from pyspark_kafka.domain.kafka_settings import ALL_REPLICAS, ProducerSettings
+from pyspark_kafka.domain.kafka_settings.setting import Refused
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 from pyspark_kafka.domain.options import (
     SINK_TABLE,
     TABLE,
