@@ -118,7 +118,7 @@ def covers_all_starts(test: Callable[..., None]) -> Callable[..., None]:
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_stream_begins_where_it_is_told_and_goes_on(
+def test_a_stream_begins_at_its_offsets_and_goes_on(
     world: KafkaWorld, strategy: str, start: str, fail_on_data_loss: str
 ) -> None:
     """From its start on every record is read once, through restarts and new partitions."""

@@ -307,7 +307,7 @@ def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_pa
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a_source_begins_where_it_is_told(world: KafkaWorld, start: str, tmp_path: Path) -> None:
+def test_a_source_begins_at_its_offsets(world: KafkaWorld, start: str, tmp_path: Path) -> None:
     """From its start on every record is read once, through a restart and new partitions."""
     topic = filled(world)
     starting, first = STARTS[start]

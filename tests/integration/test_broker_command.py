@@ -65,7 +65,7 @@ def values(options: dict[str, str], client: str, topic: str) -> list[bytes | Non
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", [(), ("--kafka",)])
-def test_a_broker_serves_both_clients_until_it_is_told_to_end(
+def test_a_broker_serves_both_clients_until_it_is_stopped(
     tmp_path: Path, kind: tuple[str, ...], ending: int
 ) -> None:
     """Its output has all options of a query; it leaves no files and processes."""
@@ -84,7 +84,7 @@ def test_a_broker_serves_both_clients_until_it_is_told_to_end(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_brokers_listen_where_they_are_told_to() -> None:
+def test_brokers_listen_on_the_given_port() -> None:
     """With a port, the address is known in advance."""
     [port] = free_ports(1)
     with running("broker", "--kafka", "--port", str(port)) as started:

@@ -166,7 +166,7 @@ def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
     assert [len(row["value"]) for batch in batches for row in batch.to_pylist()] == sizes
 
 
-def test_a_brokers_own_timestamps_are_told_from_producers(world: KafkaWorld) -> None:
+def test_a_brokers_own_timestamps_differ_from_producers(world: KafkaWorld) -> None:
     """The type is 1 where the broker says when a record came."""
     partition = TopicPartition(world.topic(message__timestamp__type="LogAppendTime"), 0)
     world.produce(partition, [Record(b"v", timestamp=1)])

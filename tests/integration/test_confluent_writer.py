@@ -348,7 +348,7 @@ def test_the_size_may_be_said_in_librdkafkas_words(
     assert len(read(kafka, topic)) == 1
 
 
-def test_a_record_that_the_broker_finds_too_large_is_told(
+def test_a_record_that_the_broker_finds_too_large_is_reported(
     writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
     """In the words of Java, with the partition and the size, and without the record."""
@@ -368,7 +368,7 @@ def test_a_record_that_the_broker_finds_too_large_is_told(
     assert "secret" not in str(caught.value)
 
 
-def test_a_topic_that_does_not_exist_is_told_in_time(
+def test_a_topic_that_does_not_exist_is_reported_in_time(
     writer_of: Callable[..., Any], fresh_name: Callable[[], str]
 ) -> None:
     """It is looked for as long as Java's producer does, and no longer."""
@@ -393,7 +393,7 @@ def test_a_topic_that_comes_to_be_is_written_to(
     assert texts(kafka, topic) == [b"v"]
 
 
-def test_a_topic_that_goes_is_told(
+def test_a_topic_that_goes_is_reported(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
     """Of one that was written to before, too."""
@@ -709,7 +709,7 @@ def test_nothing_is_lost_while_a_broker_is_away(
         assert found == [b"%d" % each for each in range(number, written, 3)]
 
 
-def test_records_that_no_broker_takes_in_time_are_told(
+def test_records_that_no_broker_takes_in_time_are_reported(
     library: Library, fresh_name: Callable[[], str]
 ) -> None:
     """After delivery.timeout.ms, and closing does not wait for the others."""

@@ -414,7 +414,7 @@ def test_a_session_that_ends_is_no_end_of_a_range(
     assert reading.read_rest() == ALL
 
 
-def test_a_session_that_ends_in_a_pause_is_begun_anew(
+def test_a_session_that_ends_in_a_pause_is_begun_again(
     one_broker: OneBroker, single: TopicPartition, read: Callable[..., Reading]
 ) -> None:
     """A range that is left alone for longer than a login lasts goes on."""
@@ -445,7 +445,7 @@ def test_a_groups_offsets_are_known_wherever_its_coordinator_is(
         world.close()
 
 
-def test_offsets_are_told_wherever_leaders_are(
+def test_offsets_are_found_on_all_leaders(
     three_brokers: KafkaCluster, replicated: TopicPartition, client: str
 ) -> None:
     """A partition's ends are found again while its leader moves among brokers."""

@@ -250,7 +250,7 @@ def test_a_secret_is_in_no_message(s3: S3Server) -> None:
     assert "hush" not in str(failure.value)
 
 
-def test_a_storage_that_is_gone_is_told_in_one_line(s3: S3Server) -> None:
+def test_a_storage_that_is_gone_is_reported_in_one_line(s3: S3Server) -> None:
     """A server that does not answer is an error that names it."""
     gone = {
         "endpoint_url": "http://127.0.0.1:1",

@@ -443,7 +443,7 @@ def test_tree(module: ModuleType) -> None:
     )
 
 
-def test_conditions_are_told_apart() -> None:
+def test_conditions_are_distinct() -> None:
     """No two kinds of error share a condition, unless one is the other's special case."""
     own = [kind for kind in kinds() if "condition" in vars(kind)]
     assert set(kinds()) - set(own) == {StreamOffsetsMismatchError}

@@ -118,7 +118,7 @@ def test_a_topic_that_does_not_come_is_unknown(connection: Connection) -> None:
         TopicPartitions(connection, 0.1, 1_000).count(Cluster(0), "t")
 
 
-def test_what_a_broker_said_stands_above_silence(connection: Connection) -> None:
+def test_what_a_broker_said_overrides_silence(connection: Connection) -> None:
     """The time for the last answer may be too short."""
     with pytest.raises(UnknownTopicError, match="'t'"):
         TopicPartitions(connection, 0.2, 1_000).count(Cluster(0, TRANSPORT), "t")

@@ -193,7 +193,7 @@ def test_a_message_that_is_none_is_left_for_the_caller() -> None:
 
 
 @pytest.mark.parametrize("beyond", [2**63 // 1_000 + 1, -(2**63 // 1_000) - 1])
-def test_a_timestamp_that_does_not_fit_is_told(beyond: int) -> None:
+def test_a_timestamp_that_does_not_fit_is_reported(beyond: int) -> None:
     """The rows before it are returned, and projections without it are unaffected."""
     sent = [Sent(0), Sent(1, timestamp=(beyond, 1)), Sent(2)]
     gathering = Gathering(sent)
@@ -205,7 +205,7 @@ def test_a_timestamp_that_does_not_fit_is_told(beyond: int) -> None:
     assert [row["offset"] for row in without.rows()] == [0, 1, 2]
 
 
-def test_headers_that_cannot_be_read_are_told() -> None:
+def test_headers_that_cannot_be_read_are_reported() -> None:
     """They are an error, and not null."""
     gathering = Gathering([Sent(0), Sent(1, headers_error=BAD_MESSAGE)])
     assert gathering.run() == BAD_HEADERS

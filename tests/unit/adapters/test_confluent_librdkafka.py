@@ -49,7 +49,7 @@ def test_the_library_is_the_one_that_confluent_kafka_uses() -> None:
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_a_library_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the wheel has none and the system has none, that is what is missing."""
     monkeypatch.setattr(librdkafka, "_names", lambda: iter(["librdkafka-that-is-not.so"]))
     with pytest.raises(LibraryUnusableError, match="librdkafka's library"):

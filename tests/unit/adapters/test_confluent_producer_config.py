@@ -122,7 +122,7 @@ def test_the_buffer_holds_a_record(
     ],
     ids=str,
 )
-def test_librdkafka_takes_what_it_is_told(settings: ProducerSettings) -> None:
+def test_librdkafka_accepts_the_configuration(settings: ProducerSettings) -> None:
     """Whatever Java's producer may be told."""
     Producer({**SERVERS, **producer_config(settings)})
 

@@ -107,7 +107,7 @@ def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> No
         kafka_errors.UnknownError,
     ],
 )
-def test_a_partitions_error_is_told(version: int, error: type[kafka_errors.KafkaError]) -> None:
+def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.KafkaError]) -> None:
     """A partition's error code becomes kafka-python's error, -1 included."""
     fields = {"error_code": error.errno, "records": None, "aborted_transactions": None}
     assert read(answer(version, partition(version, **fields)), version).error is error
@@ -115,7 +115,7 @@ def test_a_partitions_error_is_told(version: int, error: type[kafka_errors.Kafka
 
 @pytest.mark.parametrize("version", range(7, MAX_VERSION + 1))
 @pytest.mark.parametrize("with_partition", [True, False])
-def test_an_error_of_the_whole_answer_is_told(version: int, with_partition: bool) -> None:
+def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: bool) -> None:
     """A broker that fails a whole request says so at the top, with the partition or without."""
     failed = kafka_errors.ClusterAuthorizationFailedError.errno
     fields = {"error_code": failed, "records": RECORDS, "aborted_transactions": None}

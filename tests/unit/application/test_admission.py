@@ -90,7 +90,7 @@ def test_a_least_number_of_rows_over_batches(kit: Kit, caplog: pytest.LogCapture
     assert {record.name for record in caplog.records} == {"pyspark_kafka"}
 
 
-def test_a_batch_that_ran_for_its_rows_begins_the_delay_anew(kit: Kit) -> None:
+def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
     """The delay counts from the last batch, whatever made it run."""
     made = admission(kit)
     made.end_of_batch(offsets(0), offsets(1), AT_LEAST_15)

@@ -250,7 +250,7 @@ def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool
     assert stage.visible() == rows(0)
 
 
-def test_a_batch_that_was_not_decided_is_written_anew(stage: Stage) -> None:
+def test_a_batch_that_was_not_decided_is_written_again(stage: Stage) -> None:
     """Before the first entry a driver leaves nothing behind that is ever seen."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(0, after=False)))
@@ -293,7 +293,7 @@ def test_a_driver_ends_what_it_left_itself(stage: Stage) -> None:
     assert stage.visible() == rows(0, 1)
 
 
-def test_what_timed_out_before_it_was_committed_is_written_anew(stage: Stage) -> None:
+def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -> None:
     """Where every transaction is gone, so is the batch, and the query starts it again."""
     written = stage.run_tasks(0)
     for one in written:
@@ -308,7 +308,7 @@ def test_what_timed_out_before_it_was_committed_is_written_anew(stage: Stage) ->
     assert stage.visible() == rows(0)
 
 
-def test_what_timed_out_while_no_driver_was_there_is_written_anew(stage: Stage) -> None:
+def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage) -> None:
     """A batch that was decided, and of which nothing was committed, is dropped."""
     stage.run_batch(0, stage.driver())
     written = stage.run_tasks(1)
@@ -351,7 +351,7 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
         stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
 
 
-def test_of_two_drivers_at_once_the_second_is_told(stage: Stage) -> None:
+def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
     """The one that finds the other's entry where its own should go stops, and names the log."""
     late = stage.run_tasks(0)
     other = stage.driver()
@@ -367,7 +367,7 @@ def test_of_two_drivers_at_once_the_second_is_told(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_driver_that_was_shut_out_sees_none_of_its_rows(stage: Stage) -> None:
+def test_a_driver_that_was_fenced_sees_none_of_its_rows(stage: Stage) -> None:
     """Tasks of a second driver shut those of the first one out, whose commit fails."""
     stopped, written = stage.driver(), stage.run_tasks(0)
     again = stage.run_tasks(0)

@@ -61,7 +61,7 @@ def test_what_is_in_flight_is_counted_in_offsets() -> None:
     assert state.offsets_in_flight == 4
 
 
-def test_a_commit_without_its_offsets_is_passed_over() -> None:
+def test_a_commit_without_its_offsets_is_ignored() -> None:
     """Where not every batch has its offsets, the newest that has counts."""
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     for batch_id in (3, 5):

@@ -153,7 +153,7 @@ def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit: Kit, driver
     assert driver.seen[1:] == [(1, [(0, 3)]), (1, [(0, 3)])]
 
 
-def test_a_plan_that_does_not_reach_the_log_is_made_anew(
+def test_a_plan_that_does_not_reach_the_log_is_recreated(
     kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A storage that fails for a while loses nothing: nobody has read by the plan."""

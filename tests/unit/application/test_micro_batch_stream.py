@@ -363,7 +363,7 @@ def test_the_end_is_not_beyond_what_was_found(kit: Kit) -> None:
         ),
     ],
 )
-def test_a_topic_that_is_made_anew_fails_the_query(
+def test_a_topic_that_is_recreated_fails_the_query(
     kit: Kit,
     partitions: int,
     count: int,

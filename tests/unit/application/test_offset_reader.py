@@ -255,7 +255,7 @@ def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) 
     assert reader(kit).unresolved(limit, "end") == {tp(0): 1, tp(1): 2}
 
 
-def test_the_first_partition_without_a_record_is_told(kit: Kit) -> None:
+def test_the_first_partition_without_a_record_is_reported(kit: Kit) -> None:
     """Of several partitions without a record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
         reader(kit).resolve(GlobalTimestamp(5, OnNoMatch.ERROR))

@@ -118,7 +118,7 @@ def test_no_transaction_is_begun_where_there_are_no_rows(
     assert task(kit).write(batches, "one") == WriteResult()
 
 
-def test_empty_batches_among_others_are_passed_over(kit: Kit) -> None:
+def test_empty_batches_among_others_are_ignored(kit: Kit) -> None:
     """One transaction is begun, however many batches there are."""
     written = task(kit, transactional(kit)).write([batch(), batch(b"a"), batch(), batch(b"b")], "x")
     assert written.delivered.records == 2

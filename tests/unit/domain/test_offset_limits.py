@@ -199,7 +199,7 @@ def test_no_strategy(text: str) -> None:
     assert str(caught.value) == f"No value found for '{text.upper()}'"
 
 
-def test_limits_are_told_apart() -> None:
+def test_limits_are_distinct() -> None:
     """No kind of limit equals another one, and all of them survive a pickle."""
     limits = [
         Earliest(),

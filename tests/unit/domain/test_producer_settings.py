@@ -241,7 +241,7 @@ def test_any_settings_together(settings: dict[str, str], others: dict[str, str])
 
 
 @given(st.sets(st.sampled_from(sorted(BOUNDS.keys() | CHOICES.keys() | REFUSED.keys()))))
-def test_all_problems_are_told_together(names: set[str]) -> None:
+def test_all_problems_are_reported_together(names: set[str]) -> None:
     """One run tells every setting that has to be corrected, the refused ones first."""
     problems = producer_settings(dict.fromkeys(names, "?"))[1]
     refused = [problem for name, problem in REFUSED.items() if name in names]

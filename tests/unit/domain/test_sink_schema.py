@@ -37,7 +37,7 @@ def test_columns_that_can_be_written(columns: dict[str, str], has_topic_option: 
 
 
 @given(st.text())
-def test_the_option_stands_above_the_column(kind: str) -> None:
+def test_the_option_overrides_the_column(kind: str) -> None:
     """With the option there need not be a column for the topic, and it may be of any type."""
     check_sink_schema({"value": "string"}, has_topic_option=True)
     check_sink_schema({"value": "string", "topic": kind}, has_topic_option=True)
@@ -87,7 +87,7 @@ def test_columns_that_cannot_be_written(columns: dict[str, str], expected: tuple
 
 
 @given(st.sets(st.sampled_from(sorted(TYPES)), min_size=1))
-def test_all_wrong_columns_are_told_together(wrong: set[str]) -> None:
+def test_all_wrong_columns_are_reported_together(wrong: set[str]) -> None:
     """One run tells every column that has to be cast, in the order of a record's parts."""
     columns = {name: kinds[0] for name, kinds in TYPES.items()} | dict.fromkeys(wrong, "void")
     told = [problem.partition(" ")[0] for problem in problems(columns)]

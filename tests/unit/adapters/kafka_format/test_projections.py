@@ -42,7 +42,7 @@ def test_the_order_of_columns(columns: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_headers_are_passed_over(column: str) -> None:
+def test_headers_are_ignored(column: str) -> None:
     """Headers that are not projected are not looked at."""
     headers = b"\x0a\xff\xff\xff"  # five of them, and no sense
     record = b"\0\0\0\x02k\x02v" + headers
@@ -55,7 +55,7 @@ def test_headers_are_passed_over(column: str) -> None:
 
 
 @pytest.mark.parametrize(("column", "unread"), [("key", "values"), ("value", "keys")])
-def test_bytes_are_passed_over(column: str, unread: str) -> None:
+def test_bytes_are_ignored(column: str, unread: str) -> None:
     """The bytes of a column that is not projected are not copied."""
     decoder = RecordDecoder(T, Projection((column,)))
     buffers = decoder._builder.buffers

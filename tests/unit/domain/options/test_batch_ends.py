@@ -150,7 +150,7 @@ def test_both_ends(starting: OffsetLimit, ending: OffsetLimit, expected: list[st
     assert mismatches(starting, ending) == expected
 
 
-def test_partitions_are_told_in_order() -> None:
+def test_partitions_are_reported_in_order() -> None:
     """Partitions that differ are listed by topic and number."""
     ten = TopicPartition("t", 10)
     [text] = mismatches(specific({ten: 1, T1: 1, T0: 1}), specific({ten: 1}))

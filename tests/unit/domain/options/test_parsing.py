@@ -464,7 +464,7 @@ def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
 
 
 @BOTH
-def test_all_bad_values_are_told_together(query: QueryKind) -> None:
+def test_all_bad_values_are_reported_together(query: QueryKind) -> None:
     """One run tells every option that has to be corrected."""
     raw = {
         "subscribe": "",
@@ -704,7 +704,7 @@ def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
     ],
     ids="+".join,
 )
-def test_secret_is_not_told(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
+def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
     """No message tells a client's setting or the value of an option that nobody knows."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(BASE | {name: "hush-hush"} | wrong, query)

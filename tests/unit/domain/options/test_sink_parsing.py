@@ -142,7 +142,7 @@ def test_storage_options_open_the_checkpoint_too() -> None:
     assert options.checkpoint.options == options.metadata_path.options == {"k": "v"}
 
 
-def test_a_path_stands_above_the_checkpoint() -> None:
+def test_a_path_overrides_the_checkpoint() -> None:
     """With a path the checkpoint is not looked at: it may be where only Spark gets in."""
     options = parse_sink_options(EXACTLY_ONCE | {"metadataPath": "/m"}, QueryKind.STREAM)
     assert (options.metadata_path, options.checkpoint) == (StoragePath("/m"), None)
@@ -218,7 +218,7 @@ def test_ignored_options(query: QueryKind, names: list[str]) -> None:
 
 @BOTH
 @given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
-def test_options_of_a_source_are_passed_over(query: QueryKind, of_source: dict[str, str]) -> None:
+def test_options_of_a_source_are_ignored(query: QueryKind, of_source: dict[str, str]) -> None:
     """Who reads and writes with the same options is not refused, whatever the read's may be."""
     assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
 
@@ -257,7 +257,7 @@ def test_settings_of_a_consumer_are_left_out(name: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("name", ["queryName", "path", "outputMode"])
-def test_what_spark_hands_over_is_passed_over(query: QueryKind, name: str) -> None:
+def test_what_spark_hands_over_is_ignored(query: QueryKind, name: str) -> None:
     """Spark gives a sink options of its own, which are neither refused nor told."""
     raw = SERVERS | {name: "x"}
     assert parse_sink_options(raw, query) == parse_sink_options(SERVERS, query)
@@ -310,7 +310,7 @@ EMPTY: Final = {"kafka.bootstrap.servers", "topic", "metadataPath", "transaction
 
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
-def test_all_problems_are_told_together(names: set[str], query: QueryKind) -> None:
+def test_all_problems_are_reported_together(names: set[str], query: QueryKind) -> None:
     """One run tells every option to correct, the client's first, unknown ones last."""
     raw = SERVERS | {name: "" if name in EMPTY else "?" for name in names}
     told = sink_problems(raw, query)
@@ -347,7 +347,7 @@ def test_secrets_are_not_represented(name: str) -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
-def test_secrets_are_not_told(names: set[str], query: QueryKind) -> None:
+def test_secrets_are_not_shown(names: set[str], query: QueryKind) -> None:
     """No message tells a secret, or the value of an option that nobody knows."""
     wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
     raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")

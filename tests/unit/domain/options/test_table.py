@@ -161,7 +161,7 @@ def test_every_option_has_a_case() -> None:
     assert [option.name for option in TABLE] == list(CASES)
 
 
-def test_names_are_told_apart() -> None:
+def test_names_are_distinct() -> None:
     """No two options are looked up under one name."""
     keys = [option.key for option in TABLE]
     assert len(set(keys)) == len(keys)

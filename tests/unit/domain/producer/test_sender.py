@@ -300,7 +300,7 @@ def test_a_record_that_is_too_large_is_named() -> None:
     assert (caught.value.topic, caught.value.partition, caught.value.size) == ("t", 0, 8)
 
 
-def test_lost_sequence_numbers_begin_anew_under_another_producer_id() -> None:
+def test_lost_sequence_numbers_restart_under_another_producer_id() -> None:
     """From 0 on, for what came back and what waits, once nothing is in flight."""
     client = Client()
     client.append(3, 2)
