@@ -51,7 +51,7 @@ def test_the_library_is_the_one_that_confluent_kafka_uses() -> None:
 @pytest.mark.usefixtures("unloaded")
 def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the wheel has none and the system has none, that is what is missing."""
-    monkeypatch.setattr(librdkafka, "_names", lambda: iter(["librdkafka-that-is-not.so"]))
+    monkeypatch.setattr(librdkafka, "_library_names", lambda: iter(["librdkafka-that-is-not.so"]))
     with pytest.raises(LibraryUnusableError, match="librdkafka's library"):
         load()
 
@@ -59,7 +59,9 @@ def test_a_library_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("unloaded")
 def test_a_function_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that is another one lacks them."""
-    monkeypatch.setattr(librdkafka, "_names", lambda: iter([ctypes.util.find_library("c") or ""]))
+    monkeypatch.setattr(
+        librdkafka, "_library_names", lambda: iter([ctypes.util.find_library("c") or ""])
+    )
     with pytest.raises(LibraryUnusableError, match="rd_kafka_consume_batch_queue"):
         load()
 

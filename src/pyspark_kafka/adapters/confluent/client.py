@@ -1,4 +1,4 @@
-"""The client ``confluent``: its adapters, imported when one is first made."""
+"""The client ``confluent``; its adapters are imported at first use."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import BrokerUnreachableError, KafkaRequestError, OptionsError
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
+from .error_codes import ALL_BROKERS_DOWN, UNREACHABLE_ERRORS
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -20,25 +21,6 @@ T = TypeVar("T")
 log = logging.getLogger("pyspark_kafka.librdkafka")
 # Without a handler, librdkafka's lines would all go to standard error.
 log.addHandler(logging.NullHandler())
-
-ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001  # librdkafka's own
-
-UNREACHABLE_ERRORS: Final = frozenset(
-    {
-        ALL_BROKERS_DOWN,
-        KafkaError._TRANSPORT,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-        KafkaError._RESOLVE,  # noqa: SLF001
-        # A request was in flight when the connection was lost.
-        KafkaError._DESTROY,  # noqa: SLF001
-    }
-)
-
-PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF  # noqa: SLF001
-
-OUT_OF_RANGE_ERRORS: Final = frozenset(
-    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
-)
 
 
 class ConnectionOptions(Protocol):

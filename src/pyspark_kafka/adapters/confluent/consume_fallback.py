@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from ...domain.errors import MissingOffsetsError
 from ..fetching.range_loop import Fetched, FetchedPartition
 from ..kafka_format.record_columns import RecordColumns
-from .connection import OUT_OF_RANGE_ERRORS, PARTITION_EOF
+from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ...ports.deadline import Deadline
 from ..fetching.range_loop import Fetched, FetchedPartition
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
 from ..kafka_format.column_mask import column_mask
-from .connection import OUT_OF_RANGE_ERRORS, PARTITION_EOF
+from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 from .gather_kernel import BAD_HEADERS, EVENT, TIMESTAMP_TYPE, gather
 from .simple_consumer import SimpleConsumer
 
@@ -104,7 +104,7 @@ class ConsumedPartition(FetchedPartition):
     def fetch(self, position: int) -> Fetched | None:
         if not self._consumer.serves(self):
             self._start(position)
-        deadline = time.monotonic() + FETCH_S
+        deadline = Deadline.after(FETCH_S)
         while True:
             result = self._gather()
             if result == status.DONE and not self._is_at_end and self._poll(deadline):
@@ -144,9 +144,9 @@ class ConsumedPartition(FetchedPartition):
         self._builder.cursor[at.RECORD] = 0
         self._builder.cursor[at.OFFSET] = position - 1
 
-    def _poll(self, deadline: float) -> bool:
+    def _poll(self, deadline: Deadline) -> bool:
         """Take the next messages out of the queue; return whether any came in time."""
-        if time.monotonic() > deadline:
+        if deadline.has_passed:
             return False
         self._count = self._consumer.poll(POLL_S)
         self._builder.cursor[at.RECORD] = 0

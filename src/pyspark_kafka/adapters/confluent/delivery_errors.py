@@ -5,28 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from confluent_kafka import KafkaError
-
 from ...domain.errors import (
     KafkaRequestError,
     RecordDeliveryError,
     RecordTooLargeError,
     UnknownTopicError,
 )
-from ...domain.producer.errors import MESSAGE_TOO_LARGE
+from ...domain.producer.errors import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
+from .error_codes import (
+    FATAL,
+    MESSAGE_TIMED_OUT,
+    MESSAGE_TOO_LARGE,
+    UNKNOWN_PARTITION,
+    UNKNOWN_TOPIC_ERRORS,
+)
 from .producer_config import MESSAGE_MAX_BYTES
 
 if TYPE_CHECKING:
     from .connection import Connection
-
-QUEUE_FULL: Final[int] = KafkaError._QUEUE_FULL  # noqa: SLF001  # librdkafka's own
-FATAL: Final[int] = KafkaError._FATAL  # noqa: SLF001
-TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT  # noqa: SLF001
-TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
-_UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001
-UNKNOWN_TOPIC_ERRORS: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
-)
 
 _BATCH_INSTEAD: Final = (
     " It may be the batch that it was sent in, which the client 'confluent' does not split. Set "
@@ -54,7 +50,7 @@ def to_report(first: Undelivered | None, later: Undelivered) -> Undelivered:
     """Return the record to report: the first, or the largest of those in too large a batch."""
     if first is None:
         return later
-    is_larger = first.code == later.code == TOO_LARGE and later.size > first.size
+    is_larger = first.code == later.code == MESSAGE_TOO_LARGE and later.size > first.size
     return later if is_larger else first
 
 
@@ -63,12 +59,12 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
     if record.code in UNKNOWN_TOPIC_ERRORS:
         return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
     facts = (record.topic, _known(record.partition), record.size)
-    if record.code == TOO_LARGE:
-        return RecordTooLargeError(*facts, MESSAGE_TOO_LARGE + _BATCH_INSTEAD)
+    if record.code == MESSAGE_TOO_LARGE:
+        return RecordTooLargeError(*facts, TOO_LARGE_FOR_BROKER + _BATCH_INSTEAD)
     reason = record.reason
-    if record.code == _UNKNOWN_PARTITION:  # it existed when the metadata were fetched
+    if record.code == UNKNOWN_PARTITION:  # it existed when the metadata were fetched
         reason = f"{reason}: the topic was deleted, and maybe recreated"
-    if record.code == TIMED_OUT and connection.last_error:
+    if record.code == MESSAGE_TIMED_OUT and connection.last_error:
         reason = f"{reason} ({connection.last_error})"
     return RecordDeliveryError(*facts, reason)
 
@@ -77,7 +73,7 @@ def produce_error(connection: Connection, record: Undelivered) -> Exception:
     """Return the error for a record that librdkafka refused to queue."""
     if record.code == FATAL:
         return KafkaRequestError("a request to produce", record.reason)
-    if record.code == TOO_LARGE:
+    if record.code == MESSAGE_TOO_LARGE:
         return RecordTooLargeError(
             record.topic,
             _known(record.partition),

@@ -1,4 +1,4 @@
-"""librdkafka's C API: the library that confluent-kafka brings, and what of it is called."""
+"""librdkafka's C API, from the library that confluent-kafka contains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OLDEST: Final = (2, 15, 1)
-"""The release of the oldest confluent-kafka that is supported; no older one was ever tried."""
+"""The version in the oldest supported confluent-kafka; older ones were never tested."""
 
 PRODUCER: Final = 0
 CONSUMER: Final = 1
@@ -133,18 +133,18 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 
 class LibraryUnusableError(Exception):
-    """The C API cannot be called; says what is missing."""
+    """The C API cannot be called; the message says what is missing."""
 
 
 @lru_cache(maxsize=1)
 def load() -> ctypes.CDLL:
-    """Load the library, with its functions declared.
+    """Load the library and declare its functions.
 
     :raises LibraryUnusableError: if it is not found, is too old or lacks a function.
     """
     if ctypes.sizeof(c_void_p) != ctypes.sizeof(c_uint64) or sys.byteorder != "little":
         raise LibraryUnusableError("a 64-bit little-endian machine")
-    library = _found()
+    library = _open_library()
     missing = [name for name in _SIGNATURES if not hasattr(library, name)]
     if missing:
         raise LibraryUnusableError(f"librdkafka's {', '.join(missing)}")
@@ -154,18 +154,18 @@ def load() -> ctypes.CDLL:
     version: int = library.rd_kafka_version()
     if (version >> 24, version >> 16 & 0xFF, version >> 8 & 0xFF) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        found = library.rd_kafka_version_str().decode()
-        raise LibraryUnusableError(f"librdkafka {oldest} or later, and not {found}")
+        installed = library.rd_kafka_version_str().decode()
+        raise LibraryUnusableError(f"librdkafka {oldest} or later, and not {installed}")
     return library
 
 
 def address_of(function: Any) -> int:
-    """Give where a function of the library begins."""
+    """Return the address of a function of the library."""
     return ctypes.cast(function, c_void_p).value or 0
 
 
-def _found() -> ctypes.CDLL:
-    for name in _names():
+def _open_library() -> ctypes.CDLL:
+    for name in _library_names():
         try:
             return ctypes.CDLL(name)
         except OSError:
@@ -173,11 +173,10 @@ def _found() -> ctypes.CDLL:
     raise LibraryUnusableError("librdkafka's library")
 
 
-def _names() -> Iterator[str]:
+def _library_names() -> Iterator[str]:
     package = Path(confluent_kafka.__file__).parent
-    # Where the tools put it that make wheels: auditwheel and delvewheel beside the package,
-    # delocate within.
+    # auditwheel and delvewheel put it beside the package, delocate into it.
     for directory in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
         yield from map(str, sorted(directory.glob("*rdkafka[-.]*")))
-    # What a build from source is linked to.
+    # A build from source uses the system's library.
     yield from ("librdkafka.so.1", "librdkafka.1.dylib")

@@ -20,8 +20,14 @@ from ...domain.errors import UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
+from ...ports.deadline import Deadline
 from ...ports.offset_fetcher import OffsetFetcher
-from .connection import UNREACHABLE_ERRORS, Connection
+from .connection import Connection
+from .error_codes import (
+    COORDINATOR_ERRORS,
+    LIST_OFFSETS_RETRIABLE_ERRORS,
+    UNKNOWN_PARTITION_ERRORS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,33 +38,9 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 T = TypeVar("T")
 
-UNKNOWN_PARTITION_ERRORS: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}  # noqa: SLF001
-)
-
-COORDINATOR_ERRORS: Final = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    }
-)
-
 METADATA: Final = "a request for metadata"
 COMMIT: Final = "a request to commit offsets"
 RETRY_S: Final = 0.1
-
-RETRIABLE_ERRORS: Final = UNREACHABLE_ERRORS | {
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.OFFSET_NOT_AVAILABLE,
-    KafkaError.REPLICA_NOT_AVAILABLE,
-    KafkaError.KAFKA_STORAGE_ERROR,
-    KafkaError.REQUEST_TIMED_OUT,
-}
-"""Another broker may succeed."""
 
 ATTEMPT_S: Final = 10.0
 """The time-out of one attempt."""
@@ -131,9 +113,9 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
         group = ConsumerGroupTopicPartitions(group_id, next_offsets)
-        deadline = time.monotonic() + self._connection.timeout_s
+        deadline = Deadline.after(self._connection.timeout_s)
         while (error := self._commit(group)) is not None:
-            if error.code() not in COORDINATOR_ERRORS or time.monotonic() > deadline:
+            if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                 raise self._connection.error(COMMIT, error)
             # An admin client never looks for another coordinator: a new one does.
             self._admin = None
@@ -190,7 +172,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
         """Send a request, again while its broker is unreachable or not the leader any more."""
-        deadline = time.monotonic() + self._connection.timeout_s
+        deadline = Deadline.after(self._connection.timeout_s)
         while True:
             if self._admin is None:
                 self._admin = self._connection.make(AdminClient, {})
@@ -198,8 +180,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 # A request to an unreachable broker lasts until the time-out of the attempt.
                 return ask(self._admin, min(self._connection.timeout_s, ATTEMPT_S))
             except KafkaException as error:
-                is_retriable = error.args[0].code() in RETRIABLE_ERRORS
-                if not is_retriable or time.monotonic() + RETRY_S > deadline:
+                is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
+                if not is_retriable or deadline.remaining < RETRY_S:
                     about = f" of {error.about}" if isinstance(error, _RefusalError) else ""
                     raise self._failure(f"{request}{about}", error) from error
             # An admin client never looks for other leaders: a new one does.

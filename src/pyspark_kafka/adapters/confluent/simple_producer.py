@@ -11,14 +11,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ..process_local import ProcessLocal
 from .client_handle import ERROR_SIZE, handle_event, new_client
-from .delivery_errors import (
-    FATAL,
-    QUEUE_FULL,
-    Undelivered,
-    delivery_error,
-    produce_error,
-    to_report,
-)
+from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
+from .error_codes import FATAL, QUEUE_FULL
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import (
     ProducerCalls,

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 
 from ...domain.errors import BrokerUnreachableError, UnknownTopicError
-from .connection import UNREACHABLE_ERRORS
-from .delivery_errors import UNKNOWN_TOPIC_ERRORS
+from ...ports.deadline import Deadline
+from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREACHABLE_ERRORS
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
     from .connection import Connection
 
 _WAIT_S: Final = 0.05
 """How long to wait before asking again for a topic that does not exist or has no leader yet."""
-
-_TRANSIENT_ERRORS: Final = (
-    UNREACHABLE_ERRORS | UNKNOWN_TOPIC_ERRORS | {KafkaError.LEADER_NOT_AVAILABLE}
-)
 
 
 class MetadataClient(Protocol):
@@ -40,7 +37,7 @@ class MetadataClient(Protocol):
 @dataclass(frozen=True, slots=True)
 class _CachedCount:
     count: int
-    until: float
+    expires: Deadline
 
 
 @final
@@ -65,7 +62,7 @@ class TopicPartitions:
         :raises KafkaRequestError: if the cluster refuses.
         """
         cached = self._cache.get(topic)
-        if cached is None or refresh or time.monotonic() > cached.until:
+        if cached is None or refresh or cached.expires.has_passed:
             try:
                 count = self._fetch(client, topic)
             except BrokerUnreachableError:
@@ -73,23 +70,22 @@ class TopicPartitions:
                     raise
                 # Records wait for a broker as well, for longer.
                 count = cached.count
-            cached = _CachedCount(count, time.monotonic() + self._max_age_s)
+            cached = _CachedCount(count, Deadline.after(self._max_age_s))
             self._cache[topic] = cached
         return cached.count
 
     def _fetch(self, client: MetadataClient, topic: str) -> int:
-        deadline = time.monotonic() + self._max_block_s
+        deadline = Deadline.after(self._max_block_s)
         reason: KafkaError | None = None
         while True:
-            left = deadline - time.monotonic()
             try:
-                return client.partitions(topic, max(0.001, left))
+                return client.partitions(topic, max(0.001, deadline.remaining))
             except KafkaException as error:
                 client.wait(0)  # for the event that says why it could not connect
                 # A broker's error says more than the time-out of the last attempt.
                 if reason is None or error.args[0].code() not in UNREACHABLE_ERRORS:
                     reason = error.args[0]
-            if reason.code() not in _TRANSIENT_ERRORS or time.monotonic() + _WAIT_S > deadline:
+            if reason.code() not in METADATA_RETRIABLE_ERRORS or deadline.remaining < _WAIT_S:
                 raise self._error(topic, reason)
             client.wait(_WAIT_S)
 

@@ -1,0 +1,64 @@
+"""The codes of librdkafka's errors, and what they mean for a request."""
+
+# ruff: noqa: SLF001  # the codes of librdkafka's own errors begin with an underscore
+
+from __future__ import annotations
+
+from typing import Final
+
+from confluent_kafka import KafkaError
+
+ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN
+PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF
+
+QUEUE_FULL: Final[int] = KafkaError._QUEUE_FULL
+FATAL: Final[int] = KafkaError._FATAL
+MESSAGE_TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT
+MESSAGE_TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
+UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION
+
+UNREACHABLE_ERRORS: Final = frozenset(
+    {
+        ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._RESOLVE,
+        # A request was in flight when the connection was lost.
+        KafkaError._DESTROY,
+    }
+)
+
+UNKNOWN_TOPIC_ERRORS: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC}
+)
+
+UNKNOWN_PARTITION_ERRORS: Final = UNKNOWN_TOPIC_ERRORS | {UNKNOWN_PARTITION}
+
+OUT_OF_RANGE_ERRORS: Final = frozenset(
+    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
+)
+
+COORDINATOR_ERRORS: Final = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+
+LIST_OFFSETS_RETRIABLE_ERRORS: Final = UNREACHABLE_ERRORS | {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+"""Another broker may succeed."""
+
+METADATA_RETRIABLE_ERRORS: Final = (
+    UNREACHABLE_ERRORS | UNKNOWN_TOPIC_ERRORS | {KafkaError.LEADER_NOT_AVAILABLE}
+)
+"""A topic may be about to be created."""
