@@ -25,7 +25,9 @@ def require_topic(batch: pa.RecordBatch, topic: str | None) -> None:
 
     :raises NullTopicError: if a row has none.
     """
-    if topic is None and ("topic" not in batch.schema.names or batch.column("topic").null_count):
+    if topic is not None or not batch.num_rows:
+        return
+    if "topic" not in batch.schema.names or batch.column("topic").null_count:
         raise NullTopicError
 
 
