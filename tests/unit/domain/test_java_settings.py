@@ -337,10 +337,10 @@ def test_suite(java: str, openssl: str) -> None:
     [
         (
             {"ssl.truststore.location": "/t", "ssl.truststore.certificates": CERTIFICATE},
-            "exclude one another",
+            "cannot be set together",
         ),
-        ({"ssl.keystore.location": "/k", "ssl.keystore.key": KEY}, "exclude one another"),
-        ({"ssl.keystore.key": KEY}, "need one another"),
+        ({"ssl.keystore.location": "/k", "ssl.keystore.key": KEY}, "cannot be set together"),
+        ({"ssl.keystore.key": KEY}, "must be set together"),
         ({"ssl.truststore.type": "BKS"}, "must be one of JKS, PKCS12, PEM, got 'BKS'"),
         ({"ssl.truststore.certificates": "x"}, "must be PEM"),
         ({"ssl.enabled.protocols": "TLSv1.1"}, "must name TLSv1.2, TLSv1.3 or both"),

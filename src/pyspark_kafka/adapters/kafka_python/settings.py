@@ -59,7 +59,7 @@ _VERSION_FALLBACK: Final = "broker.version.fallback"
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
 _HOSTNAME: Final = "ssl.endpoint.identification.algorithm"
 
-_NOT_TEXT: Final = frozenset(
+_OBJECTS: Final = frozenset(
     {
         "api_version",
         "default_offset_commit_callback",
@@ -138,7 +138,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     try:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
-        if known in KafkaConsumer.DEFAULT_CONFIG and known not in _NOT_TEXT:
+        if known in KafkaConsumer.DEFAULT_CONFIG and known not in _OBJECTS:
             return {known: _value(text, KafkaConsumer.DEFAULT_CONFIG[known])}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error

@@ -69,7 +69,7 @@ class KafkaDataSource(DataSource):
 
         Spark calls this in ``load()``, before it tells a batch from a stream, and never for a
         write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
-        called: then the options are first seen by ``reader`` or ``streamReader``.
+        called: then the options are first checked by ``reader`` or ``streamReader``.
 
         :raises OptionsError: if neither a batch nor a streaming query accepts the options.
         """
@@ -92,8 +92,8 @@ class KafkaDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a batch writer.
 
-        :raises SaveModeError: if what a topic holds is to be replaced.
-        :raises SinkSchemaError: if rows of this schema cannot become records.
+        :raises SaveModeError: if the mode is to overwrite.
+        :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         """
         with strip_tracebacks():
             return KafkaBatchWriter(

@@ -41,7 +41,7 @@ def read_login(settings: Mapping[str, str]) -> Login:
     password = settings.get("sasl.password") or settings.get("sasl.plain.password", "")
     if mechanism in _WITH_PASSWORD and not (username and password):
         raise ValueError(
-            f"Option 'kafka.sasl.mechanism' {mechanism} needs a user name and a password in "
+            f"Option 'kafka.sasl.mechanism' {mechanism} requires a user name and a password in "
             "'kafka.sasl.jaas.config'; a JVM's JAAS file is not read here"
         )
     return Login(
@@ -64,7 +64,7 @@ def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
         wanted = " or ".join(_MECHANISMS[module])
         simple = module.rpartition(".")[2]
         raise ValueError(
-            f"{JAAS}: {simple} goes with 'kafka.sasl.mechanism' {wanted}, not {mechanism}"
+            f"{JAAS}: {simple} requires 'kafka.sasl.mechanism' {wanted}, not {mechanism}"
         )
     if module == _KERBEROS_MODULE:
         return _kerberos_login(options, service_name)

@@ -45,7 +45,7 @@ def _truststore(settings: Mapping[str, str]) -> Store | None:
     if location and certificates:
         raise ValueError(
             "Options 'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' "
-            "exclude one another"
+            "cannot be set together"
         )
     if not location and not certificates:
         return None
@@ -64,12 +64,13 @@ def _keystore(settings: Mapping[str, str]) -> Store | None:
     chain = settings.get("ssl.keystore.certificate.chain", "")
     if location and (key or chain):
         raise ValueError(
-            "Options 'kafka.ssl.keystore.location' and 'kafka.ssl.keystore.key' exclude one another"
+            "Options 'kafka.ssl.keystore.location' and 'kafka.ssl.keystore.key' cannot be set "
+            "together"
         )
     if bool(key) != bool(chain):
         raise ValueError(
             "Options 'kafka.ssl.keystore.key' and 'kafka.ssl.keystore.certificate.chain' "
-            "need one another"
+            "must be set together"
         )
     if not location and not key:
         return None
