@@ -167,6 +167,8 @@ def spark(spark_home: Path) -> Iterator[SparkSession]:
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")
             .config("spark.jars", ",".join(map(str, connector_jars())))
+            # The second compiler, and threads for garbage, cost tests more than they save.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.host", "127.0.0.1")
