@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from pyspark_kafka.brokers import connector_jars, settings
 from .servers.kafka import SharedKafka
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
 from .spark.topics import Topics
+from .spark_home import unzipped_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,30 +139,14 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 
 @pytest.fixture(scope="session")
-def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a home of the installed Spark in which pyspark is not zipped.
-
-    A Python that Spark starts, as it does for each stream, compiles pyspark anew if it comes out of
-    a zip. That takes longer than the rest of its start.
-    """
-    installed, home = Path(str(files("pyspark"))), tmp_path_factory.mktemp("spark")
-    for name in ("bin", "jars"):
-        (home / name).symlink_to(installed / name)
-    unzipped = home / "python" / "lib" / "pyspark.zip"
-    unzipped.mkdir(parents=True)
-    for package in ("pyspark", "py4j"):
-        (unzipped / package).symlink_to(str(files(package)))
-    return home
-
-
-@pytest.fixture(scope="session")
-def spark(spark_home: Path) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    home = unzipped_spark_home(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_HOME", str(spark_home))
+        patch.setenv("SPARK_HOME", str(home))
         session = pyspark_kafka.session(
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")

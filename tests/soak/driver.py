@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import pyspark_kafka
 
+from ..spark_home import unzipped_spark_home
 from . import kill_points
 from .processes import Process, kill_session, workers_of
 
@@ -83,6 +84,7 @@ class Driver:
         self._log = directory / "driver.log"
         self._logged = 0
         kill_points.install(directory / "site")
+        self._spark_home = unzipped_spark_home(directory / "spark")
 
     def start(self, *, to_its_end: bool = False) -> None:
         """Start the queries; they run on, or to the end of what is there."""
@@ -144,5 +146,7 @@ class Driver:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path),
             "PYSPARK_PYTHON": sys.executable,
+            # Spark gives a worker 10 s to connect, which so many processes may take to start.
+            "SPARK_HOME": str(self._spark_home),
             kill_points.DIRECTORY: str(self._directory),
         }

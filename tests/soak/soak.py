@@ -51,6 +51,7 @@ _POLL_S: Final = 0.02
 _OF_SPARK: Final = (
     # Spark waits for 10 s, which a machine may need that others use as well.
     "Python worker failed to connect back",
+    "waiting for the Python worker to connect back",  # its cause, in the end of a long trace
     # Queries of one session change a map that another one is just writing into its tasks.
     "java.lang.IllegalStateException: Illegal size",
 )
@@ -269,10 +270,12 @@ class Soak:
         self._round.restarts += 1
         if self._driver.wait(0) != -signal.SIGKILL:
             self._round.failures += 1
-            told = self._driver.last_words()
-            if not self._may_fail and not any(words in told for words in _OF_SPARK):
+            if not self._may_fail and not self._is_failure_of_spark():
                 raise SoakError("the driver has failed by itself")
         self._start_driver()
+
+    def _is_failure_of_spark(self) -> bool:
+        return any(words in self._driver.last_words() for words in _OF_SPARK)
 
     def _start_driver(self) -> None:
         self._may_fail = False
@@ -299,10 +302,15 @@ class Soak:
         self._runs_out = True
         self._driver.kill()
         self._note("driver at the end")
+        deadline = time.monotonic() + _CHECK_S
         self._driver.start(to_its_end=True)
-        status = self._driver.wait(_CHECK_S)
-        if status != 0:
-            raise SoakError(f"the last run ended with {status}")
+        while status := self._driver.wait(deadline - time.monotonic()):
+            self._round.failures += 1
+            if not self._is_failure_of_spark():
+                raise SoakError(f"the last run ended with {status}")
+            self._driver.start(to_its_end=True)
+        if status is None:
+            raise SoakError(f"the last run did not end within {_CHECK_S:.0f} s")
 
     def _check(self) -> None:
         deadline = time.monotonic() + _CHECK_S
