@@ -100,7 +100,7 @@ def test_a_missing_java_is_an_error(tmp_path: Path) -> None:
     ended = run("broker", "--kafka", JAVA_HOME=str(tmp_path))
     assert (ended.returncode, ended.stdout) == (1, "")
     [line] = ended.stderr.splitlines()
-    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is needed")
+    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is required")
     assert "Install a JDK 17" in line
 
 

@@ -183,7 +183,7 @@ def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> N
 @pytest.mark.parametrize(
     ("written", "more", "problem"),
     [
-        ("", (), "There is no checkpoint of a streaming query: no batch was ever begun in it."),
+        ("", (), "There is no checkpoint of a streaming query, or its first batch has not begun."),
         ("v9\n{}\n-", (), "maximum supported log version is v2"),
         (
             'v1\n{}\n{"t":{"0":1}}',

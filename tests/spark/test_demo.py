@@ -61,5 +61,5 @@ def test_demo_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ended = demo(tmp_path)
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()
-    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is needed")
+    assert line.startswith("error: [JAVA_NOT_USABLE] Java 17 or newer is required")
     assert ended.stdout == ""
