@@ -106,7 +106,8 @@ class KafkaPythonRecordWriter(RecordWriter):
             self._write(batch, topic)
 
     def _write(self, batch: pa.RecordBatch, topic: str | None) -> None:
-        written = 0
+        written = unsent_rows = 0
+        rows_per_request = self._producer.max_request_size * batch.num_rows // (batch.nbytes or 1)
         with self._mapped_errors():
             columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
             explicit = ExplicitPartitions(batch, self._producer.partitioner)
@@ -117,6 +118,11 @@ class KafkaPythonRecordWriter(RecordWriter):
                 for number, of_partition in group_by_partition(partitions, rows):
                     self._client.append(TopicPartition(name, number), columns, of_partition)
                     written += 1
+                unsent_rows += len(rows)
+                if unsent_rows > rows_per_request:
+                    # Brokers work while the next rows are encoded.
+                    self._client.send()
+                    unsent_rows = 0
             self._client.send()
         self._gatherer.adapt(written)
 

@@ -11,11 +11,9 @@ if TYPE_CHECKING:
 
     Gathered: TypeAlias = tuple[pa.RecordBatch, str | None]
 
-BYTES_PER_PARTITION: Final = 16 * 1024
-"""The default ``batch.size`` of Java's producer."""
-
+BYTES_PER_PARTITION: Final = 32 * 1024
 FEW_BYTES: Final = 1024 * 1024
-MANY_BYTES: Final = 8 * 1024 * 1024
+MANY_BYTES: Final = 16 * 1024 * 1024
 
 
 @final
