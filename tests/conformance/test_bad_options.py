@@ -238,6 +238,23 @@ def test_the_words_reach_whoever_runs_the_query(
     assert call is refusal_of_source(query, given)[0]
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"client": "librdkafka"}, "Client 'librdkafka' is not known"),
+        ({"client": "kafka-python", "kafka.no.such.thing": "1"}, "kafka.no.such.thing"),
+        ({"client": "kafka-python", "kafka.fetch.max.bytes": "x"}, "kafka.fetch.max.bytes"),
+        ({"client": "confluent", "kafka.fetch.max.bytes": "x"}, "kafka.fetch.max.bytes"),
+    ],
+    ids=["client", "unknown", "kafka-python", "confluent"],
+)
+def test_the_client_is_checked_in_load(spark: SparkSession, options: Options, words: str) -> None:
+    """An unknown client, and what it cannot do with its settings, is known without a broker."""
+    call, error = refusal(spark, OURS, QueryKind.STREAM, {**NOBODY, **SUBSCRIBE, **options})
+    assert words in str(error)
+    assert call is Call.LOAD
+
+
 @pytest.mark.parametrize("query", QueryKind)
 def test_a_schema_of_the_users_defers_the_refusal(spark: SparkSession, query: QueryKind) -> None:
     """With a schema of the user's Spark does not ask the source in ``load()``."""

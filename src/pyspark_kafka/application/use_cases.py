@@ -23,6 +23,14 @@ class UseCases(ABC):
     """
 
     @abstractmethod
+    def check_client(self, options: SourceOptions) -> None:
+        """Check what can be known of a client without connecting it.
+
+        :raises OptionsError: if there is no such client, or it does not know a setting.
+        :raises MissingDependencyError: if its package is not installed.
+        """
+
+    @abstractmethod
     def batch(self, options: SourceOptions) -> AbstractContextManager[KafkaBatch]:
         """Return the driver's side of a batch query."""
 

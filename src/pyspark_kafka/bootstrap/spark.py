@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 class ContainerUseCases(UseCases):
     """Takes use cases from containers: new ones for drivers, pooled ones for tasks."""
 
+    def check_client(self, options: SourceOptions) -> None:
+        with closing_clients(container_for(options)) as container:
+            container.offset_fetcher()
+
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
         with closing_clients(container_for(options)) as container:

@@ -40,7 +40,7 @@ class MemoryUseCases(UseCases):
     def batch(self, options: object) -> NoReturn:
         raise NotImplementedError
 
-    stream = range_read = batch
+    check_client = stream = range_read = batch
 
     @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:

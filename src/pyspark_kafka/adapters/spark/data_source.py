@@ -20,7 +20,7 @@ from ...domain.options import (
     SourceOptions,
     ignored_options,
     ignored_sink_options,
-    parse_projection,
+    parse_any_source_options,
     parse_sink_options,
     parse_source_options,
 )
@@ -71,10 +71,13 @@ class KafkaDataSource(DataSource):
         write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
         called: then the options are first checked by ``reader`` or ``streamReader``.
 
-        :raises OptionsError: if neither a batch nor a streaming query accepts the options.
+        :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
+            no such client, or it does not know a setting.
         """
         with strip_tracebacks():
-            return spark_schema(parse_projection(self.options))
+            options = parse_any_source_options(self.options)
+            self.use_cases.check_client(options)
+            return spark_schema(options.projection)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a batch reader; ``schema`` is that of ``schema()`` or the user's own."""

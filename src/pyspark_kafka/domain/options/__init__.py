@@ -1,7 +1,7 @@
 """The options of sources and sinks: their tables, their values and the parsers."""
 
 from .option import Option, QueryKind
-from .parsing import ignored_options, parse_projection, parse_source_options, with_any_topic
+from .parsing import ignored_options, parse_any_source_options, parse_source_options, with_any_topic
 from .sink_options import DeliveryGuarantee, SinkOptions
 from .sink_parsing import ignored_sink_options, parse_sink_options
 from .sink_table import TABLE as SINK_TABLE
@@ -18,7 +18,7 @@ __all__ = [
     "SourceOptions",
     "ignored_options",
     "ignored_sink_options",
-    "parse_projection",
+    "parse_any_source_options",
     "parse_sink_options",
     "parse_source_options",
     "with_any_topic",

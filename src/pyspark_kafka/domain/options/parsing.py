@@ -75,8 +75,10 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
     )
 
 
-def parse_projection(raw: Mapping[str, str]) -> Projection:
-    """Return the columns of a query that may be a batch or a stream.
+def parse_any_source_options(raw: Mapping[str, str]) -> SourceOptions:
+    """Read the options of a query that may be a batch or a stream.
+
+    The columns, the client and its settings are those of both kinds.
 
     :raises OptionsError: if neither accepts the options: with the problems that both have, or with
         those of each if they have none in common.
@@ -84,7 +86,7 @@ def parse_projection(raw: Mapping[str, str]) -> Projection:
     problems: list[tuple[str, ...]] = []
     for query in QueryKind:
         try:
-            return parse_source_options(raw, query).projection
+            return parse_source_options(raw, query)
         except OptionsError as error:
             problems.append(error.problems)
     batch, stream = problems

@@ -24,7 +24,7 @@ from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
     ignored_options,
-    parse_projection,
+    parse_any_source_options,
     parse_source_options,
     with_any_topic,
 )
@@ -445,7 +445,7 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
 def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]) -> None:
     """Options that a batch and a stream refuse can be refused before the kind is known."""
     with pytest.raises(OptionsError) as caught:
-        parse_projection(BASE | limits)
+        parse_any_source_options(BASE | limits)
     assert caught.value.problems == expected
 
 
@@ -460,7 +460,7 @@ def test_what_no_query_accepts(limits: dict[str, str], expected: tuple[str, ...]
 )
 def test_what_one_kind_of_query_accepts(limits: dict[str, str]) -> None:
     """Options that only one kind of query refuses cannot be refused before the kind is known."""
-    assert parse_projection(BASE | limits) == WITHOUT_HEADERS
+    assert parse_any_source_options(BASE | limits).projection == WITHOUT_HEADERS
 
 
 @BOTH
@@ -733,7 +733,7 @@ def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str])
 )
 def test_projection(raw: dict[str, str], projection: Projection) -> None:
     """The columns are known before the kind of query is, and are those of either kind."""
-    assert parse_projection(BASE | raw) == projection
+    assert parse_any_source_options(BASE | raw).projection == projection
     known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
     assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
 
@@ -753,7 +753,7 @@ def test_projection(raw: dict[str, str], projection: Projection) -> None:
 def test_projection_refusal(raw: dict[str, str], expected: tuple[str, ...]) -> None:
     """A column is wanted or not, and at least one of them is."""
     with pytest.raises(OptionsError) as caught:
-        parse_projection(BASE | raw)
+        parse_any_source_options(BASE | raw)
     assert caught.value.problems == expected
 
 
