@@ -194,7 +194,9 @@ def test_exporters(
     assert len(failing.told) > 2
     assert failing.told[-1] == f"{query.id} {query.runId}"
     lines = [each.getMessage() for each in caplog.records if each.name == "pyspark_kafka.lag"]
-    assert lines[0].startswith(f"Query {topic} is 0 records behind after batch 0 ")
+    # Spark delivers events late: a new listener may still get those of an earlier query.
+    ours = [line for line in lines if line.startswith(f"Query {topic} ")]
+    assert ours[0].startswith(f"Query {topic} is 0 records behind after batch 0 ")
 
 
 def test_an_ended_query_can_still_be_followed(
