@@ -6,7 +6,7 @@ import pytest
 from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of
-from pyspark_kafka.domain.producer.errors import Failure, ProduceError
+from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pyspark_kafka.adapters.kafka_python.produce_wire import (
     ProduceSettings,
     responses_of,
 )
-from pyspark_kafka.domain.producer.errors import Failure, ProduceError
+from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from ...domain.errors import MissingOffsetsError
-from ..fetching.range_loop import Fetched, FetchedPartition
+from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.record_columns import RecordColumns
 from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
 from ...ports.deadline import Deadline
-from ..fetching.range_loop import Fetched, FetchedPartition
+from ..fetching import Fetched, FetchedPartition
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
-    from ..fetching.watermarks import Watermarks
+    from ..fetching import Watermarks
     from .connection import Connection
 
 POLL_S: Final = 0.1

@@ -11,7 +11,7 @@ from ...domain.errors import (
     RecordTooLargeError,
     UnknownTopicError,
 )
-from ...domain.producer.errors import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
+from ...domain.producer.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from .error_codes import (
     FATAL,
     MESSAGE_TIMED_OUT,

@@ -7,8 +7,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...ports.record_reader import RecordReader
-from ..fetching.range_loop import read_range
-from ..fetching.watermarks import Watermarks
+from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
 from .connection import Connection
 from .consume_fallback import ConsumeFallback
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
-    from ..fetching.range_loop import FetchedPartition
+    from ..fetching import FetchedPartition
 
 FORCED: Final = {
     "enable.auto.commit": "false",

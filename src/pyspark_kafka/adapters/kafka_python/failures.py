@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import BrokerUnreachableError, KafkaRequestError
-from ...domain.producer.errors import Failure, ProduceError
+from ...domain.producer.requests import Failure, ProduceError
 from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:

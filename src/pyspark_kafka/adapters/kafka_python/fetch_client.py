@@ -9,7 +9,7 @@ from kafka import errors as kafka_errors
 
 from ..kafka_format.buffer_pool import BufferPool
 from .cluster_metadata import ClusterMetadata
-from .fetch_connection import FetchConnection, ReceiveBuffer
+from .connections import FetchConnection, ReceiveBuffer
 from .fetch_wire import NO_REPLICA, FetchResponse, FetchSettings
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FetchClient:
             return None
         connection = self._connection(node, partition, offset)
         if connection.in_flight is None:
-            self._await_throttle(node)
+            time.sleep(max(0.0, self._not_before.get(node, 0) - time.monotonic()))
             connection.send(partition, offset)
         response = connection.receive(buffer)
         self._not_before[node] = time.monotonic() + response.throttle_s
@@ -118,8 +118,3 @@ class FetchClient:
             timeout_ms = min(self._config["request_timeout_ms"], self._errors.timeout_ms)
             self._connections[node] = FetchConnection(connected, self._settings, timeout_ms)
         return self._connections[node]
-
-    def _await_throttle(self, node: int) -> None:
-        pause = self._not_before.get(node, 0) - time.monotonic()
-        if pause > 0:
-            time.sleep(pause)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
@@ -25,9 +25,6 @@ MAX_VERSION: Final = 11
 """The last version without compact fields; later ones bring nothing that a range read uses."""
 
 NO_REPLICA: Final = -1
-
-_NO_SESSION: Final = {"session_id": 0, "session_epoch": -1}
-"""One partition a request: there is nothing that a fetch session (KIP-227) would save."""
 
 
 @final
@@ -66,7 +63,9 @@ class FetchSettings:
             forgotten_topics_data=[],
             rack_id=self.rack,
             max_version=MAX_VERSION,
-            **_NO_SESSION,
+            # One partition a request: there is nothing that a fetch session (KIP-227) would save.
+            session_id=0,
+            session_epoch=-1,
         )
         request.API_VERSION = version
         request.with_header(correlation_id=correlation_id, client_id=self.client_id)
@@ -118,21 +117,14 @@ def _response(fields: _Fields, version: int, correlation_id: int) -> FetchRespon
     partition_error = fields.int16()
     # High watermark, last stable offset, and from version 5 on where the log begins.
     fields.skip(24 if version >= 5 else 16)
-    aborted = tuple(_aborted(fields) for _ in range(max(fields.int32(), 0)))
-    replica = fields.int32() if version >= 11 else NO_REPLICA
-    size = max(fields.int32(), 0)
-    return FetchResponse(
-        kafka_errors.for_code(error_code or partition_error),
-        throttle_s,
-        replica,
-        aborted,
-        fields.rest(size),
+    aborted = tuple(
+        AbortedTransaction(producer_id=fields.int64(), first_offset=fields.int64())
+        for _ in range(max(fields.int32(), 0))
     )
-
-
-def _aborted(fields: _Fields) -> AbortedTransaction:
-    producer_id = fields.int64()
-    return AbortedTransaction(fields.int64(), producer_id)
+    replica = fields.int32() if version >= 11 else NO_REPLICA
+    records = fields.rest(max(fields.int32(), 0))
+    error = kafka_errors.for_code(error_code or partition_error)
+    return FetchResponse(error, throttle_s, replica, aborted, records)
 
 
 @final
@@ -166,14 +158,3 @@ class _Fields:
         number: int = struct.unpack_from(form, self._frame, self._position)[0]
         self._position += size
         return number
-
-
-def fetch_version(broker: Any) -> int:
-    """Choose the version to talk to a broker, of which kafka-python knows what it speaks.
-
-    :raises IncompatibleBrokerVersion: if it speaks none of those that are known here.
-    """
-    version: int = broker.api_version(
-        FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
-    )
-    return version

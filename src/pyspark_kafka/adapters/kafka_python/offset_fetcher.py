@@ -64,17 +64,17 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 )
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._list_offsets(partitions, OffsetSpec.EARLIEST)
+        return PartitionOffsets(self._query(dict.fromkeys(partitions, OffsetSpec.EARLIEST)))
 
     def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._list_offsets(partitions, OffsetSpec.LATEST)
+        return PartitionOffsets(self._query(dict.fromkeys(partitions, OffsetSpec.LATEST)))
 
     def for_timestamps(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
         return {
             partition: None if offset == NOT_FOUND else offset
-            for partition, offset in self._query(timestamps.items())
+            for partition, offset in self._query(timestamps)
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
@@ -121,7 +121,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         self, topics: Collection[str], *, required: bool = False
     ) -> frozenset[TopicPartition]:
         described = self._describe(sorted(topics))
-        unknown = [topic["name"] for topic in described if _is_unknown(topic["error_code"])]
+        code = kafka_errors.UnknownTopicOrPartitionError.errno
+        unknown = [topic["name"] for topic in described if topic["error_code"] == code]
         if required and unknown:
             raise UnknownTopicError(unknown, "subscribe", self._errors.bootstrap_servers)
         return frozenset(
@@ -135,23 +136,22 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         described: list[dict[str, Any]] = self._run(
             "a request for metadata", lambda admin: admin.describe_topics(topics)
         )
-        self._leaders.update(_leaders(described))
+        self._leaders |= {
+            TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]
+            for topic in described
+            for partition in topic["partitions"]
+            if partition["leader_id"] >= 0
+        }
         return described
 
-    def _list_offsets(
-        self, partitions: Collection[TopicPartition], spec: OffsetSpec
-    ) -> PartitionOffsets:
-        return PartitionOffsets(self._query((partition, spec) for partition in partitions))
-
     def _query(
-        self, specs: Iterable[tuple[TopicPartition, int | OffsetSpec]]
-    ) -> Iterable[tuple[TopicPartition, int]]:
-        wanted = dict(specs)
+        self, wanted: Mapping[TopicPartition, int | OffsetSpec]
+    ) -> list[tuple[TopicPartition, int]]:
         if wanted and wanted.keys() <= self._leaders.keys():
-            try:
-                return list(self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted)))
-            except _LeadersChangedError:
-                self._leaders.clear()
+            found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted))
+            if found is not None:
+                return list(found)
+            self._leaders.clear()
         # One unknown partition fails kafka-python's whole call: ask for those that exist.
         existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
         if not existing:
@@ -168,9 +168,10 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def _ask_leaders(
         self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> Iterable[tuple[TopicPartition, int]]:
+    ) -> list[tuple[TopicPartition, int]] | None:
         """Ask those who led the partitions a moment ago: one round trip, to all at once.
 
+        ``None`` if one does not lead any more, or cannot be reached.
         ``list_partition_offsets`` asks who leads first, and then one broker after the other.
         """
         by_leader: dict[int, dict[ClientPartition, int | OffsetSpec]] = {}
@@ -198,8 +199,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
         try:
             found: list[tuple[TopicPartition, int]] = admin._manager.run(ask)  # noqa: SLF001
-        except kafka_errors.KafkaError as error:
-            raise _LeadersChangedError from error
+        except kafka_errors.KafkaError:
+            return None
         return found
 
     def _of_group(self, request: str, call: Callable[[Any], Any]) -> Any:
@@ -226,18 +227,6 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         return self._connected
 
 
-class _LeadersChangedError(Exception):
-    """Whoever was asked does not lead any more, or cannot be reached."""
-
-
-def _leaders(described: list[dict[str, Any]]) -> Iterable[tuple[TopicPartition, int]]:
-    for topic in described:
-        for partition in topic["partitions"]:
-            if partition["leader_id"] >= 0:
-                found = TopicPartition(topic["name"], partition["partition_index"])
-                yield found, partition["leader_id"]
-
-
 def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
     if topic["error_code"]:
         error = kafka_errors.for_code(topic["error_code"])
@@ -246,10 +235,6 @@ def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
         TopicPartition(topic["name"], partition["partition_index"])
         for partition in topic["partitions"]
     ]
-
-
-def _is_unknown(error_code: int) -> bool:
-    return kafka_errors.for_code(error_code) is kafka_errors.UnknownTopicOrPartitionError
 
 
 def _theirs(partition: TopicPartition) -> ClientPartition:

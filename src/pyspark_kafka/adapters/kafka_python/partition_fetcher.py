@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final, final
 from kafka import errors as kafka_errors
 
 from ...domain.errors import CorruptBatchError, KafkaRequestError
-from ..fetching.range_loop import Fetched, FetchedPartition
+from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from .failures import RETRIABLE_ERRORS
 from .fetch_client import FetchClient
 
 if TYPE_CHECKING:
     from ...domain.offset_range import OffsetRange
-    from ..fetching.watermarks import Watermarks
+    from ..fetching import Watermarks
+    from .connections import ReceiveBuffer
     from .failures import ErrorMapper
-    from .fetch_connection import ReceiveBuffer
     from .fetch_wire import FetchResponse
 
 _TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.producer.producer_id import ProducerIdAndEpoch
+from ...domain.producer.batch import ProducerIdAndEpoch
 from ...domain.producer.requests import (
     AddPartitionsToTxn,
     Encode,
@@ -22,8 +22,8 @@ from ...domain.producer.requests import (
     Sleep,
 )
 from ...domain.producer.sender import Sender
+from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of
-from .produce_connection import ProduceConnection
 from .transaction_requests import TransactionRequests
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
-    from ...domain.producer.requests import Request
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
     from ...domain.write_result import DeliveryStats
@@ -124,10 +123,7 @@ class ProduceClient:
             self._connections.pop(node).close()
 
     def _perform_next(self) -> None:
-        self._perform(self._sender.next_request(time.monotonic()))
-
-    def _perform(self, request: Request[Rows]) -> None:
-        match request:
+        match self._sender.next_request(time.monotonic()):
             case InitProducerId():
                 producer = ProducerIdAndEpoch(*self._requests.new_producer())
                 self._sender.producer_id_received(producer)

@@ -18,7 +18,7 @@ from .failures import failure_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...domain.producer.errors import Failure
+    from ...domain.producer.requests import Failure
 
 MIN_VERSION: Final = 3
 """The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
@@ -103,12 +103,9 @@ def responses_of(
 def _failure(answered: Any) -> Failure | None:
     if not answered.error_code:
         return None
-    told = [answered.error_message, *(one.batch_index_error_message for one in _errors(answered))]
-    return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, told), ""))
-
-
-def _errors(answered: Any) -> Any:
-    return answered.record_errors or ()
+    messages = [answered.error_message]
+    messages += [error.batch_index_error_message for error in answered.record_errors or ()]
+    return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, messages), ""))
 
 
 def _text(value: str | None) -> bytes:

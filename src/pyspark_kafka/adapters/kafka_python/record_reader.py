@@ -9,8 +9,7 @@ from kafka import KafkaConsumer
 
 from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
-from ..fetching.range_loop import read_range
-from ..fetching.watermarks import Watermarks
+from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .failures import ErrorMapper
 from .fetch_client import FetchClient

@@ -17,13 +17,12 @@ from kafka.protocol.producer import (
 from ...domain.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from ...domain.topic_partition import TopicPartition
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
 
-_NEW: Final = {"producer_id": -1, "producer_epoch": -1}
 _RETRY_S: Final = 0.05
 
 _END_TXN_VERSION: Final = 3
@@ -56,20 +55,13 @@ class TransactionRequests:
 
         :raises KafkaError: if no broker answers in time.
         """
-        request = InitProducerIdRequest(
-            transactional_id=None, transaction_timeout_ms=0, max_version=4, **_NEW
-        )
-        answer = self._retry(lambda: _checked(self._metadata.send(request)))
+        request = _init_producer_id(None, 0)
+        answer = self._errors.retry(lambda: _checked(self._metadata.send(request)), _RETRY_S)
         return answer.producer_id, answer.producer_epoch
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
         """Fence earlier producers with the id, and return a transaction with a new epoch."""
-        request = InitProducerIdRequest(
-            transactional_id=transactional_id,
-            transaction_timeout_ms=timeout_ms,
-            max_version=4,
-            **_NEW,
-        )
+        request = _init_producer_id(transactional_id, timeout_ms)
         answer = self._of_coordinator(transactional_id, request)
         return Transaction(transactional_id, answer.producer_id, answer.producer_epoch)
 
@@ -109,7 +101,7 @@ class TransactionRequests:
         :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
         """
         for node in self._metadata.nodes():
-            answer = self._retry(partial(self._open_transactions_at, node))
+            answer = self._errors.retry(partial(self._open_transactions_at, node), _RETRY_S)
             for state in answer.transaction_states if answer else ():
                 yield state.transactional_id
 
@@ -133,7 +125,7 @@ class TransactionRequests:
                 self._coordinators.pop(transactional_id, None)
                 raise
 
-        return self._retry(ask)
+        return self._errors.retry(ask, _RETRY_S)
 
     def _coordinator(self, transactional_id: str) -> int:
         request = FindCoordinatorRequest(
@@ -144,8 +136,15 @@ class TransactionRequests:
             self._metadata.refresh()
         return node
 
-    def _retry(self, ask: Callable[[], Any]) -> Any:
-        return self._errors.retry(ask, _RETRY_S)
+
+def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProducerIdRequest:
+    return InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=-1,
+        producer_epoch=-1,
+        max_version=4,
+    )
 
 
 def _checked(answer: Any) -> Any:

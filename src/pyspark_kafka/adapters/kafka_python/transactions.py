@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
@@ -16,8 +16,6 @@ from .settings import client_config
 from .transaction_requests import TransactionRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ...domain.options import SinkOptions
     from ...domain.transaction import Transaction
 
@@ -46,11 +44,11 @@ class KafkaPythonTransactions(Transactions):
         self._requests = TransactionRequests(self._metadata, self._errors)
 
     def begin(self, transactional_id: str) -> Transaction:
-        with self._mapped("a request to begin a transaction"):
+        with self._errors.mapped_errors("a request to begin a transaction"):
             return self._requests.begin(transactional_id, self._timeout_ms)
 
     def commit(self, transaction: Transaction) -> None:
-        with self._mapped("a request to commit a transaction"):
+        with self._errors.mapped_errors("a request to commit a transaction"):
             try:
                 self._requests.end(transaction, commit=True)
             except _ENDED as error:
@@ -61,14 +59,11 @@ class KafkaPythonTransactions(Transactions):
                 ) from error
 
     def abort(self, transaction: Transaction) -> None:
-        with self._mapped("a request to abort a transaction"):
-            try:
-                self._requests.end(transaction, commit=False)
-            except _ENDED:
-                return
+        with self._errors.mapped_errors("a request to abort a transaction"), suppress(*_ENDED):
+            self._requests.end(transaction, commit=False)
 
     def abort_abandoned(self, prefix: str) -> None:
-        with self._mapped("a request to list transactions"):
+        with self._errors.mapped_errors("a request to list transactions"):
             try:
                 abandoned = [
                     name for name in self._requests.open_transactions() if name.startswith(prefix)
@@ -80,8 +75,3 @@ class KafkaPythonTransactions(Transactions):
 
     def close(self) -> None:
         self._metadata.close()
-
-    @contextmanager
-    def _mapped(self, request: str) -> Iterator[None]:
-        with self._errors.mapped_errors(request):
-            yield

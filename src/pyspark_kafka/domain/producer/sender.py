@@ -17,16 +17,16 @@ from ..errors import (
     RecordTooLargeError,
 )
 from ..write_result import DeliveryStats
-from .batch import ProducerBatch, R
-from .errors import MESSAGE_TOO_LARGE, Failure, ProduceError
-from .partition_queue import PartitionQueue
-from .producer_id import ProducerIdAndEpoch
+from .batch import PartitionQueue, ProducerBatch, ProducerIdAndEpoch, R
 from .requests import (
+    MESSAGE_TOO_LARGE,
     AddPartitionsToTxn,
     Encode,
+    Failure,
     FindLeaders,
     InitProducerId,
     Produce,
+    ProduceError,
     Receive,
     Request,
     Sleep,

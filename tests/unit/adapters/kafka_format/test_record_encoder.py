@@ -25,7 +25,7 @@ from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
 from pyspark_kafka.adapters.kernels.arrays import read_only
 from pyspark_kafka.domain.errors import InvalidRecordError
-from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
+from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
 from pyspark_kafka.ports.record_schema import HEADERS
 
 from .batches import ROOM, T0, Record

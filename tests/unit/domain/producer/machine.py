@@ -14,15 +14,15 @@ from pyspark_kafka.domain.errors import (
     RecordDeliveryError,
 )
 from pyspark_kafka.domain.kafka_settings import ProducerSettings
-from pyspark_kafka.domain.producer import producer_id
-from pyspark_kafka.domain.producer.errors import ProduceError
-from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
+from pyspark_kafka.domain.producer import batch
+from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
 from pyspark_kafka.domain.producer.requests import (
     AddPartitionsToTxn,
     Encode,
     FindLeaders,
     InitProducerId,
     Produce,
+    ProduceError,
     Receive,
     Request,
     Sleep,
@@ -67,7 +67,7 @@ class ProducerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sequences = patch.object(producer_id, "INT32_MAX", MAX_SEQUENCE)
+        self._sequences = patch.object(batch, "INT32_MAX", MAX_SEQUENCE)
         self._sequences.start()
         self.now = BEGAN
         self.appended: dict[TopicPartition, list[int]] = {each: [] for each in PARTITIONS}

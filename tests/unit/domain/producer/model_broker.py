@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.domain.producer.errors import Failure, ProduceError
-from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch, next_sequence
+from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch, next_sequence
+from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 
 if TYPE_CHECKING:
     from pyspark_kafka.domain.topic_partition import TopicPartition

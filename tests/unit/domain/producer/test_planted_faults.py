@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from pyspark_kafka.domain.producer.batch import ProducerBatch
-from pyspark_kafka.domain.producer.errors import Failure, ProduceError
+from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 from pyspark_kafka.domain.producer.sender import Sender
 from pyspark_kafka.domain.write_result import DeliveryStats
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.producer.producer_id import next_sequence
+from pyspark_kafka.domain.producer.batch import next_sequence
 
 
 @pytest.mark.parametrize(

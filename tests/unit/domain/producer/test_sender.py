@@ -13,14 +13,14 @@ from pyspark_kafka.domain.errors import (
     RecordTooLargeError,
 )
 from pyspark_kafka.domain.kafka_settings import ProducerSettings
-from pyspark_kafka.domain.producer.errors import ProduceError
-from pyspark_kafka.domain.producer.producer_id import ProducerIdAndEpoch
+from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
 from pyspark_kafka.domain.producer.requests import (
     AddPartitionsToTxn,
     Encode,
     FindLeaders,
     InitProducerId,
     Produce,
+    ProduceError,
     Receive,
     Request,
     Sleep,

@@ -1,20 +1,25 @@
-"""Reading a range to its end: one loop for every client."""
+"""Reading a range of offsets through a client that fetches: one loop for every client."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from ...domain.range_progress import RangeProgress
+from ..domain.errors import UnknownTopicError
+from ..domain.range_progress import RangeProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
 
-    from ...domain.offset_range import OffsetRange
+    from ..domain.offset_range import OffsetRange
+    from ..domain.options import SourceOptions
+    from ..domain.topic_partition import TopicPartition
+    from ..ports.offset_fetcher import OffsetFetcher
 
 
 @final
@@ -71,3 +76,26 @@ def _fetch(client: FetchedPartition, progress: RangeProgress) -> Iterable[pa.Rec
             return fetched.batches
         if progress.needs_watermarks(time.monotonic(), is_missing=fetched is None):
             progress.check(*client.watermarks(), time.monotonic())
+
+
+@final
+class Watermarks:
+    """Asks for watermarks, with a new fetcher each time: only a failing read needs them."""
+
+    def __init__(self, make: Callable[[], OffsetFetcher], options: SourceOptions) -> None:
+        self._make = make
+        self._options = options
+
+    def of(self, partition: TopicPartition) -> tuple[int, int]:
+        """Return the first offset that the broker holds, and the one after the last.
+
+        :raises UnknownTopicError: if the partition does not exist.
+        :raises BrokerUnreachableError: if no broker answers.
+        """
+        with closing(self._make()) as fetcher:
+            earliest = fetcher.earliest([partition])
+            latest = fetcher.latest([partition])
+        if not (earliest and latest):
+            option = self._options.subscription.option
+            raise UnknownTopicError([partition.topic], option, self._options.bootstrap_servers)
+        return earliest[partition], latest[partition]

@@ -1,1 +1,0 @@
-"""Reading a range of offsets through a client that fetches."""

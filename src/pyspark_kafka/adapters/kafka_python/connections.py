@@ -1,0 +1,174 @@
+"""Connections that kafka-python opened, for fetch or produce requests of our own."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest
+
+from .fetch_wire import MAX_VERSION, MIN_VERSION, FetchResponse, FetchSettings
+from .produce_wire import ProduceSettings, responses_of
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Mapping
+
+    from ...domain.producer.requests import Failure
+    from ...domain.topic_partition import TopicPartition
+
+SESSION_PART: Final = 0.85
+"""How much of an authenticated session is used, as by the Java client's
+``SaslClientAuthenticator``: the broker closes the connection at its end (KIP-368)."""
+
+_DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
+
+
+class RawConnection:
+    """Uses the socket of a connection that kafka-python opened.
+
+    kafka-python connects, authenticates and negotiates versions. ``recv_into`` then reads several
+    times as fast as kafka-python's transport, which receives 4,096 bytes at a time, and requests
+    are copied once.
+    """
+
+    def __init__(self, connected: Any, timeout_ms: int) -> None:
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        self._socket = _taken_from(connected)
+        self._socket.settimeout(timeout_ms / 1_000)
+        self._expires = _expiry(connected)
+        self._correlation_id = 0
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the broker is about to ask for authentication again."""
+        return time.monotonic() > self._expires
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._socket.close()
+
+    def _receive_frame(self, allocate: Callable[[int], memoryview]) -> memoryview:
+        """Receive a frame without its length, in memory of the size that ``allocate`` is given.
+
+        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises KafkaProtocolError: if what comes is no frame.
+        """
+        size = int.from_bytes(self._fill(memoryview(bytearray(4))), "big", signed=True)
+        if size < 0:
+            raise kafka_errors.InvalidReceiveError(f"a frame of {size} bytes")
+        return self._fill(allocate(size))
+
+    def _fill(self, view: memoryview) -> memoryview:
+        filled = 0
+        while filled < len(view):
+            received = self._socket.recv_into(view[filled:])
+            if not received:
+                raise ConnectionResetError("the broker closed the connection")
+            filled += received
+        return view
+
+
+def _taken_from(connected: Any) -> socket.socket:
+    """Return the socket of kafka-python's transport, which no longer reads from it."""
+    transport, network = connected.transport, connected.net
+    transport.pause_reading()
+    if transport._read_task is not None:  # noqa: SLF001  # left waiting by pause_reading
+        network.cancel(transport._read_task)  # noqa: SLF001
+    connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
+    taken: socket.socket = transport._sock  # noqa: SLF001
+    return taken
+
+
+def _expiry(connected: Any) -> float:
+    lifetime_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
+    return time.monotonic() + SESSION_PART * lifetime_ms / 1_000
+
+
+@final
+class ReceiveBuffer:
+    """Memory for one response; a larger one gets its own."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(_DEFAULT_FRAME_BYTES, np.uint8)
+
+    def view(self, size: int) -> memoryview:
+        """Return memory for a frame; what it held before is overwritten."""
+        if size > len(self._memory):
+            return np.empty(size, np.uint8).data
+        return self._memory.data[:size]
+
+
+@final
+class FetchConnection(RawConnection):
+    """Sends fetch requests to one broker, one at a time."""
+
+    def __init__(self, connected: Any, settings: FetchSettings, timeout_ms: int) -> None:
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        self._version = connected.broker_version_data.api_version(
+            FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
+        )
+        self._settings = settings
+        self.in_flight: tuple[TopicPartition, int] | None = None
+        """The partition and the offset of the request in flight."""
+
+        super().__init__(connected, timeout_ms)
+
+    def send(self, partition: TopicPartition, offset: int) -> None:
+        """Request the records from an offset on.
+
+        :raises OSError: if the connection is lost.
+        """
+        self._correlation_id += 1
+        request = self._settings.request(
+            partition, offset, version=self._version, correlation_id=self._correlation_id
+        )
+        self._socket.sendall(request)
+        self.in_flight = partition, offset
+
+    def receive(self, buffer: ReceiveBuffer) -> FetchResponse:
+        """Wait for the response to the request; its records are in the buffer.
+
+        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises KafkaProtocolError: if what comes is no response to it.
+        """
+        frame = self._receive_frame(buffer.view)
+        self.in_flight = None
+        return FetchResponse.of(frame, self._version, self._correlation_id)
+
+
+@final
+class ProduceConnection(RawConnection):
+    """Sends produce requests to one broker, several before the first response."""
+
+    def __init__(self, connected: Any, settings: ProduceSettings, timeout_ms: int) -> None:
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        self._version = settings.version(connected.broker_version_data)
+        self._settings = settings
+        self._received = 0
+        super().__init__(connected, timeout_ms)
+
+    def send(self, batches: Mapping[TopicPartition, bytes], transactional_id: str | None) -> None:
+        """Send one batch for each of some partitions.
+
+        :raises OSError: if the connection is lost.
+        """
+        self._correlation_id += 1
+        request = self._settings.request(
+            batches, transactional_id, version=self._version, correlation_id=self._correlation_id
+        )
+        self._socket.sendall(request)
+
+    def receive(self) -> Mapping[TopicPartition, Failure | None]:
+        """Wait for the response to the oldest request, and return what failed for each partition.
+
+        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises KafkaProtocolError: if what comes is no response to it.
+        """
+        frame = self._receive_frame(lambda size: memoryview(bytearray(size)))
+        # Brokers answer in the order of the requests, which are numbered from 1 on.
+        self._received += 1
+        return responses_of(frame, self._version, self._received)
