@@ -11,7 +11,7 @@ PROGRAM = """
 import sys, threading
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import KafkaTimeoutError
-from pyspark_kafka.adapters.kafka_python.connecting import connect
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import connect
 
 try:
     connect({client}, {{"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 200}})

@@ -1,28 +1,77 @@
-"""The cluster's metadata and connections to its brokers, by kafka-python's connection manager."""
+"""The cluster's metadata and connections to its brokers, by kafka-python's network classes."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
+from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from ...ports.deadline import Deadline
-from .connecting import ConnectionManager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
 
+T = TypeVar("T")
+
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
 
-_MAX_AGE: Final = "metadata_max_age_ms"
+
+@final
+class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
+    """kafka-python's manager, whose bootstrap says why the last connection failed.
+
+    3.0.12 only logs it: "Unable to bootstrap from [...]" has neither the refused connection nor the
+    failed TLS handshake or name resolution.
+    """
+
+    _last_error: Exception | None = None
+
+    async def _connect(self, node: Any, conn: Any, **arguments: Any) -> None:
+        conn.close_future.add_errback(self._remember)
+        await super()._connect(node, conn, **arguments)
+
+    async def _do_bootstrap(self, deadline: float | None) -> Any:
+        try:
+            return await super()._do_bootstrap(deadline)
+        except kafka_errors.KafkaTimeoutError as error:
+            reason = str(self._last_error or error.args[0])
+            raise kafka_errors.KafkaTimeoutError(reason) from self._last_error
+
+    def _remember(self, error: Exception) -> None:
+        self._last_error = error
+
+
+def connect(client: Callable[..., T], config: Mapping[str, Any]) -> T:
+    """Return a connected ``KafkaAdminClient`` or ``KafkaConsumer``.
+
+    If that fails, 3.0.12 leaves the thread of its network client running, which tries to connect
+    for as long as the process lives.
+    """
+    made: list[Any] = []
+
+    def keep(**network_config: Any) -> Any:
+        network = NetworkSelector(**network_config)
+        manager = ConnectionManager(network, **network_config)
+        made.append(KafkaNetClient(network, manager))
+        return made[-1]
+
+    try:
+        return client(**config, kafka_client=keep)
+    except BaseException:
+        for network in made:
+            network.close()
+            network._net.stop()  # noqa: SLF001  # as KafkaAdminClient.close does
+        raise
 
 
 @final
@@ -74,7 +123,10 @@ class ClusterMetadata:
         self._use(topic)
         metadata = self._manager.cluster
         age_ms = 1_000 * (time.monotonic() - self._refreshed)
-        if not metadata.partitions_for_topic(topic) or age_ms > metadata.config[_MAX_AGE]:
+        if (
+            not metadata.partitions_for_topic(topic)
+            or age_ms > metadata.config["metadata_max_age_ms"]
+        ):
             self.refresh()
         if topic in metadata.unauthorized_topics:
             raise kafka_errors.TopicAuthorizationFailedError(topic)

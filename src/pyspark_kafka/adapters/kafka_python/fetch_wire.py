@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
@@ -135,15 +136,6 @@ class _Fields:
         self._frame = frame
         self._position = 0
 
-    def int16(self) -> int:
-        return self._number(">h", 2)
-
-    def int32(self) -> int:
-        return self._number(">i", 4)
-
-    def int64(self) -> int:
-        return self._number(">q", 8)
-
     def skip(self, size: int) -> None:
         if size < 0:
             raise ValueError("a negative size")
@@ -154,7 +146,11 @@ class _Fields:
             raise ValueError(f"{size} bytes are announced")
         return self._frame[self._position : self._position + size]
 
-    def _number(self, form: str, size: int) -> int:
+    def _number(self, form: str) -> int:
         number: int = struct.unpack_from(form, self._frame, self._position)[0]
-        self._position += size
+        self._position += struct.calcsize(form)
         return number
+
+    int16 = partialmethod(_number, ">h")
+    int32 = partialmethod(_number, ">i")
+    int64 = partialmethod(_number, ">q")

@@ -16,7 +16,7 @@ from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-from .connecting import connect
+from .cluster_metadata import connect
 from .failures import RETRIABLE_ERRORS, ErrorMapper
 from .settings import admin_config, client_config
 

@@ -24,7 +24,7 @@ from ...domain.producer.requests import (
 from ...domain.producer.sender import Sender
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of
-from .transaction_requests import TransactionRequests
+from .transactions import TransactionRequests
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

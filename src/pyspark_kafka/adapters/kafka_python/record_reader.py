@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
@@ -12,10 +12,9 @@ from ...ports.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .failures import ErrorMapper
-from .fetch_client import FetchClient
+from .fetch_client import FetchClient, PartitionFetcher
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
-from .partition_fetcher import PartitionFetcher
 from .settings import client_config
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ processor's cache until it is decoded, and enough that requests do not count."""
 MAX_WAIT_MS: Final = 1_000
 """The longest that a broker is to wait for records before it says that there are none."""
 
-_PARTITION_BYTES: Final = "max_partition_fetch_bytes"
-
 
 @final
 class KafkaPythonRecordReader(RecordReader):
@@ -49,41 +46,37 @@ class KafkaPythonRecordReader(RecordReader):
         settings = dict(options.kafka)
         config = {
             **KafkaConsumer.DEFAULT_CONFIG,
-            _PARTITION_BYTES: PARTITION_BYTES,
+            "max_partition_fetch_bytes": PARTITION_BYTES,
             **client_config(settings),
         }
         self._options = options
-        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
-        self._client = FetchClient(config, self._errors, _fetch_settings(config, options))
+        self._client = FetchClient(
+            config,
+            ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings)),
+            FetchSettings(
+                client_id=config["client_id"],
+                rack=config["client_rack"],
+                isolation_level=int(options.reads_committed_only),
+                min_bytes=config["fetch_min_bytes"],
+                max_bytes=config["fetch_max_bytes"],
+                partition_bytes=config["max_partition_fetch_bytes"],
+                max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
+            ),
+        )
         self._watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
-        self._retry_s: float = config["retry_backoff_ms"] / 1_000
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition = PartitionFetcher(
             self._client,
-            self._errors,
             offset_range,
             RecordDecoder(
                 offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
             ),
-            retry_s=self._retry_s,
-            watermarks=self._watermarks,
+            self._watermarks,
         )
         return read_range(partition, offset_range, self._options.poll_timeout_ms)
 
     def close(self) -> None:
         self._client.close()
-
-
-def _fetch_settings(config: dict[str, Any], options: SourceOptions) -> FetchSettings:
-    return FetchSettings(
-        client_id=config["client_id"],
-        rack=config["client_rack"],
-        isolation_level=int(options.reads_committed_only),
-        min_bytes=config["fetch_min_bytes"],
-        max_bytes=config["fetch_max_bytes"],
-        partition_bytes=config[_PARTITION_BYTES],
-        max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
-    )

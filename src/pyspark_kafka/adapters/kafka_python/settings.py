@@ -51,13 +51,9 @@ _FILES: Final[Mapping[str, str]] = {
 
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM")
 
-_NOT_PASSED: Final = frozenset({BOOTSTRAP_SERVERS, API_TIMEOUT_MS})
-"""Settings that this library applies itself."""
-
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
-_HOSTNAME: Final = "ssl.endpoint.identification.algorithm"
 
 _OBJECTS: Final = frozenset(
     {
@@ -88,7 +84,9 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
         "bootstrap_timeout_ms": api_timeout_ms(settings),
         "security_protocol": java.protocol,
     }
-    for name in sorted(java.others.keys() - _NOT_PASSED - _FILES.keys()):
+    # This library applies these settings itself.
+    applied = {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, *_FILES}
+    for name in sorted(java.others.keys() - applied):
         try:
             config |= _translate(name, java.others)
         except ValueError as error:
@@ -117,7 +115,7 @@ def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str
     checked = spelled.pop(_CHECK_HOSTNAME, "true")
     try:
         if not boolean(checked):
-            spelled[_HOSTNAME] = ""
+            spelled["ssl.endpoint.identification.algorithm"] = ""
     except ValueError:
         return spelled, [f"Option '{PREFIX}{_CHECK_HOSTNAME}' must be true or false"]
     return spelled, []

@@ -93,8 +93,7 @@ def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
         return
     content = store_content(store)
     if store_format(store, content) is StoreFormat.PEM:
-        text = store_pem(store, content)
-        _load_pem(context, store, text, key_password)
+        _load_pem(context, store, store_pem(store, content), key_password)
         return
     key, certificates = open_pkcs12(store, content)
     if key is None:
