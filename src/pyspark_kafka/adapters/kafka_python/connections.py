@@ -39,7 +39,8 @@ class RawConnection:
         """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
         self._socket = _taken_from(connected)
         self._socket.settimeout(timeout_ms / 1_000)
-        self._expires = _expiry(connected)
+        session_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
+        self._expires = time.monotonic() + SESSION_PART * session_ms / 1_000
         self._correlation_id = 0
 
     @property
@@ -81,11 +82,6 @@ def _taken_from(connected: Any) -> socket.socket:
     connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
     taken: socket.socket = transport._sock  # noqa: SLF001
     return taken
-
-
-def _expiry(connected: Any) -> float:
-    lifetime_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
-    return time.monotonic() + SESSION_PART * lifetime_ms / 1_000
 
 
 @final

@@ -131,10 +131,6 @@ class PartitionQueue(Generic[R]):
         for batch in waiting:
             self.append(batch)
 
-    def succeed(self) -> None:
-        """Forget earlier failures."""
-        self.failing_since, self.failures = None, 0
-
     def fail(self, now: float, backoff_s: float) -> float:
         """Count a failure, and return for how long there were only failures."""
         if self.failing_since is None:

@@ -245,7 +245,7 @@ class Sender(Generic[R]):
 
     def _complete(self, batch: ProducerBatch[R]) -> None:
         queue = self._queues[batch.partition]
-        queue.succeed()
+        queue.failing_since, queue.failures = None, 0
         self._land(queue)
         self._memory -= batch.memory
         self._stats += DeliveryStats(len(batch.records), batch.records.payload_bytes)
@@ -263,7 +263,7 @@ class Sender(Generic[R]):
             case ProduceError.RETRIABLE | ProduceError.DISCONNECTED:
                 self._reenqueue(batch, failure, now)
             case _:
-                raise _delivery_error(batch, failure.reason)
+                raise RecordDeliveryError(*_first_record(batch), failure.reason)
 
     def _split(self, batch: ProducerBatch[R]) -> None:
         """Replace a batch that is too large for its topic by two.
@@ -290,7 +290,7 @@ class Sender(Generic[R]):
         # Behind a batch that came back, this one could not be the next.
         if not queue.returned:
             if self._transaction is not None or queue.producer == ProducerIdAndEpoch():
-                raise _delivery_error(batch, failure.reason)
+                raise RecordDeliveryError(*_first_record(batch), failure.reason)
             queue.has_lost_sequence = True
         self._reenqueue(batch, failure, now)
 
@@ -328,15 +328,11 @@ class Sender(Generic[R]):
         if failure.error is ProduceError.DISCONNECTED:
             raise BrokerUnreachableError(self._bootstrap_servers, failing_s, failure.reason)
         lasting = f"{failure.reason}, for {failing_s:.0f} s and {queue.failures} attempts"
-        raise _delivery_error(batch, lasting)
+        raise RecordDeliveryError(*_first_record(batch), lasting)
 
 
 def _first_producer(settings: ProducerSettings) -> ProducerIdAndEpoch | None:
     return None if settings.is_idempotent else ProducerIdAndEpoch()
-
-
-def _delivery_error(batch: ProducerBatch[R], reason: str) -> RecordDeliveryError:
-    return RecordDeliveryError(*_first_record(batch), reason)
 
 
 def _first_record(batch: ProducerBatch[R]) -> tuple[str, int, int]:
