@@ -217,7 +217,8 @@ def test_a_storage_that_replaces_objects_is_refused() -> None:
     with run_s3(Interference.IGNORE_CONDITIONS) as s3:
         bucket = s3.new_bucket()
         log = FsspecMetadataLog(StoragePath(f"s3://{bucket}/log", s3.storage_options))
-        with pytest.raises(UnsupportedFeatureError, match="a conditional put replaces an existing object"):
+        replaces = "a conditional put replaces an existing object"
+        with pytest.raises(UnsupportedFeatureError, match=replaces):
             log.add(0, b"x")
         assert list(log.batch_ids()) == []
         assert s3.keys(bucket) == []
