@@ -136,20 +136,10 @@ def _run_ivy(jars: JarSet, directory: Path, log: Path) -> None:
     module = directory / "ivy.xml"
     module.write_text(ivy_module(jars))
     command: list[str | Path] = [
-        require_java(),
-        "-jar",
-        _ivy_jar(jars),
-        "-ivy",
-        module,
-        "-cache",
-        directory / "cache",
-        "-retrieve",
-        directory / "libs" / "[artifact]-[revision].[ext]",
+        *(require_java(), "-jar", _ivy_jar(jars), "-ivy", module, "-cache", directory / "cache"),
+        *("-retrieve", directory / "libs" / "[artifact]-[revision].[ext]"),
         # Some of Kafka's dependencies are published as OSGi bundles.
-        "-types",
-        "jar",
-        "bundle",
-        "-warn",
+        *("-types", "jar", "bundle", "-warn"),
     ]
     with log.open("wb") as output:
         try:

@@ -222,18 +222,16 @@ class KafkaCluster:
 
     def _await_ready(self) -> None:
         def is_ready() -> bool:
-            self._check_processes()
+            for index, process in self._processes.items():
+                if not process.running:
+                    what = f"Kafka's broker {index} ended unexpectedly"
+                    raise BrokerStartError(what, process.log)
             return self._is_settled()
 
         if not Deadline.after(_START_SECONDS).poll(is_ready, _POLL_SECONDS):
             unready = self._live_nodes()[0]
             what = f"Kafka was not ready within {_START_SECONDS:g} s"
             raise BrokerStartError(what, self._processes[unready.id].log)
-
-    def _check_processes(self) -> None:
-        for index, process in self._processes.items():
-            if not process.running:
-                raise BrokerStartError(f"Kafka's broker {index} ended unexpectedly", process.log)
 
     def _is_settled(self) -> bool:
         """Whether each running broker knows exactly the running brokers."""

@@ -37,23 +37,16 @@ def known_leaders(port: int, topic: str) -> dict[int, int] | None:
 
 def _metadata(port: int, topics: list[str]) -> Any:
     from kafka.protocol.metadata import MetadataRequest
-
-    names = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-    return _ask(
-        port,
-        MetadataRequest(
-            topics=names,
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-            version=_VERSION,
-        ),
-    )
-
-
-def _ask(port: int, request: Any) -> Any:
     from kafka.protocol.parser import KafkaProtocol
 
+    names = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    request = MetadataRequest(
+        topics=names,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+        version=_VERSION,
+    )
     protocol = KafkaProtocol(client_id="pyspark-kafka")
     protocol.send_request(request)
     with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS) as connection:

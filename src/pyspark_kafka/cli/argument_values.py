@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..bootstrap.clients import MEMORY, client_names
+from ..domain.options.table import CLIENT
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
@@ -15,9 +17,21 @@ else:
     Commands = object
 
 
-def client_choices() -> list[str]:
-    """Return the clients that can connect to a Kafka: those installed here, except ``memory``."""
-    return [name for name in client_names() if name != MEMORY]
+def add_command(
+    commands: Commands, name: str, summary: str, description: str, settings: Callable[..., object]
+) -> argparse.ArgumentParser:
+    """Add a command whose settings a function makes from the parsed arguments."""
+    raw = argparse.RawDescriptionHelpFormatter
+    command = commands.add_parser(name, help=summary, description=description, formatter_class=raw)
+    command.set_defaults(settings=settings, error=command.error)
+    return command
+
+
+def add_client(command: argparse.ArgumentParser) -> None:
+    """Add ``--client``: those installed here that connect to a Kafka, so not ``memory``."""
+    names = [name for name in client_names() if name != MEMORY]
+    text = "the Kafka client (default: %(default)s)"
+    command.add_argument("--client", choices=names, default=CLIENT.default, help=text)
 
 
 def positive(text: str) -> int:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 from ..brokers import EmbeddedBroker, KafkaCluster, require_java
+from .broker_arguments import BrokerSettings
 from .console import Console
 from .process import logs_redirected_to, until_interrupted
-
-if TYPE_CHECKING:
-    from .broker_arguments import BrokerSettings
 
 
 def run_broker(settings: BrokerSettings) -> int:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Final, final
 
-from .argument_values import Commands, positive
+from .argument_values import Commands, add_command, positive
 
 _BROKER: Final = """\
 Run a Kafka broker to try things out, until Ctrl-C.
@@ -32,12 +32,8 @@ class BrokerSettings:
 
 def add_broker(commands: Commands) -> None:
     """Add the command ``broker``."""
-    broker = commands.add_parser(
-        "broker",
-        help="run a Kafka broker to try things out",
-        description=_BROKER,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    summary = "run a Kafka broker to try things out"
+    broker = add_command(commands, "broker", summary, _BROKER, _settings)
     broker.add_argument("--kafka", action="store_true", help="run Apache Kafka")
     broker.add_argument(
         "--topic",
@@ -61,7 +57,6 @@ def add_broker(commands: Commands) -> None:
         help="the port of the first broker; the others get the next ones; needs --kafka "
         "(default: free ports)",
     )
-    broker.set_defaults(settings=_settings, error=broker.error)
 
 
 def _settings(given: argparse.Namespace) -> BrokerSettings:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO, final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final, TextIO, final
 
 _BACK_AND_ERASE: Final = "\r\033[K"
 

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
 
 from ..brokers import require_java
 from .console import Console
+from .demo_arguments import DemoSettings
 from .order_stream import stream_orders
 from .process import logs_redirected_to
 from .spark_errors import readable_spark_errors
 from .spark_session import require_pyspark, spark_session
 from .topic_summary import summarize_topic
-from .topics import embedded_topic, existing_topic, temporary_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .demo_arguments import DemoSettings
-    from .topics import TopicSource
+from .topics import TopicSource, embedded_topic, existing_topic, temporary_topic
 
 
 def run_demo(settings: DemoSettings) -> int:
@@ -33,7 +27,9 @@ def run_demo(settings: DemoSettings) -> int:
     console = Console(sys.stdout)
     require_java()
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(_directory()))
+        # The JVM deletes its own files in it when it ends, perhaps at the same time.
+        temporary = TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
+        directory = Path(stack.enter_context(temporary))
         log = settings.spark_log or directory / "log"
         stack.enter_context(logs_redirected_to(logging.FileHandler(log, delay=True)))
         stack.callback(console.clear)
@@ -53,22 +49,13 @@ def run_demo(settings: DemoSettings) -> int:
     return 0
 
 
-def _directory() -> tempfile.TemporaryDirectory[str]:
-    # The JVM deletes its own files in it when it ends, perhaps at the same time.
-    return tempfile.TemporaryDirectory(prefix="pyspark-kafka-", ignore_cleanup_errors=True)
-
-
-@contextmanager
-def _source(settings: DemoSettings) -> Iterator[TopicSource]:
+def _source(settings: DemoSettings) -> AbstractContextManager[TopicSource]:
     if settings.bootstrap_servers is None:
-        with embedded_topic(settings.client) as source:
-            yield source
-    elif settings.topic is None:
-        with temporary_topic(settings.bootstrap_servers, settings.client) as source:
-            yield source
-    else:
-        connection = {"kafka.bootstrap.servers": settings.bootstrap_servers}
-        yield existing_topic(connection, settings.topic, settings.client)
+        return embedded_topic(settings.client)
+    if settings.topic is None:
+        return temporary_topic(settings.bootstrap_servers, settings.client)
+    connection = {"kafka.bootstrap.servers": settings.bootstrap_servers}
+    return nullcontext(existing_topic(connection, settings.topic, settings.client))
 
 
 def _introduce(settings: DemoSettings, source: TopicSource, console: Console) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, final
 
 from ..domain.options.table import CLIENT
-from .argument_values import Commands, client_choices, positive
+from .argument_values import Commands, add_client, add_command, positive
 
 DEFAULT_EVENTS: Final = 60_000
 MAX_EMBEDDED_EVENTS: Final = 80_000
@@ -39,40 +39,13 @@ class DemoSettings:
 
 def add_demo(commands: Commands) -> None:
     """Add the command ``demo``."""
-    demo = commands.add_parser(
-        "demo",
-        help="stream records from Kafka through Spark",
-        description=_DEMO,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _add_demo_options(demo)
-    demo.set_defaults(settings=_settings, error=demo.error)
-
-
-def _settings(given: argparse.Namespace) -> DemoSettings:
-    problem = _problem(given)
-    if problem:
-        given.error(problem)
-    return DemoSettings(
-        given.bootstrap_servers,
-        given.topic,
-        given.client,
-        given.events or DEFAULT_EVENTS,
-        given.spark_log,
-    )
-
-
-def _add_demo_options(demo: argparse.ArgumentParser) -> None:
+    summary = "stream records from Kafka through Spark"
+    demo = add_command(commands, "demo", summary, _DEMO, _settings)
     demo.add_argument(
         "--bootstrap-servers", metavar="HOST:PORT,...", help="a Kafka cluster to run on"
     )
     demo.add_argument("--topic", help="a topic of that cluster to read instead of generated orders")
-    demo.add_argument(
-        "--client",
-        choices=client_choices(),
-        default=CLIENT.default,
-        help="the Kafka client (default: %(default)s)",
-    )
+    add_client(demo)
     demo.add_argument(
         "--events",
         metavar="N",
@@ -83,11 +56,13 @@ def _add_demo_options(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--spark-log", metavar="FILE", type=Path, help="write Spark's log to FILE")
 
 
-def _problem(given: argparse.Namespace) -> str | None:
+def _settings(given: argparse.Namespace) -> DemoSettings:
     if given.topic is not None and given.bootstrap_servers is None:
-        return "--topic needs --bootstrap-servers"
+        given.error("--topic needs --bootstrap-servers")
     if given.topic is not None and given.events is not None:
-        return "--events cannot go with --topic: the demo only reads your topic"
+        given.error("--events cannot go with --topic: the demo only reads your topic")
     if given.bootstrap_servers is None and (given.events or 0) > MAX_EMBEDDED_EVENTS:
-        return f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: set --bootstrap-servers"
-    return None
+        need = f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: set --bootstrap-servers"
+        given.error(need)
+    events = given.events or DEFAULT_EVENTS
+    return DemoSettings(given.bootstrap_servers, given.topic, given.client, events, given.spark_log)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, final
 
 COUNTRIES: Final = {"DE": 24, "FR": 18, "ES": 14, "IT": 13, "NL": 11, "PL": 9, "SE": 6, "PT": 5}
 """Countries, and the percentage of orders from each."""

@@ -101,10 +101,7 @@ def _show_table(settings: LagSettings, monitor: LagMonitor) -> None:
         console.print(view_of(first))
         return
     on_screen = partial(view_of, fits_screen=True)
-    with (
-        until_interrupted(),
-        Live(on_screen(first), console=console, auto_refresh=False) as live,
-    ):
+    with until_interrupted(), Live(on_screen(first), console=console, auto_refresh=False) as live:
         for snapshot, problem in _later_snapshots(settings, monitor, first):
             live.update(on_screen(snapshot, problem=problem), refresh=True)
 

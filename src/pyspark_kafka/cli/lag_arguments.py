@@ -12,7 +12,8 @@ from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
 from .argument_values import (
     Commands,
-    client_choices,
+    add_client,
+    add_command,
     client_settings,
     name_and_value,
     positive,
@@ -53,12 +54,7 @@ class LagSettings:
 
 def add_lag(commands: Commands) -> None:
     """Add the command ``lag``."""
-    lag = commands.add_parser(
-        "lag",
-        help="show the lag of a streaming query",
-        description=_LAG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    lag = add_command(commands, "lag", "show the lag of a streaming query", _LAG, _settings)
     lag.add_argument(
         "--checkpoint",
         metavar="URL",
@@ -96,12 +92,7 @@ def add_lag(commands: Commands) -> None:
         help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text; "
         "may be repeated",
     )
-    lag.add_argument(
-        "--client",
-        choices=client_choices(),
-        default=CLIENT.default,
-        help="the Kafka client (default: %(default)s)",
-    )
+    add_client(lag)
     lag.add_argument(
         "--count-up-to",
         metavar="N",
@@ -122,7 +113,6 @@ def add_lag(commands: Commands) -> None:
         help="measure once; the default if the output is not a terminal and --interval is not set",
     )
     lag.add_argument("--json", action="store_true", help="print a line of JSON per measurement")
-    lag.set_defaults(settings=_settings, error=lag.error)
 
 
 def _settings(given: argparse.Namespace) -> LagSettings:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..application.lag_monitor import LagSnapshot
-    from ..domain.checkpoint_log import CheckpointedBatch
-    from ..domain.lag import PartitionLag
+from ..application.lag_monitor import LagSnapshot
+from ..domain.checkpoint_log import CheckpointedBatch
+from ..domain.lag import PartitionLag
 
 
 def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from ..application.lag_monitor import LagSnapshot
 from ..application.lag_trend import Direction, Trend
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
-
-    from ..application.lag_monitor import LagSnapshot
-    from ..domain.checkpoint_log import CheckpointedBatch
-    from ..domain.lag import PartitionLag
+from ..domain.checkpoint_log import CheckpointedBatch
+from ..domain.lag import PartitionLag
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14
@@ -117,7 +113,8 @@ def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int | None) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
     if len(snapshot.sources) > 1:
         table.add_column("source")
-    table.add_column("topic", _total_label(len(rows) - len(shown)))
+    hidden = len(rows) - len(shown)
+    table.add_column("topic", f"total (+ {hidden:,} more)" if hidden else "total")
     for heading in ("partition", "consumed", "latest"):
         table.add_column(heading, justify="right", no_wrap=True)
     total = _number(snapshot.total, symbols, is_exact=snapshot.is_exact)
@@ -130,10 +127,6 @@ def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int | None) -> Table:
         cells = [*([source] if len(snapshot.sources) > 1 else []), *_cells(each, symbols, largest)]
         table.add_row(*cells, *([Text(_note(each), "red")] if has_notes else []))
     return table
-
-
-def _total_label(hidden: int) -> str:
-    return f"total (+ {hidden:,} more)" if hidden else "total"
 
 
 def _cells(lag: PartitionLag, symbols: _Symbols, largest: int) -> tuple[str | Text, ...]:

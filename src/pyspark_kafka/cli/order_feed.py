@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self, final
 
 import pyarrow as pa
 
@@ -13,13 +14,8 @@ from ..bootstrap.container import closing_clients, sink_container_for
 from ..domain.options import QueryKind, parse_sink_options
 from ..ports.deadline import Deadline
 from ..ports.record_schema import TYPES
-from .events import orders
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ..ports.record_writer import RecordWriter
-    from .events import OrderEvent
+from ..ports.record_writer import RecordWriter
+from .events import OrderEvent, orders
 
 PER_SECOND: Final = 4_000
 

@@ -53,12 +53,8 @@ def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
     """Return the topic as a streaming data frame of orders."""
     from pyspark.sql import functions as sql
 
-    records = (
-        spark.readStream.format("pyspark_kafka")
-        .options(**source.options)
-        .option("includeHeaders", "true")
-        .load()
-    )
+    reader = spark.readStream.format("pyspark_kafka")
+    records = reader.options(**source.options, includeHeaders="true").load()
     order = sql.from_json(sql.col("value").cast("string"), _ORDER)
     return records.select(order.alias("order"), "headers").select("order.*", "headers")
 
@@ -78,13 +74,8 @@ def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
     """Return the topic of results as a batch data frame of orders."""
     from pyspark.sql import functions as sql
 
-    records = (
-        spark.read.format("pyspark_kafka")
-        .options(**source.connection)
-        .option("subscribe", str(source.results))
-        .option("includeHeaders", "true")
-        .load()
-    )
+    options = {**source.connection, "subscribe": str(source.results), "includeHeaders": "true"}
+    records = spark.read.format("pyspark_kafka").options(**options).load()
     order = sql.from_json(sql.col("value").cast("string"), _ORDER)
     channel = sql.map_from_entries("headers")["channel"].cast("string")
     return records.select(order.alias("order"), channel.alias("channel")).select(
@@ -108,14 +99,9 @@ def revenue_by_country(orders: DataFrame) -> DataFrame:
 
 
 def _start(records: DataFrame, source: TopicSource, checkpoint: Path) -> StreamingQuery:
-    return (
-        records.writeStream.format("pyspark_kafka")
-        .options(**source.connection)
-        .option("topic", str(source.results))
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(processingTime="1 second")
-        .start()
-    )
+    options = {"topic": str(source.results), "checkpointLocation": str(checkpoint)}
+    writer = records.writeStream.format("pyspark_kafka").options(**source.connection, **options)
+    return writer.trigger(processingTime="1 second").start()
 
 
 def _follow(query: StreamingQuery, feed: OrderFeed, console: Console) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from .. import __version__
 from .broker_arguments import BrokerSettings, add_broker
 from .demo_arguments import DemoSettings, add_demo
 from .lag_arguments import LagSettings, add_lag
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["BrokerSettings", "DemoSettings", "LagSettings", "parse_arguments"]
 

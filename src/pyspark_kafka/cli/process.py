@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
     """Run a block until Ctrl-C or SIGTERM, both of which end it without an error."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
@@ -36,7 +32,3 @@ def logs_redirected_to(handler: logging.Handler) -> Iterator[None]:
         logging.captureWarnings(capture=False)
         root.removeHandler(handler)
         handler.close()
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

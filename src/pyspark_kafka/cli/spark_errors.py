@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from ..domain.errors import Fault, PysparkKafkaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OURS: Final = re.compile(
     r"^\S*pyspark_kafka\.\S*?(?P<kind>\w+): (?P<text>\[[A-Z_.]+\] .+?)"

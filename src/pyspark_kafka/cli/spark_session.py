@@ -58,7 +58,10 @@ def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
 
     _prepare_workers()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll([*_CONFIG.items(), *_directory_settings(directory)])
+    conf.setAll(list(_CONFIG.items()))
+    conf.set("spark.local.dir", str(directory))
+    conf.set("spark.sql.warehouse.dir", str(directory / "warehouse"))
+    conf.set("spark.driver.extraJavaOptions", f'{_SHORT_LIVED} -Djava.io.tmpdir="{directory}"')
     with ExitStack() as stack:
         output = stack.enter_context(log.open("ab"))
         with _interrupts_deferred():
@@ -92,14 +95,6 @@ def _launch(conf: SparkConf, output: IO[bytes]) -> Any:
     except OSError as error:
         # SPARK_HOME may be set to a directory without Spark.
         raise SparkQueryError(f"Spark could not be started: {error}") from error
-
-
-def _directory_settings(directory: Path) -> list[tuple[str, str]]:
-    return [
-        ("spark.local.dir", str(directory)),
-        ("spark.sql.warehouse.dir", str(directory / "warehouse")),
-        ("spark.driver.extraJavaOptions", f'{_SHORT_LIVED} -Djava.io.tmpdir="{directory}"'),
-    ]
 
 
 def _prepare_workers() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..bootstrap.container import closing_clients, container_for
 from ..brokers import EmbeddedBroker, temporary_topics
 from ..domain.options import QueryKind, parse_source_options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PARTITIONS: Final = 4
 TIMEOUT_SECONDS: Final = 10

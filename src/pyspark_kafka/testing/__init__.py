@@ -12,36 +12,21 @@ Needs the extra ``testing``.
 
 from __future__ import annotations
 
+import pkgutil
+
 from ..domain.errors import MissingDependencyError
 
 try:
     import pytest
 
     # Register them before they are imported: pytest can rewrite their assertions only then.
-    pytest.register_assert_rewrite(
-        *(
-            f"{__name__}.{module}"
-            for module in (
-                "clock_contract",
-                "kafka_world",
-                "lag_exporter_contract",
-                "metadata_log_contract",
-                "offset_fetcher_contract",
-                "record_reader_contract",
-                "record_writer_contract",
-                "source_events_contract",
-                "transactions_contract",
-                "world",
-                "world_contract",
-            )
-        )
-    )
+    names = (module.name for module in pkgutil.iter_modules(__path__, f"{__name__}."))
+    pytest.register_assert_rewrite(*names)
 except ModuleNotFoundError as error:
     if error.name != "pytest":
         raise
     raise MissingDependencyError("pytest, which runs the contract suites,", "testing") from error
 
-from .capability import ALL, Capability
 from .clock_contract import ClockContract
 from .kafka_world import KafkaWorld
 from .lag_exporter_contract import LagExporterContract
@@ -52,7 +37,7 @@ from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
 from .transactions_contract import TransactionsContract
-from .world import Record, World, await_until, numbered, unique_name
+from .world import ALL, Capability, Record, World, await_until, numbered, unique_name
 
 __all__ = [
     "ALL",

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..domain.errors import MissingDependencyError
-from .capability import ALL, Capability
-from .world import World, await_until
+from .world import ALL, Capability, World, await_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +77,6 @@ class KafkaWorld(World):
         return self._cluster.options
 
     def topic(self, partitions: int = 1, **config: str) -> str:
-        """Create a topic with a new name."""
         name = self.fresh_name()
         self.create(name, partitions, **config)
         return name
@@ -92,11 +90,9 @@ class KafkaWorld(World):
         )
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        """Append records, and wait for their acknowledgement."""
         produce_with(self._producer, partition, records)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        """Add partitions to a topic."""
         self._cluster.add_partitions(topic, total)
         # A producer caches a topic's metadata, and would not write to a new partition.
         self._producer = self._new_producer()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from ..domain.lag import QueryLag, SourceLag
 from ..domain.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..ports.lag_exporter import LagExporter
+from ..ports.lag_exporter import LagExporter
 
 
 def _lag(batch_id: int, name: str | None = "orders", query_id: str = "query") -> QueryLag:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from ..ports.metadata_log import MetadataLog
+from ..ports.metadata_log import MetadataLog
 
 _WRITERS: Final = 50
 _OFFSETS: Final = b'\x00v1\n{"orders":{"0":23}}'

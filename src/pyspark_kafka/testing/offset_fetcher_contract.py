@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from ..domain.errors import UnknownTopicError, UnsupportedFeatureError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from .capability import Capability
-from .world import Record, numbered
-from .world_contract import COMMITTED, WorldContract
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..ports.offset_fetcher import OffsetFetcher
-    from .world import World
+from ..ports.offset_fetcher import OffsetFetcher
+from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 
 def _fetcher(world: World, **options: str) -> OffsetFetcher:

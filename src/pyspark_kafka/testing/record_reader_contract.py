@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
@@ -11,14 +11,9 @@ from ..domain.errors import MalformedTimestampError, OffsetOutOfRangeError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
+from ..ports.record_reader import RecordReader
 from ..ports.record_schema import record_schema
-from .capability import Capability
-from .world import Record, numbered
-from .world_contract import COMMITTED, WorldContract
-
-if TYPE_CHECKING:
-    from ..ports.record_reader import RecordReader
-    from .world import World
+from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 VALUES: Final = Projection(("offset", "value"))
 
@@ -168,7 +163,7 @@ class RecordReaderContract(WorldContract):
         world.require(Capability.TRANSACTIONS)
         _two_transactions(world, partition)
         assert _offsets(_reader(world), OffsetRange(partition, 0, 12)) == [
-            *(0, 1, 2, 3, 4, 6, 7, 8, 10, 11),
+            *(0, 1, 2, 3, 4, 6, 7, 8, 10, 11)
         ]
 
     def test_a_range_may_end_in_offsets_without_records(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,14 +17,8 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..domain.write_result import DeliveryStats
 from ..ports.record_schema import TYPES
-from .capability import Capability
-from .world_contract import COMMITTED, WorldContract
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..ports.record_writer import RecordWriter
-    from .world import World
+from ..ports.record_writer import RecordWriter
+from .world import COMMITTED, Capability, World, WorldContract
 
 
 def _batch(**columns: list[Any]) -> pa.RecordBatch:

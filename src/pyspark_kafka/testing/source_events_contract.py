@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
 
@@ -12,11 +13,7 @@ from ..domain.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..domain.write_result import DeliveryStats
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..ports.source_events import SourceEvents
+from ..ports.source_events import SourceEvents
 
 _PARTITION: Final = TopicPartition("t", 0)
 _OFFSETS: Final = PartitionOffsets({_PARTITION: 5})

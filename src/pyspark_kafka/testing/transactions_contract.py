@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import pyarrow as pa
 import pytest
@@ -12,14 +12,10 @@ from ..domain.errors import ProducerFencedError, TransactionLostError
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
-from .world import await_until
-from .world_contract import COMMITTED, WorldContract
-
-if TYPE_CHECKING:
-    from ..domain.transaction import Transaction
-    from ..ports.record_writer import RecordWriter
-    from ..ports.transactions import Transactions
-    from .world import World
+from ..domain.transaction import Transaction
+from ..ports.record_writer import RecordWriter
+from ..ports.transactions import Transactions
+from .world import COMMITTED, World, WorldContract, await_until
 
 
 @final

@@ -1,11 +1,14 @@
-"""Clusters in which the contract suites test a client."""
+"""Clusters in which the contract suites test a client, and the base of those suites."""
 
 from __future__ import annotations
 
+import enum
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import Final, final
 
 import pytest
 
@@ -18,15 +21,28 @@ from ..domain.options import (
     parse_source_options,
     with_any_topic,
 )
+from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
-from .capability import ALL
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
-    from ..domain.topic_partition import TopicPartition
-    from .capability import Capability
+
+class Capability(enum.Enum):
+    """A feature that a world declares; tests that need an undeclared one are skipped."""
+
+    ADD_PARTITIONS = "adding partitions to topics"
+    COMPRESSION = "topics with a `compression.type`"
+    DELETE_RECORDS = "deleting records"
+    DELETE_TOPICS = "deleting topics"
+    GROUPS = "committed offsets of consumer groups"
+    HEADERS = "record headers"
+    TIMESTAMPS = "record timestamps, and offsets by timestamp"
+    TRANSACTIONAL_WRITES = "transactions that one process begins and another ends"
+    TRANSACTIONS = "transactions that are committed and aborted"
+
+
+ALL: Final = frozenset(Capability)
+"""The capabilities of Apache Kafka."""
 
 
 @final
@@ -154,3 +170,18 @@ class World(ABC):
         """Close all containers. A second call has no effect."""
         while self._containers:
             self._containers.pop().shutdown_resources()
+
+
+class WorldContract:
+    """A suite that runs in a ``World``; a subclass overrides the fixture ``world``."""
+
+    @pytest.fixture
+    def world(self) -> World:
+        """Return a cluster with the client under test."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'world'")
+
+    @pytest.fixture(autouse=True)
+    def _closing(self, world: World) -> Iterator[None]:
+        """Close the world after each test."""
+        yield
+        world.close()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ...ports.client import Client
+from .cluster import MemoryCluster
 from .offset_fetcher import MemoryOffsetFetcher
 from .record_reader import MemoryRecordReader
 from .record_writer import MemoryRecordWriter
 from .transactions import MemoryTransactions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .cluster import MemoryCluster
 
 
 def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:

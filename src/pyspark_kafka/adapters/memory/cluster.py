@@ -6,8 +6,9 @@ import itertools
 import threading
 import time
 import zlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from ...domain.errors import (
     KafkaRequestError,
@@ -18,9 +19,6 @@ from ...domain.errors import (
 from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import Transaction
 from .partition_log import CREATE_TIME, Headers, PartitionLog, StoredRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 ADDRESS = "memory"
 
@@ -118,7 +116,7 @@ class MemoryCluster:
             if before is not None and before.is_committed is None:
                 self.end_transaction(before.number, commit=False)
             epoch = 0 if before is None else before.transaction.epoch + 1
-            opened = Transaction(transactional_id, _producer_id(transactional_id), epoch)
+            opened = Transaction(transactional_id, zlib.crc32(transactional_id.encode()), epoch)
             self._transactional_ids[transactional_id] = _TransactionalId(
                 opened, self.begin_transaction()
             )
@@ -223,7 +221,3 @@ class MemoryCluster:
         if partition.partition >= len(logs):
             raise KafkaRequestError("a request for a partition", f"{partition} does not exist")
         return logs[partition.partition]
-
-
-def _producer_id(transactional_id: str) -> int:
-    return zlib.crc32(transactional_id.encode())

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, final
+from collections.abc import Sequence
+from typing import final
 
 from ...ports.metadata_log import MetadataLog
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @final

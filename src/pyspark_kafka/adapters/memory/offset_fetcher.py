@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from collections.abc import Collection, Iterator, Mapping
+from typing import final
 
+from ...domain.options import SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from ...domain.options import SourceOptions
-    from .cluster import MemoryCluster
+from .cluster import MemoryCluster
 
 
 @final

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, final
 
 Headers = tuple[tuple[str, bytes | None], ...]
 

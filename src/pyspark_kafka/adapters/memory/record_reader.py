@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Iterator
+from typing import Final, final
+
+import pyarrow as pa
 
 from ...domain.errors import OffsetOutOfRangeError
+from ...domain.offset_range import OffsetRange
+from ...domain.options import SourceOptions
+from ...domain.projection import Projection
 from ...ports.record_reader import RecordReader
 from ..kafka_format.record_columns import RecordColumns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from ...domain.offset_range import OffsetRange
-    from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
-    from .cluster import MemoryCluster
+from .cluster import MemoryCluster
 
 RECORDS_PER_BATCH: Final = 1_000
 
@@ -44,8 +41,7 @@ class MemoryRecordReader(RecordReader):
             if not records:
                 self._check_in_range(offset_range, until - 1)
                 return
-            columns = RecordColumns.of(records)
-            yield columns.to_record_batch(partition, projection)
+            yield RecordColumns.of(records).to_record_batch(partition, projection)
             position = records[-1].offset + 1
 
     def close(self) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
+
+import pyarrow as pa
 
 from ...domain.errors import NullTopicError
+from ...domain.transaction import Transaction
 from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ...domain.transaction import Transaction
-    from .cluster import MemoryCluster
+from .cluster import MemoryCluster
 
 
 @final

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from ...domain.data_loss import DataLoss
+from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+from ...domain.lag import Lag
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.write_result import DeliveryStats
 from ...ports.source_events import SourceEvents
-
-if TYPE_CHECKING:
-    from ...domain.data_loss import DataLoss
-    from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-    from ...domain.lag import Lag
-    from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.write_result import DeliveryStats
 
 MAX_BUFFERED: Final = 10_000
 

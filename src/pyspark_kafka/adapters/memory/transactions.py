@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from ...domain.transaction import Transaction
 from ...ports.transactions import Transactions
-
-if TYPE_CHECKING:
-    from ...domain.transaction import Transaction
-    from .cluster import MemoryCluster
+from .cluster import MemoryCluster
 
 
 @final

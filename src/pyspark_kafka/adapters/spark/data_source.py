@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -12,7 +12,9 @@ from pyspark.sql.datasource import (
     DataSourceStreamWriter,
     DataSourceWriter,
 )
+from pyspark.sql.types import StructType
 
+from ...application.use_cases import UseCases
 from ...domain.errors import Fault, PysparkKafkaError
 from ...domain.options import (
     QueryKind,
@@ -30,11 +32,6 @@ from .schema import projection_of, spark_schema
 from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from .stream_reader import KafkaStreamReader
 from .tasks import strip_tracebacks
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
-    from ...application.use_cases import UseCases
 
 log = logging.getLogger("pyspark_kafka")
 

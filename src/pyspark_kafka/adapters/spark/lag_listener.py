@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import Any, Final, Self, final
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
+from pyspark.sql.streaming.query import StreamingQuery
 
+from ...application.lag_meter import LagMeter
 from ...application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from ...domain.checkpoint_log import kafka_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from pyspark.sql.streaming.listener import (
-        QueryIdleEvent,
-        QueryProgressEvent,
-        QueryStartedEvent,
-        QueryTerminatedEvent,
-    )
-    from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from ...application.lag_meter import LagMeter
-    from ...domain.lag import QueryLag
-    from ...ports.lag_exporter import LagExporter
+from ...domain.lag import QueryLag
+from ...ports.lag_exporter import LagExporter
 
 _MAX_EVENT_DELAY_SECONDS: Final = 5.0
 """How long after the end of a query Spark may take to report it."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSource
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 
 _PYTHONPATH = "PYTHONPATH"
 

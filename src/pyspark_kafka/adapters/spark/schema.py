@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -17,9 +18,6 @@ from pyspark.sql.types import (
 
 from ...domain.errors import OptionsError
 from ...domain.projection import Projection
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import DataType
 
 TYPES: Final[dict[str, DataType]] = {
     "key": BinaryType(),

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import SparkSession
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 log = logging.getLogger("pyspark_kafka")
 

@@ -30,10 +30,7 @@ def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
 
 
 def read_range(
-    use_cases: UseCases,
-    options: SourceOptions,
-    partition: InputPartition,
-    projection: Projection,
+    use_cases: UseCases, options: SourceOptions, partition: InputPartition, projection: Projection
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task's range.
 

@@ -6,12 +6,10 @@ import ctypes
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from ...domain.errors import UnsupportedFeatureError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _NO_EXCLUSION: Final = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from ...domain.errors import MetadataLogError, PysparkKafkaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ...domain.storage_path import StoragePath
+from ...domain.storage_path import StoragePath
 
 _LENGTH: Final = 240
 _HIDDEN: Final = "***"

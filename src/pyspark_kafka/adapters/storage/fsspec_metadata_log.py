@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...domain.errors import MetadataLogError
+from ...domain.storage_path import StoragePath
 from ...ports.metadata_log import MetadataLog
 from ..process_local import ProcessLocal
 from .failures import failures_of
 from .file_names import batch_id_of, file_name, is_temporary
+from .log_directory import LogDirectory, LogFile
 from .storages import opener_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...domain.storage_path import StoragePath
-    from .log_directory import LogDirectory, LogFile
 
 _ABANDONED_SECONDS: Final = 24 * 60 * 60.0
 _PURGES: Final = 3

@@ -55,7 +55,8 @@ class HdfsDirectory(LogDirectory):
         temporary = temporary_name(name)
         renamed = False
         try:
-            self._write(temporary, content)
+            created = self._ask("PUT", "CREATE", temporary, overwrite="false")
+            self._follow("PUT", created, content)
             renamed = self._rename(temporary, name)
         finally:
             if not renamed:
@@ -92,9 +93,6 @@ class HdfsDirectory(LogDirectory):
         except FileNotFoundError:
             return False
         return True
-
-    def _write(self, name: str, content: bytes) -> None:
-        self._follow("PUT", self._ask("PUT", "CREATE", name, overwrite="false"), content)
 
     def _rename(self, source: str, target: str) -> bool:
         destination = f"{self._path}/{target}"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, final
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import final
 
 from .exclusive_rename import link_or_rename
 from .file_names import temporary_name
 from .log_directory import LogDirectory, LogFile
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
 
 
 @final

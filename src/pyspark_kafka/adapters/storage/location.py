@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from ...domain.storage_path import StoragePath
+from ...domain.storage_path import StoragePath
 
 # The second form is for fsspec's chained filesystems.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from collections.abc import Collection, Iterator
+from typing import final
 
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 from .log_directory import LogDirectory, LogFile
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 
 @final

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
+
+from fsspec import AbstractFileSystem
 
 from ...domain.errors import UnsupportedFeatureError
 from .file_names import temporary_name
 from .log_directory import LogDirectory, LogFile
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from fsspec import AbstractFileSystem
 
 _MAX_CONFLICTS: Final = 20
 _CONFLICT_SECONDS: Final = 0.05

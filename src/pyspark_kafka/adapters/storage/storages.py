@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import MissingDependencyError, UnsupportedFeatureError
+from ...domain.storage_path import StoragePath
 from .hdfs_directory import HdfsDirectory, webhdfs_options
 from .local_directory import LocalDirectory
 from .location import Location, location_of
+from .log_directory import LogDirectory
 from .memory_directory import MemoryDirectory
 from .object_directory import ObjectDirectory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ...domain.storage_path import StoragePath
-    from .log_directory import LogDirectory
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "webhdfs": "hdfs"}
 
@@ -36,14 +33,6 @@ def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
             f"Supported are {', '.join(_OPENERS)}",
         )
     return lambda: open_directory(location)
-
-
-def _local(location: Location) -> LogDirectory:
-    return LocalDirectory(Path(location.url).expanduser().absolute())
-
-
-def _memory(location: Location) -> LogDirectory:
-    return MemoryDirectory(*_filesystem(location.url, location.options))
 
 
 def _hdfs(location: Location) -> LogDirectory:
@@ -88,7 +77,7 @@ def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
 
 
 _OPENERS: Final[dict[str, Callable[[Location], LogDirectory]]] = {
-    "file": _local,
+    "file": lambda location: LocalDirectory(Path(location.url).expanduser().absolute()),
     "hdfs": _hdfs,
     "webhdfs": _hdfs,
     "s3": _s3,
@@ -98,5 +87,5 @@ _OPENERS: Final[dict[str, Callable[[Location], LogDirectory]]] = {
     "abfs": _objects,
     "abfss": _objects,
     "az": _objects,
-    "memory": _memory,
+    "memory": lambda location: MemoryDirectory(*_filesystem(location.url, location.options)),
 }

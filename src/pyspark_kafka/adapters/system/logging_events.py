@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from ...domain.data_loss import DataLoss
+from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
+from ...domain.lag import Lag
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.write_result import DeliveryStats
 from ...ports.source_events import SourceEvents
-
-if TYPE_CHECKING:
-    from ...domain.data_loss import DataLoss
-    from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-    from ...domain.lag import Lag
-    from ...domain.partition_offsets import PartitionOffsets
-    from ...domain.write_result import DeliveryStats
 
 log = logging.getLogger("pyspark_kafka")
 

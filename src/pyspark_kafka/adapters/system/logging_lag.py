@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, final
+from typing import final
 
+from ...domain.lag import QueryLag
 from ...ports.lag_exporter import LagExporter
-
-if TYPE_CHECKING:
-    from ...domain.lag import QueryLag
 
 log = logging.getLogger("pyspark_kafka.lag")
 
