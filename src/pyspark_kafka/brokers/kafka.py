@@ -16,7 +16,7 @@ from .admin import admin_client
 from .errors import BrokerStartError
 from .jars import kafka_jars
 from .java import require_java
-from .metadata import known_brokers, known_leaders
+from .metadata import known_brokers, known_leaders, serves_partitions
 from .process import JavaProcess
 from .settings import (
     Node,
@@ -251,12 +251,17 @@ class KafkaCluster:
             raise KafkaRequestError(request, reason, outcome="did not complete")
 
     def _await_leaders(self, request: str, topic: str, partitions: int) -> None:
+        ids = {node.port: node.id for node in self._live_nodes()}
+
         def has_leaders(port: int) -> bool:
-            leaders = known_leaders(port, topic)
+            leaders = known_leaders(port, topic) or {}
+            led = [partition for partition, leader in leaders.items() if leader == ids[port]]
+            # A broker publishes metadata before it becomes the leader (BrokerMetadataPublisher).
+            # Between the two it refuses a producer's first batch, and may take the second.
             return (
-                leaders is not None
-                and len(leaders) == partitions
+                len(leaders) == partitions
                 and self._live_ids() >= set(leaders.values())
+                and (not led or serves_partitions(port, topic, led))
             )
 
         self._await_everywhere(request, has_leaders)

@@ -1,4 +1,4 @@
-"""Metadata requests to one given broker.
+"""Requests to one given broker, about what it knows and what it serves.
 
 Clients choose the broker of a request by themselves; to find out whether all brokers have seen a
 change, each needs a request of its own.
@@ -7,13 +7,18 @@ change, each needs a request of its own.
 from __future__ import annotations
 
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # The newest version that identifies topics by name without a topic id.
 _VERSION = 9
 _ANSWER_SECONDS = 5.0
 _RECEIVED_BYTES = 65_536
 _UNKNOWN_TOPIC = 3
+_LATEST = -1
+_LIST_OFFSETS_VERSION = 2
 
 
 def known_brokers(port: int) -> frozenset[int]:
@@ -33,6 +38,28 @@ def known_leaders(port: int, topic: str) -> dict[int, int] | None:
     if answer.error_code == _UNKNOWN_TOPIC:
         return None
     return {partition.partition_index: partition.leader_id for partition in answer.partitions}
+
+
+def serves_partitions(port: int, topic: str, partitions: Iterable[int]) -> bool:
+    """Return whether the broker at ``port`` acts as the leader of partitions.
+
+    :raises OSError: if it does not answer.
+    """
+    from kafka.protocol.consumer import ListOffsetsRequest
+
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    latest = [
+        of_topic.ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)
+        for partition in partitions
+    ]
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[of_topic(name=topic, partitions=latest)],
+        version=_LIST_OFFSETS_VERSION,
+    )
+    (answer,) = _ask(port, request).topics
+    return not any(partition.error_code for partition in answer.partitions)
 
 
 def _metadata(port: int, topics: list[str]) -> Any:
