@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.rate_limit import rate_limit, rate_limit_bytes
-from ..domain.read_limits import (
-    ReadAllAvailable,
-    ReadMaxBytes,
-    ReadMaxRows,
-    ReadMinRows,
-    limits_of,
-)
+from ..domain.read_limits import ReadAllAvailable, ReadMaxBytes, ReadMaxRows, ReadMinRows, limits_of
 from ..domain.trigger_delay import TriggerDelay
 
 if TYPE_CHECKING:

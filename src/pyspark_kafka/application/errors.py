@@ -66,10 +66,7 @@ class TimestampsMismatchError(PysparkKafkaError, ValueError):
     fault = Fault.USER
 
     def __init__(
-        self,
-        position: str,
-        specified: Iterable[TopicPartition],
-        assigned: Iterable[TopicPartition],
+        self, position: str, specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
     ) -> None:
         # The words of the condition in Spark's kafka-error-conditions.json.
         super().__init__(

@@ -118,10 +118,7 @@ class LagMeter:
             return frozenset().union(*(self._partitions_of({topic}) for topic in topics))
 
     def _with_count(
-        self,
-        lag: PartitionLag,
-        deadline: int,
-        counts: dict[TopicPartition, tuple[_Span, int]],
+        self, lag: PartitionLag, deadline: int, counts: dict[TopicPartition, tuple[_Span, int]]
     ) -> PartitionLag:
         if lag.is_exact or lag.lag > self._max_counted:
             return lag

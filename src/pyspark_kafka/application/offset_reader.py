@@ -149,10 +149,7 @@ class KafkaOffsetReader:
         self._fetcher.close()
 
     def _committed(
-        self,
-        group_id: str,
-        on_missing: OnMissingCommit,
-        partitions: frozenset[TopicPartition],
+        self, group_id: str, on_missing: OnMissingCommit, partitions: frozenset[TopicPartition]
     ) -> PartitionOffsets:
         found = self._retrying(lambda: self._fetcher.committed(group_id, partitions))
         without = partitions - found.keys()

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 def split_ranges(
-    ranges: Sequence[OffsetRange],
-    min_partitions: int | None,
-    max_records_per_partition: int | None,
+    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
 ) -> tuple[OffsetRange, ...]:
     """Split bound ranges; empty ones are dropped.
 
@@ -39,9 +37,7 @@ def split_ranges(
 
 
 def needs_split(
-    ranges: Sequence[OffsetRange],
-    min_partitions: int | None,
-    max_records_per_partition: int | None,
+    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
 ) -> bool:
     """Return whether to split the ranges of a batch query, whose ends may be open.
 

@@ -10,10 +10,7 @@ if TYPE_CHECKING:
     from ..domain.projection import Projection
 
 HEADERS: Final = pa.list_(
-    pa.field(
-        "element",
-        pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]),
-    )
+    pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 )
 
 TYPES: Final[dict[str, pa.DataType]] = {
