@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from .json_text import is_integer
-from .log_version import require_version
 from .partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
@@ -80,6 +79,24 @@ def read_batch_end(content: bytes) -> PartitionOffsets:
     if number > 1 or len(sources) != 1:
         raise ValueError(f"expected a query with one source, got v{number} with {len(sources)}")
     return PartitionOffsets.from_json(sources[0])
+
+
+def require_version(line: str, supported: int) -> int:
+    """Return the number of a version line such as ``v1``.
+
+    :raises ValueError: with the message of Spark's ``MetadataVersionUtil``, if it is not a version
+        or is above ``supported``.
+    """
+    number = line[1:]
+    if not line.startswith("v") or not number.isdecimal() or int(number) == 0:
+        raise ValueError(f"Log file was malformed: failed to read correct log version from {line}.")
+    if int(number) > supported:
+        raise ValueError(
+            f"UnsupportedLogVersion: maximum supported log version is v{supported}, but "
+            f"encountered {line}. The log file was produced by a newer version of Spark and "
+            "cannot be read by this version. Please upgrade."
+        )
+    return int(number)
 
 
 def kafka_offsets(text: str | None) -> PartitionOffsets | None:

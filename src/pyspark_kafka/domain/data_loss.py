@@ -93,14 +93,24 @@ def partitions_deleted(
     )
 
 
-def partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
+def partition_offset_changed(
+    partition: TopicPartition, previous: int, now: int, consequence: str = ". "
+) -> DataLoss:
     """Return the loss of a partition that ends before the offset to read next."""
-    return _offset_changed(partition, previous, now, ". ")
+    causes = (
+        "This could be either 1) a user error that the start offset is set beyond available "
+        "offset when starting query, or 2) the kafka topic-partition is deleted and re-created."
+    )
+    return DataLoss(
+        "PARTITION_OFFSET_CHANGED",
+        f"Partition {partition} offset was changed from {previous} to {now}.\n{causes}",
+        f"Partition {partition}'s offset was changed from {previous} to {now}{consequence}{causes}",
+    )
 
 
 def legacy_partition_offset_changed(partition: TopicPartition, previous: int, now: int) -> DataLoss:
     """Return the same for the legacy source, whose warning differs."""
-    return _offset_changed(partition, previous, now, ", some data may have been missed. ")
+    return partition_offset_changed(partition, previous, now, ", some data may have been missed. ")
 
 
 def start_offset_reset(partition: TopicPartition, given: int, reset_to: int) -> DataLoss:
@@ -125,18 +135,4 @@ def offset_range_not_read(
         f"Could not read records in offset [{start}, {until}) for topic partition {partition}\n"
         f"with consumer group {group_id}.",
         f"Skip missing records in [{start}, {skipped_to}) of {partition}",
-    )
-
-
-def _offset_changed(
-    partition: TopicPartition, previous: int, now: int, consequence: str
-) -> DataLoss:
-    causes = (
-        "This could be either 1) a user error that the start offset is set beyond available "
-        "offset when starting query, or 2) the kafka topic-partition is deleted and re-created."
-    )
-    return DataLoss(
-        "PARTITION_OFFSET_CHANGED",
-        f"Partition {partition} offset was changed from {previous} to {now}.\n{causes}",
-        f"Partition {partition}'s offset was changed from {previous} to {now}{consequence}{causes}",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .log_version import require_version
+from .checkpoint_log import require_version
 from .partition_offsets import PartitionOffsets
 
 VERSION: Final = 1

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from .log_version import require_version
+from .checkpoint_log import require_version
 from .transaction import Transaction
 
 VERSION: Final = 1

@@ -6,8 +6,8 @@ import pytest
 
 from pyspark_kafka.domain.kafka_settings.java import not_known, read_java_settings
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Number, Setting
-from pyspark_kafka.domain.kafka_settings.stores import StoreFormat, pem, store_format
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.kafka_settings.tls import StoreFormat, pem, store_format
 from pyspark_kafka.domain.kafka_settings.values import Login, Secret, Store, Tls
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

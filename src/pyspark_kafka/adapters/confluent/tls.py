@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...domain.kafka_settings.stores import StoreFormat, store_format
+from ...domain.kafka_settings.tls import StoreFormat, store_format
 from ...domain.kafka_settings.values import TLS_1_2, Store, Tls
 from ..key_stores.store_files import certificates, store_content, store_pem
 

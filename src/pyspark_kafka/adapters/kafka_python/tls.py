@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from ...domain.kafka_settings.stores import StoreFormat, store_format
+from ...domain.kafka_settings.tls import StoreFormat, store_format
 from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Store, Tls
 from ..key_stores.store_files import certificates, open_pkcs12, store_content, store_pem, unreadable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...domain.errors import MissingDependencyError
-from ...domain.kafka_settings.stores import StoreFormat, pem, store_format
+from ...domain.kafka_settings.tls import StoreFormat, pem, store_format
 from ...domain.kafka_settings.values import Store
 
 

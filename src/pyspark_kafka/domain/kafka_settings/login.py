@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from .jaas import JAAS, jaas_entry
 from .table import LOGIN_MODULE, MSK_IAM, OAUTH
 from .values import Login, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .setting import NeedsJvm
 
+_JAAS: Final = "Option 'kafka.sasl.jaas.config'"
+_SHADED: Final = "kafkashaded."
+"""The package prefix of Kafka's classes on platforms that shade them."""
 _PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _KERBEROS_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
@@ -55,27 +58,27 @@ def read_login(settings: Mapping[str, str]) -> Login:
 
 
 def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
-    module, options = jaas_entry(text)
+    module, options = _jaas_entry(text)
     if module not in _MECHANISMS:
         raise ValueError(
-            f"{JAAS}: the login module '{module}' is not supported: {replacement(module).instead}"
+            f"{_JAAS}: the login module '{module}' is not supported: {replacement(module).instead}"
         )
     if mechanism not in _MECHANISMS[module]:
         wanted = " or ".join(_MECHANISMS[module])
         simple = module.rpartition(".")[2]
         raise ValueError(
-            f"{JAAS}: {simple} requires 'kafka.sasl.mechanism' {wanted}, not {mechanism}"
+            f"{_JAAS}: {simple} requires 'kafka.sasl.mechanism' {wanted}, not {mechanism}"
         )
     if module == _KERBEROS_MODULE:
         return _kerberos_login(options, service_name)
     if options.get("tokenauth", "").lower() == "true":
         raise ValueError(
-            f"{JAAS}: delegation tokens ('tokenauth') are not supported; "
+            f"{_JAAS}: delegation tokens ('tokenauth') are not supported; "
             "set a user name and a password"
         )
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
-        raise ValueError(f"{JAAS}: the login module has no {' and no '.join(missing)}")
+        raise ValueError(f"{_JAAS}: the login module has no {' and no '.join(missing)}")
     return Login(mechanism, options["username"], Secret(options["password"]))
 
 
@@ -83,7 +86,7 @@ def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
     name = options.get("serviceName", "")
     if name and service_name and name != service_name:
         raise ValueError(
-            f"{JAAS}: serviceName '{name}' is not the '{service_name}' of "
+            f"{_JAAS}: serviceName '{name}' is not the '{service_name}' of "
             "'kafka.sasl.kerberos.service.name'"
         )
     by_keytab = options.get("useKeyTab", "").lower() == "true"
@@ -101,3 +104,68 @@ def replacement(class_name: str) -> NeedsJvm:
     if "OAuthBearer" in class_name:
         return OAUTH
     return MSK_IAM if class_name.startswith("software.amazon.msk.") else LOGIN_MODULE
+
+
+def _jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
+    """Return the login module and its options; no message repeats what may be a password."""
+    tokens = list(_jaas_tokens(text))
+    words = [word for word, _ in tokens]
+    if len(tokens) < 2 or words[1].lower() not in _FLAGS:
+        raise ValueError(
+            f"{_JAAS} must be a login module's class, one of required, requisite, sufficient "
+            'and optional, and options as name="value", with a semicolon at the end'
+        )
+    options: dict[str, str] = {}
+    position = 2
+    while position < len(tokens) and tokens[position] != _END:
+        name, equals, value = (*tokens[position : position + 3], _END, _END)[:3]
+        if name == _EQUALS or equals != _EQUALS or value in (_EQUALS, _END):
+            raise ValueError(
+                f"{_JAAS}: option {(position + 1) // 3} of the login module is not of the form "
+                'name="value"'
+            )
+        options[name[0]] = value[0]
+        position += 3
+    if position >= len(tokens):
+        raise ValueError(f"{_JAAS} does not end with a semicolon")
+    if position + 1 < len(tokens):
+        raise ValueError(f"{_JAAS} must hold one login module, and has text after it")
+    return words[0].removeprefix(_SHADED), options
+
+
+_FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
+_EQUALS: Final = ("=", False)
+_END: Final = (";", False)
+
+_JAAS_TOKEN: Final = re.compile(
+    r"""
+    (?P<space> \s+ | //[^\n\r]* | /\*.*?\*/ )
+  | (?P<sign> [=;] )
+  | "(?P<double> (?: [^"\\\n\r] | \\. )* ) (?: " | (?=[\n\r]) | \Z )
+  | '(?P<single> (?: [^'\\\n\r] | \\. )* ) (?: ' | (?=[\n\r]) | \Z )
+  | (?P<word> (?: (?! //|/\* ) [^\s=;"'] )+ )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+_ESCAPED: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
+
+
+def _jaas_tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the tokens of Java's ``StreamTokenizer``, each with whether it was quoted."""
+    position = 0
+    while position < len(text):
+        found = _JAAS_TOKEN.match(text, position)
+        if found is None:
+            raise ValueError(f"{_JAAS} cannot be read from character {position + 1} on")
+        position = found.end()
+        match found.lastgroup:
+            case "double" | "single":
+                yield _ESCAPE.sub(_unescaped, found[found.lastgroup]), True
+            case "sign" | "word":
+                yield found[0], False
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1]
+    return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)
