@@ -64,7 +64,6 @@ def serves_partitions(port: int, topic: str, partitions: Iterable[int]) -> bool:
 
 def _metadata(port: int, topics: list[str]) -> Any:
     from kafka.protocol.metadata import MetadataRequest
-    from kafka.protocol.parser import KafkaProtocol
 
     names = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     request = MetadataRequest(
@@ -74,6 +73,12 @@ def _metadata(port: int, topics: list[str]) -> Any:
         include_topic_authorized_operations=False,
         version=_VERSION,
     )
+    return _ask(port, request)
+
+
+def _ask(port: int, request: Any) -> Any:
+    from kafka.protocol.parser import KafkaProtocol
+
     protocol = KafkaProtocol(client_id="pyspark-kafka")
     protocol.send_request(request)
     with socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS) as connection:
