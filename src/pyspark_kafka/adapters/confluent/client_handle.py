@@ -21,7 +21,7 @@ ERROR_SIZE: Final = 512
 
 _QUEUE: Final = {
     # Log lines and errors are polled, so that librdkafka's threads never call Python.
-    "log.queue": "true",
+    "log.queue": "true"
 }
 
 _LEVELS: Final = (
@@ -82,11 +82,7 @@ def _log_line(library: ctypes.CDLL, event: int, name: str) -> None:
 
 
 def _new(
-    library: ctypes.CDLL,
-    kind: int,
-    connection: Connection,
-    config: Mapping[str, str],
-    events: int,
+    library: ctypes.CDLL, kind: int, connection: Connection, config: Mapping[str, str], events: int
 ) -> int:
     reason = ctypes.create_string_buffer(ERROR_SIZE)
     conf = library.rd_kafka_conf_new()

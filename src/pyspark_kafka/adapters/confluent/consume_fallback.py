@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = {
     # Required by the consumer, and never used: partitions are assigned, nothing is committed.
-    "group.id": "pyspark-kafka",
+    "group.id": "pyspark-kafka"
 }
 
 CONSUME_RECORDS: Final = 10_000

@@ -106,10 +106,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_event_type": (c_int, (c_void_p,)),
     "rd_kafka_event_error": (c_int, (c_void_p,)),
     "rd_kafka_event_error_string": (c_char_p, (c_void_p,)),
-    "rd_kafka_event_log": (
-        c_int,
-        (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int)),
-    ),
+    "rd_kafka_event_log": (c_int, (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int))),
     "rd_kafka_event_message_next": (c_void_p, (c_void_p,)),
     "rd_kafka_event_destroy": (None, (c_void_p,)),
     "rd_kafka_consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),

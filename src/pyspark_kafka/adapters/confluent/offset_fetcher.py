@@ -23,11 +23,7 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.deadline import Deadline
 from ...ports.offset_fetcher import OffsetFetcher
 from .connection import Connection
-from .error_codes import (
-    COORDINATOR_ERRORS,
-    LIST_OFFSETS_RETRIABLE_ERRORS,
-    UNKNOWN_PARTITION_ERRORS,
-)
+from .error_codes import COORDINATOR_ERRORS, LIST_OFFSETS_RETRIABLE_ERRORS, UNKNOWN_PARTITION_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

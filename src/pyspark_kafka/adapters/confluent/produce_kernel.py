@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numba import types
 
-from ..kafka_format.encode_kernel import (
-    header_range,
-    headers_payload,
-    value_length,
-    value_span,
-)
+from ..kafka_format.encode_kernel import header_range, headers_payload, value_length, value_span
 from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed
 from ..partitioning.topic_rows import NO_PARTITION

@@ -98,9 +98,7 @@ class ConfluentRecordWriter(RecordWriter):
         self._limit = _limit(options.producer, config)
         self._hashes_keys = not (options.producer.ignores_keys or PARTITIONER in config)
         self._topics = TopicPartitions(
-            self._connection,
-            options.producer.max_block_ms / 1_000,
-            _max_age_s(config),
+            self._connection, options.producer.max_block_ms / 1_000, _max_age_s(config)
         )
         self._sticky = random.randrange(1 << 16)  # noqa: S311  # no secret
         self._library = library

@@ -14,13 +14,7 @@ from .client_handle import ERROR_SIZE, handle_event, new_client
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 from .error_codes import FATAL, QUEUE_FULL
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
-from .produce_kernel import (
-    ProducerCalls,
-    bases_of,
-    produce_full,
-    produce_plain,
-    uncounted_bytes,
-)
+from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -41,11 +41,7 @@ class Codec(enum.IntEnum):
     ZSTD = decompression.ZSTD
 
 
-LEVELS: Final = {
-    Codec.GZIP: range(1, 10),
-    Codec.LZ4: range(1, 18),
-    Codec.ZSTD: range(-131_072, 23),
-}
+LEVELS: Final = {Codec.GZIP: range(1, 10), Codec.LZ4: range(1, 18), Codec.ZSTD: range(-131_072, 23)}
 """The valid ``compression.<codec>.level``, as in Kafka's ``CompressionType``."""
 
 

@@ -62,13 +62,7 @@ def decode_records(
 
 @inlined
 def _decode_block(
-    data: Any,
-    block: Any,
-    cursor: Any,
-    from_offset: int,
-    until_offset: int,
-    mask: int,
-    columns: Any,
+    data: Any, block: Any, cursor: Any, from_offset: int, until_offset: int, mask: int, columns: Any
 ) -> int:
     offsets, timestamps, timestamp_types, keys, values, headers = columns
     end = block[field.END]

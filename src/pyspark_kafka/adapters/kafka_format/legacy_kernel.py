@@ -114,14 +114,7 @@ def _message_end(data: Any, start: Any, end: Any) -> Any:
 
 @inlined
 def _put_message(
-    data: Any,
-    start: int,
-    end: int,
-    offset: int,
-    block: Any,
-    cursor: Any,
-    mask: int,
-    columns: Any,
+    data: Any, start: int, end: int, offset: int, block: Any, cursor: Any, mask: int, columns: Any
 ) -> int:
     offsets, timestamps, timestamp_types, keys, values, headers = columns
     row = cursor[at.ROWS]

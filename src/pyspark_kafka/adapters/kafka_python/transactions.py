@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from kafka import errors as kafka_errors
 from kafka.protocol.admin.transactions import ListTransactionsRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
-from kafka.protocol.producer import (
-    AddPartitionsToTxnRequest,
-    EndTxnRequest,
-    InitProducerIdRequest,
-)
+from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
 from ...domain.errors import TransactionLostError
 from ...domain.kafka_settings import api_timeout_ms
