@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .adapters.prometheus.lag_exporter import PrometheusLagExporter
     from .adapters.spark.lag_listener import LagListener
-    from .adapters.system.logging_lag import LoggingLagExporter
+    from .adapters.system.logged import LoggingLagExporter
     from .bootstrap.container import Container, SinkContainer, container_for, sink_container_for
     from .bootstrap.spark import DefaultSource
     from .domain.errors import PysparkKafkaError
@@ -61,7 +61,7 @@ _LAZY_IMPORTS: Final = {
     "DefaultSource": ".bootstrap.spark",
     "LagExporter": ".ports.lag_exporter",
     "LagListener": ".adapters.spark.lag_listener",
-    "LoggingLagExporter": ".adapters.system.logging_lag",
+    "LoggingLagExporter": ".adapters.system.logged",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
     "PysparkKafkaError": ".domain.errors",
     "QueryKind": ".domain.options",

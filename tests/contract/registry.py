@@ -22,8 +22,7 @@ from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
-from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
-from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingSourceEvents
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
-from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.testing import LagExporterContract
 
 if TYPE_CHECKING:

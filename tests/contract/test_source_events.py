@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
-from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
+from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
 from pyspark_kafka.domain.data_loss import partitions_deleted
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.source_events import SourceEvents

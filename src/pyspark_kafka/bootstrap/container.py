@@ -13,7 +13,7 @@ from dependency_injector import containers, providers
 
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
-from ..adapters.system.logging_events import LoggingSourceEvents
+from ..adapters.system.logged import LoggingSourceEvents
 from ..application.admission import Admission
 from ..application.batch import KafkaBatch
 from ..application.initial_offsets import InitialOffsets

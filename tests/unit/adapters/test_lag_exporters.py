@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
-from pyspark_kafka.adapters.system.logging_lag import LoggingLagExporter
+from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.lag import QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
-from pyspark_kafka.adapters.system.logging_events import LoggingSourceEvents
+from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
 from pyspark_kafka.application.sink_task import SinkTask
 from pyspark_kafka.domain.errors import BrokerUnreachableError, NullTopicError
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options

@@ -1,4 +1,4 @@
-"""Events of a source as log lines."""
+"""The events of sources, and the lag of queries, as log lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import final
 
 from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
-from ...domain.lag import Lag
+from ...domain.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.write_result import DeliveryStats
+from ...ports.lag_exporter import LagExporter
 from ...ports.source_events import SourceEvents
 
 log = logging.getLogger("pyspark_kafka")
+lag_log = logging.getLogger("pyspark_kafka.lag")
 
 
 @final
@@ -50,3 +52,33 @@ class LoggingSourceEvents(SourceEvents):
             delivered.records,
             delivered.bytes,
         )
+
+
+@final
+class LoggingLagExporter(LagExporter):
+    """Logs a line per batch to the logger ``pyspark_kafka.lag``, at the given level.
+
+    Each partition has its own line at level DEBUG.
+    """
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        self._level = level
+
+    def export(self, lag: QueryLag) -> None:
+        numbers = lag.lag
+        lag_log.log(
+            self._level,
+            "Query %s is %d %s behind after batch %d (min %d, max %d, avg %.1f by partition)",
+            lag.name or lag.query_id,
+            numbers.total,
+            "records" if lag.is_exact else "offsets",
+            lag.batch_id,
+            numbers.min,
+            numbers.max,
+            numbers.avg,
+        )
+        for partition, offsets in numbers.by_partition.items():
+            lag_log.debug("%s: %d behind", partition, offsets)
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing: log lines stay."""
