@@ -7,11 +7,12 @@ The names of this library's own clients take precedence.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from ..domain.errors import OptionsError
 from ..ports.client import Client
-from .plugins import PluginError, load, plugins
+from .plugins import PluginError, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ GROUP: Final = "pyspark_kafka.clients"
 
 def client_names() -> list[str]:
     """Return the values of the option ``client`` that can be used on this machine."""
-    return [*sorted((*CLIENTS, MEMORY)), *sorted(plugins(GROUP).names)]
+    return [*sorted((*CLIENTS, MEMORY)), *sorted(entry_points(group=GROUP).names)]
 
 
 def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Client:
@@ -51,7 +52,7 @@ def client_named(name: str, memory_cluster: Callable[[], MemoryCluster]) -> Clie
 
 def _installed_client(name: str) -> Client:
     # If a distribution is on the path twice, importlib.metadata returns equal entry points.
-    found = {entry_point.value: entry_point for entry_point in plugins(GROUP).select(name=name)}
+    found = {entry_point.value: entry_point for entry_point in entry_points(group=GROUP, name=name)}
     if not found:
         known = ", ".join(f"'{known}'" for known in client_names())
         raise OptionsError([f"Client '{name}' is not known. Known clients are {known}."])

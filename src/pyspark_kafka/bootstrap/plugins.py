@@ -8,7 +8,7 @@ every new ``SinkContainer``.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,6 @@ class PluginError(PysparkKafkaError, ImportError):
         )
 
 
-def plugins(group: str) -> EntryPoints:
-    """Return the entry points of a group."""
-    return entry_points(group=group)
-
-
 def load(entry_point: EntryPoint) -> Any:
     """Return the object of an entry point.
 
@@ -53,7 +48,7 @@ def configure(container: Container, group: str) -> None:
 
     :raises PluginError: if one cannot be imported, or is not a function.
     """
-    for entry_point in sorted(plugins(group), key=attrgetter("name")):
+    for entry_point in sorted(entry_points(group=group), key=attrgetter("name")):
         function = load(entry_point)
         if not callable(function):
             raise PluginError(entry_point.value, f"it is not a function: {function!r}")
