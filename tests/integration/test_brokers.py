@@ -339,7 +339,7 @@ def test_broker_is_stopped_and_started(three_brokers: KafkaCluster) -> None:
     """A broker that was stopped can be neither stopped nor killed, and starts with its data."""
     three_brokers.create_topic("survives", partitions=3)
     three_brokers.stop_broker(0)
-    with pytest.raises(RuntimeError, match="broker 0 does not run"):
+    with pytest.raises(RuntimeError, match="broker 0 is not running"):
         three_brokers.kill_broker(0)
     confluent_write(three_brokers.options, "survives", 0, 10)
     three_brokers.start_broker(0)

@@ -151,7 +151,7 @@ def test_a_table(kafka: KafkaCluster, topics: Topics, checkpoint: Checkpoint) ->
         "total",
     ]
     assert ["total", "≤", "1,235"] in lines
-    assert "not in Kafka any more: gone-0" in ended.stdout
+    assert "no longer in Kafka: gone-0" in ended.stdout
 
 
 def test_a_checkpoint_without_a_commit(
@@ -176,7 +176,7 @@ def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> N
     """A checkpoint without Kafka sources differs from one without lag."""
     checkpoint.begin(0, "12")
     checkpoint.commit(0)
-    assert "no source that reads from Kafka" in run(*lag(kafka, checkpoint)).stdout
+    assert "The query has no Kafka source" in run(*lag(kafka, checkpoint)).stdout
 
 
 @pytest.mark.parametrize("client", ["confluent", "kafka-python"])
