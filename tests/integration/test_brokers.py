@@ -343,7 +343,7 @@ def test_broker_is_stopped_and_started(three_brokers: KafkaCluster) -> None:
         three_brokers.kill_broker(0)
     confluent_write(three_brokers.options, "survives", 0, 10)
     three_brokers.start_broker(0)
-    with pytest.raises(RuntimeError, match="broker 0 runs already"):
+    with pytest.raises(RuntimeError, match="broker 0 is already running"):
         three_brokers.start_broker(0)
     assert confluent_read(three_brokers.options, "survives", 0, 10) == expected(10)
 
