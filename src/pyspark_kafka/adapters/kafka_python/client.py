@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ...domain.options import SinkOptions, SourceOptions
 from ...ports.client import Client
-
-if TYPE_CHECKING:
-    from ...domain.options import SinkOptions, SourceOptions
-    from ...ports.offset_fetcher import OffsetFetcher
-    from ...ports.record_reader import RecordReader
-    from ...ports.record_writer import RecordWriter
-    from ...ports.transactions import Transactions
+from ...ports.offset_fetcher import OffsetFetcher
+from ...ports.record_reader import RecordReader
+from ...ports.record_writer import RecordWriter
+from ...ports.transactions import Transactions
 
 
 def _offset_fetcher(options: SourceOptions) -> OffsetFetcher:
