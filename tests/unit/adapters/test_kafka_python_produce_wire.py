@@ -98,10 +98,10 @@ def test_a_broker_may_say_why() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_no_response(version: int) -> None:
-    """It answers another request, or it breaks off."""
+    """It answers another request, or it is truncated."""
     frame = response({0: 0}, version)
     with pytest.raises(kafka_errors.CorrelationIdError, match="7 answers 8"):
         responses_of(frame, version, 8)
     for size in (0, 3, 6, 12, len(frame) // 2):
-        with pytest.raises(kafka_errors.KafkaProtocolError, match="breaks off"):
+        with pytest.raises(kafka_errors.KafkaProtocolError, match="is truncated"):
             responses_of(frame[:size], version, 7)

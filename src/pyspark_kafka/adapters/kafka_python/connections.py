@@ -129,7 +129,7 @@ class FetchConnection(RawConnection):
         """Wait for the response to the request; its records are in the buffer.
 
         :raises OSError: if the connection is lost, or nothing comes in time.
-        :raises KafkaProtocolError: if what comes is no response to it.
+        :raises KafkaProtocolError: if something else is received.
         """
         frame = self._receive_frame(buffer.view)
         self.in_flight = None
@@ -162,7 +162,7 @@ class ProduceConnection(RawConnection):
         """Wait for the response to the oldest request, and return what failed for each partition.
 
         :raises OSError: if the connection is lost, or nothing comes in time.
-        :raises KafkaProtocolError: if what comes is no response to it.
+        :raises KafkaProtocolError: if something else is received.
         """
         frame = self._receive_frame(lambda size: memoryview(bytearray(size)))
         # Brokers answer in the order of the requests, which are numbered from 1 on.

@@ -31,7 +31,7 @@ NO_REPLICA: Final = -1
 @final
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """What every request of a reader says."""
+    """The fields that are the same in every request of a reader."""
 
     client_id: str
     rack: str
@@ -48,7 +48,7 @@ class FetchSettings:
         topic = FetchRequest.FetchTopic
         wanted = topic.FetchPartition(
             partition=partition.partition,
-            # Which leader is asked, and how old what it says may be, is told by its errors.
+            # Not checked by the broker: a former leader refuses the request in any case.
             current_leader_epoch=-1,
             fetch_offset=offset,
             last_fetched_epoch=-1,
@@ -77,7 +77,7 @@ class FetchSettings:
 @final
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """What a broker answered for the one partition that it was asked for."""
+    """A broker's response for one partition."""
 
     error: type[kafka_errors.KafkaError]
     throttle_s: float
@@ -89,13 +89,13 @@ class FetchResponse:
     def of(cls, frame: memoryview, version: int, correlation_id: int) -> FetchResponse:
         """Read a response's frame, without its length; the records are a part of it.
 
-        :raises KafkaProtocolError: if it is no response to that request.
+        :raises KafkaProtocolError: if it is not the response to that request.
         """
         try:
             return _response(_Fields(frame), version, correlation_id)
         except (struct.error, ValueError) as error:
             raise kafka_errors.KafkaProtocolError(
-                f"a fetch's answer breaks off: {error}"
+                f"a fetch response is truncated: {error}"
             ) from error
 
 
@@ -130,7 +130,7 @@ def _response(fields: _Fields, version: int, correlation_id: int) -> FetchRespon
 
 @final
 class _Fields:
-    """The fields of a frame, one after the other."""
+    """Reads the fields of a frame in order."""
 
     def __init__(self, frame: memoryview) -> None:
         self._frame = frame

@@ -24,7 +24,7 @@ MIN_VERSION: Final = 3
 """The first version with record batches of format 2, and the oldest that Kafka 4 speaks."""
 
 MAX_VERSION: Final = 8
-"""The last version without compact fields, and the first that says what is wrong with a record."""
+"""The last version without compact fields, and the first with errors of single records."""
 
 _ZSTD_VERSION: Final = 7
 _PRODUCE: Final = 0
@@ -33,7 +33,7 @@ _PRODUCE: Final = 0
 @final
 @dataclass(frozen=True, slots=True)
 class ProduceSettings:
-    """What every request of a writer says."""
+    """The fields that are the same in every request of a writer."""
 
     client_id: str
     acks: int
@@ -41,9 +41,9 @@ class ProduceSettings:
     needs_zstd: bool
 
     def version(self, broker: Any) -> int:
-        """Choose the version to talk to a broker, of which kafka-python knows what it speaks.
+        """Return the newest version of the request that a broker and this library support.
 
-        :raises IncompatibleBrokerVersion: if it speaks none that will do.
+        :raises IncompatibleBrokerVersion: if there is none.
         """
         min_version = _ZSTD_VERSION if self.needs_zstd else MIN_VERSION
         version: int = broker.api_version(
@@ -82,7 +82,7 @@ def responses_of(
 ) -> dict[TopicPartition, Failure | None]:
     """Read a response's frame, without its length, and return what failed for each partition.
 
-    :raises KafkaProtocolError: if it is no response to that request.
+    :raises KafkaProtocolError: if it is not the response to that request.
     """
     try:
         (answered,) = struct.unpack_from(">i", frame)
@@ -91,7 +91,7 @@ def responses_of(
         response = ProduceResponse.decode(bytes(frame[4:]), version=version)
     except (struct.error, ValueError, IndexError) as error:
         raise kafka_errors.KafkaProtocolError(
-            f"the response to a produce request breaks off: {error}"
+            f"the response to a produce request is truncated: {error}"
         ) from error
     return {
         TopicPartition(topic.name, partition.index): _failure(partition)

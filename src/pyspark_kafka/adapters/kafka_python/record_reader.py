@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from ...domain.projection import Projection
 
 PARTITION_BYTES: Final = 2 * 1024 * 1024
-"""What a fetch asks for at the most where the user does not say: as much as stays in a
-processor's cache until it is decoded, and enough that requests do not count."""
+"""The default size of a fetch: it stays in the processor's cache until it is decoded, and is large
+enough that the number of requests does not matter."""
 
 MAX_WAIT_MS: Final = 1_000
-"""The longest that a broker is to wait for records before it says that there are none."""
+"""How long a broker may wait for records before it sends an empty response."""
 
 
 @final
 class KafkaPythonRecordReader(RecordReader):
-    """Fetches from one partition at a time; connections are made at first use, and stay."""
+    """Fetches from one partition at a time; connects at first use, and stays connected."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Translate the options; nothing is connected yet.

@@ -50,7 +50,7 @@ _TOPIC_PAUSE_S: Final = 0.1
 
 @final
 class KafkaPythonRecordWriter(RecordWriter):
-    """Encodes Arrow batches as Kafka's and sends them; connects at first use, and stays so."""
+    """Encodes Arrow batches as Kafka's and sends them; connects once, at first use."""
 
     def __init__(self, options: SinkOptions) -> None:
         """Translate the options; nothing is connected yet.

@@ -195,7 +195,7 @@ class KafkaPythonTransactions(Transactions):
                 raise TransactionLostError(
                     [transaction.transactional_id],
                     "it was aborted, by its timeout or by another writer",
-                    "Write its records anew.",
+                    "Write its records again.",
                 ) from error
 
     def abort(self, transaction: Transaction) -> None:

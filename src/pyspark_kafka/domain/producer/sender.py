@@ -179,7 +179,7 @@ class Sender(Generic[R]):
         self._count_failure(queue, queue.waiting[0], failure, now)
 
     def leaders_found(self, leaders: Mapping[TopicPartition, int], now: float) -> None:
-        """Choose what to send to the leaders that are connected: a request each at the most."""
+        """Choose what to send to the connected leaders: at most one request each."""
         by_node: dict[int, list[ProducerBatch[R]]] = {}
         sizes: dict[int, int] = {}
         for partition, node in leaders.items():
