@@ -27,6 +27,7 @@ from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     CorruptBatchError,
     DataLossError,
+    DriverLostError,
     Fault,
     FetchTimeoutError,
     InvalidRecordError,
@@ -43,6 +44,7 @@ from pyspark_kafka.domain.errors import (
     RecordDeliveryError,
     RecordTooLargeError,
     SinkSchemaError,
+    TopicRecreatedError,
     TransactionLostError,
     UnknownTopicError,
     UnsupportedFeatureError,
@@ -146,6 +148,25 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_PLUGIN] The plugin 'pkg:client' cannot be used: why. Fix or uninstall the "
             "package that provides it."
+        ),
+    ),
+    (
+        TopicRecreatedError(T0, 7, earliest=0),
+        Exception,
+        Fault.DATA,
+        (
+            "[KAFKA_TOPIC_RECREATED] The topic of t-0 was deleted and created again while the "
+            "query read it: offset 7 was next, the new log begins at 0. Start the query with a new "
+            "checkpoint."
+        ),
+    ),
+    (
+        DriverLostError("why"),
+        ConnectionError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_DRIVER_LOST] A task of a continuous query has lost its driver and ends: why. "
+            "The driver runs the task again if it lives; otherwise start the query again."
         ),
     ),
     (

@@ -7,6 +7,7 @@
     ├── UnknownTopicError          a topic does not exist
     ├── KafkaRequestError          a broker refused a request
     ├── OffsetOutOfRangeError      a read starts outside of the broker's log
+    ├── TopicRecreatedError        a topic was deleted and created again while it was read
     ├── MissingOffsetsError        records of a range were deleted
     ├── FetchTimeoutError          a broker has records and does not return them
     ├── CorruptBatchError          a record batch is corrupt
@@ -20,6 +21,7 @@
     │   └── RecordTooLargeError    a record exceeds a size limit
     ├── ProducerFencedError        another producer took over a transactional id
     ├── TransactionLostError       a transaction was aborted before its commit
+    ├── DriverLostError            a task of a continuous query has lost its driver
     └── UnsupportedFeatureError    a client or a storage lacks a feature
 
 Errors that only one outer layer raises are defined there: ``application.errors``,
@@ -184,6 +186,23 @@ class OffsetOutOfRangeError(PysparkKafkaError):
         super().__init__(
             f"Offset {offset} of {partition} is out of range: "
             f"the broker holds [{earliest}, {latest}). Start at an offset that it holds."
+        )
+
+
+class TopicRecreatedError(PysparkKafkaError):
+    """A topic was deleted and created again; ``offset`` was the next one to read of the old one."""
+
+    condition = "KAFKA_TOPIC_RECREATED"
+    fault = Fault.DATA
+
+    def __init__(self, partition: TopicPartition, offset: int, *, earliest: int) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.earliest = earliest
+        super().__init__(
+            f"The topic of {partition} was deleted and created again while the query read it: "
+            f"offset {offset} was next, the new log begins at {earliest}. Start the query with a "
+            "new checkpoint."
         )
 
 
@@ -386,6 +405,19 @@ class TransactionLostError(PysparkKafkaError):
         if len(self.transactional_ids) > _MAX_NAMED:
             names += f" and {len(self.transactional_ids) - _MAX_NAMED} more"
         super().__init__(f"The transactions {names} cannot be committed: {reason}. {next_step}")
+
+
+class DriverLostError(PysparkKafkaError, ConnectionError):
+    """A task of a continuous query has lost the connection to its driver."""
+
+    condition = "KAFKA_DRIVER_LOST"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"A task of a continuous query has lost its driver and ends: {reason}. The driver runs "
+            "the task again if it lives; otherwise start the query again."
+        )
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..domain.continuous.settings import ContinuousSettings
     from ..domain.options import SinkOptions, SourceOptions
     from .offset_fetcher import OffsetFetcher
     from .record_reader import RecordReader
     from .record_writer import RecordWriter
+    from .stream_client import StreamClient
     from .transactions import Transactions
 
 
@@ -29,6 +31,11 @@ class Client:
     record_writer: Callable[[SinkOptions], RecordWriter] | None = None
     transactions: Callable[[SinkOptions], Transactions] | None = None
     """For exactly-once delivery: commits transactions that another process began."""
+
+    stream_client: (
+        Callable[[SourceOptions, SinkOptions | None, ContinuousSettings], StreamClient] | None
+    ) = None
+    """For continuous queries; without a sink's options, it writes nothing."""
 
     preload: Callable[[], None] | None = None
     """Imports and compiles what a first task needs, so that forked workers share it.

@@ -1,0 +1,1 @@
+"""Continuous processing: epochs, tasks, and what tasks and their driver tell each other."""

@@ -1,0 +1,109 @@
+"""Reading partitions without an end, and writing what a function makes of their records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.topic_partition import TopicPartition
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PolledRecords:
+    """Records of one partition, and the offset after everything that the poll passed.
+
+    ``records`` is ``None`` where only offsets without visible records were passed. Otherwise it has
+    the schema ``record_schema(projection)`` and at least one row, and belongs to the caller.
+    """
+
+    partition: TopicPartition
+    records: pa.RecordBatch | None
+    next_offset: int
+
+
+class StreamClient(ABC):
+    """Reads and writes for one task of a continuous query, in the thread that calls.
+
+    Every ``PolledRecords`` is passed to ``write`` once, in the order in which it was polled,
+    before the next ``poll``. Latency comes first: records are requested before they exist, and what
+    is written is sent at once.
+
+    With ``deliveryGuarantee=exactly-once``, the offsets of the input are committed to the group
+    ``group_id`` in the transaction of the output, each partition under a transactional id of its
+    own. Every method but ``close`` may raise:
+
+    :raises BrokerUnreachableError: if no broker answers in time.
+    :raises KafkaRequestError: if a broker refuses a request, and retries do not help.
+    :raises ProducerFencedError: if another task took over a partition's transactional id.
+    """
+
+    @abstractmethod
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        """Read further partitions, and return the offsets at which they are read.
+
+        Those of partitions that were assigned already are changed: their records that were polled
+        and not written yet are forgotten. Without transactions these are ``offsets``. With them,
+        earlier writers of the partitions are fenced, and the offset is the one committed in
+        the group where that is greater.
+        """
+
+    @abstractmethod
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Read partitions no more; unknown ones are ignored.
+
+        What was written of them is still delivered, and ``acknowledged`` still returns them.
+        """
+
+    @abstractmethod
+    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+        """Return as soon as there are records or something was acknowledged, or in time.
+
+        Meanwhile sends, receives, retries and follows leaders. A partition that does not exist, or
+        has no leader, returns nothing: another one may come.
+
+        :raises OffsetOutOfRangeError: if the broker does not hold the next offset of a partition,
+            and it is not the end of its log.
+        :raises TopicRecreatedError: if the topic was deleted and created again.
+        :raises CorruptBatchError: if a record batch is corrupt.
+        :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
+        :raises RecordDeliveryError: if a record that was written cannot be delivered.
+        """
+
+    @abstractmethod
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        """Write what was made of polled records, nothing perhaps, to the sink's topic.
+
+        The columns are those of ``RecordWriter.write``. Waits while buffers are full.
+
+        :raises NullTopicError: if a record has no topic.
+        :raises InvalidRecordError: if a row cannot become a record.
+        :raises UnknownTopicError: if a record's topic does not exist.
+        :raises RecordDeliveryError: if a record cannot be delivered.
+        """
+
+    @abstractmethod
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        """Return the offsets below which all outputs are acknowledged, or else committed.
+
+        Those of partitions whose offset has changed since the last call.
+        """
+
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Return whether all that was written is acknowledged, or else committed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections and stop threads; a second call does nothing.
+
+        What is not acknowledged may arrive or not; an open transaction is aborted, by the next
+        ``assign`` of its partition at the latest.
+        """

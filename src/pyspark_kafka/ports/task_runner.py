@@ -1,0 +1,33 @@
+"""Running the tasks of a continuous query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class TaskRunner(ABC):
+    """Runs one job at a time, whose tasks run at once and without an end."""
+
+    @abstractmethod
+    def start(self, tasks: int, run: Callable[[int, str], None]) -> None:
+        """Start a job: ``run(slot, attempt)`` for each slot below ``tasks``, as a task each.
+
+        Returns at once. ``run`` is pickled to another process perhaps. An attempt is a text that is
+        unique among those of a slot; a task may be run again under another.
+        """
+
+    @abstractmethod
+    def is_running(self) -> bool:
+        """Return whether the job has not ended; true until all of its tasks have."""
+
+    @abstractmethod
+    def failure(self) -> str | None:
+        """Return why the last job failed, on one line; ``None`` if it did not."""
+
+    @abstractmethod
+    def cancel(self, timeout_s: float) -> None:
+        """End the job, and wait for that; what its tasks did not finish is lost."""

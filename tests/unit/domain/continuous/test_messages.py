@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.continuous.latency import LatencyHistogram
+from pyspark_kafka.domain.continuous.messages import (
+    MAX_TEXT,
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskCommand,
+    TaskDrained,
+    TaskFailed,
+    TaskId,
+    TaskLostData,
+    TaskMessage,
+    TaskProgress,
+    TaskReport,
+    TaskStarted,
+    read_command,
+    read_message,
+    write_command,
+    write_message,
+)
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.data_loss import DataLoss
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+TASK = TaskId(1, 2, "0.1")
+OFFSETS = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2**40})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        TaskStarted(TASK, "host", 42),
+        TaskReport(TASK, OFFSETS, TaskProgress(3, 4, LatencyHistogram.of([1, 500]))),
+        TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines")),
+        TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
+        TaskDrained(TASK),
+    ],
+)
+def test_messages_survive_json(message: TaskMessage) -> None:
+    assert read_message(write_message(message)) == message
+    assert "\n" not in write_message(message)
+
+
+@pytest.mark.parametrize(
+    "command", [AssignPartitions(OFFSETS), RevokePartitions(OFFSETS), StopTask()]
+)
+def test_commands_survive_json(command: TaskCommand) -> None:
+    assert read_command(write_command(command)) == command
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"type":"TaskReport"}',
+        '{"type":"TaskDrained","generation":true,"slot":0,"attempt":"a"}',
+        '{"type":"TaskDrained","generation":1,"slot":0,"attempt":1}',
+        '{"type":"StopTask","generation":1,"slot":0,"attempt":"a"}',
+        '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{"t":[]}}',
+        '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{"t":{"0":"1"}}}',
+        (
+            '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
+            '"inputRows":1,"outputRows":1,"latency":{"x":1}}'
+        ),
+    ],
+)
+def test_malformed_messages_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # the text differs
+        read_message(text)
+
+
+@pytest.mark.parametrize("text", ['{"type":"Stop"}', '{"type":"AssignPartitions"}', "5"])
+def test_malformed_commands_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # the text differs
+        read_command(text)
+
+
+def test_long_texts_of_errors_are_cut() -> None:
+    read = read_message(write_message(TaskFailed(TASK, "C", "x" * 10_000, is_permanent=False)))
+    assert isinstance(read, TaskFailed)
+    assert len(read.message) == MAX_TEXT
+
+
+def test_progress_adds_up() -> None:
+    added = TaskProgress(1, 2, LatencyHistogram.of([1])) + TaskProgress(3, 4)
+    assert added == TaskProgress(4, 6, LatencyHistogram.of([1]))
+
+
+def test_a_task_has_a_readable_name() -> None:
+    assert str(TASK) == "task 2 (run 1, attempt 0.1)"
+
+
+def test_each_partition_has_a_transactional_id() -> None:
+    assert ContinuousSettings("query").transactional_id("t", 3) == "query-t-3"
