@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Self
+from typing import Self
 
+from ..domain.error_text import find_error
 from ..domain.errors import Fault, PysparkKafkaError
-
-_OURS: Final = re.compile(
-    r"^\S*pyspark_kafka\.\S*?(?P<kind>\w+): (?P<text>\[[A-Z_.]+\] .+?)"
-    r"(?=\n\s*\n|\n\s*SQLSTATE|\s+SQLSTATE:|\n\s+at |\n=== |\Z)",
-    re.DOTALL | re.MULTILINE,
-)
-"""An error of this library as Python prints it, up to what Spark puts behind it."""
 
 
 class SparkQueryError(PysparkKafkaError):
@@ -26,13 +19,13 @@ class SparkQueryError(PysparkKafkaError):
     @classmethod
     def from_spark(cls, text: str) -> Self:
         """Return the error of this library that Spark's text quotes, or else its first line."""
-        ours = _OURS.search(text)
+        ours = find_error(text)
         if ours is None:
             first = text.strip().partition("\n")[0]
             return cls(f"Spark failed: {first} (--spark-log FILE keeps all that Spark logs)")
-        error = cls(ours["text"].strip())
+        error = cls(ours.text)
         error.args = (error.message,)
-        error.fault = _fault_of(ours["kind"])  # type: ignore[misc]
+        error.fault = _fault_of(ours.kind)  # type: ignore[misc]
         return error
 
 

@@ -1,0 +1,29 @@
+"""Errors on one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.error_text import describe_error
+from pyspark_kafka.domain.errors import DriverLostError, OptionsError
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("two\n  lines"), "ValueError: two lines"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (
+            OptionsError(["One.", "Two."]),
+            "[KAFKA_INVALID_OPTIONS] 2 options cannot be used: - One. - Two.",
+        ),
+    ],
+)
+def test_an_error_is_one_line(error: BaseException, line: str) -> None:
+    """Only errors of other libraries need the name of their class."""
+    assert describe_error(error) == line
+
+
+def test_the_condition_of_our_errors_stays() -> None:
+    """The condition is searched for in the docs."""
+    assert describe_error(DriverLostError("it closed")).startswith("[KAFKA_DRIVER_LOST] ")
