@@ -18,6 +18,8 @@ class TaskRunner(ABC):
 
         Returns at once. ``run`` is pickled to another process perhaps. An attempt is a text that is
         unique among those of a slot; a task may be run again under another.
+
+        :raises RuntimeError: if the last job is running.
         """
 
     @abstractmethod
@@ -26,8 +28,14 @@ class TaskRunner(ABC):
 
     @abstractmethod
     def failure(self) -> str | None:
-        """Return why the last job failed, on one line; ``None`` if it did not."""
+        """Return why the last job failed, on one line; ``None`` if it did not.
+
+        What happens after ``cancel`` is no failure.
+        """
 
     @abstractmethod
     def cancel(self, timeout_s: float) -> None:
-        """End the job, and wait for that; what its tasks did not finish is lost."""
+        """End the job, and wait for that; what its tasks did not finish is lost.
+
+        The job is running after that if it did not end in time.
+        """

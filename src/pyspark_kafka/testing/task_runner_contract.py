@@ -1,0 +1,179 @@
+"""The contract suite of ``TaskRunner``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ..ports.deadline import Deadline
+from ..ports.task_runner import TaskRunner
+from .world import await_until
+
+TASKS: Final = 2
+
+MAX_SECONDS: Final = 60.0
+"""How long a task waits, and how long a test waits for the end of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
+    """A directory by which tasks, perhaps in other processes, tell a test that they run."""
+
+    directory: Path
+
+    def arrive(self, slot: int, attempt: str) -> None:
+        """Tell that a task runs."""
+        (self.directory / f"{slot} {attempt}").touch()
+
+    def arrivals(self) -> list[tuple[int, str]]:
+        """Return the slots and attempts of the tasks that have run, in the order of slots."""
+        names = (path.name.split(" ", 1) for path in self.directory.glob("[0-9]* *"))
+        return sorted((int(slot), attempt) for slot, attempt in names)
+
+    def have_all_arrived(self) -> bool:
+        """Return whether each slot has run."""
+        return len(self.arrivals()) >= TASKS
+
+    def release(self) -> None:
+        """End the tasks that wait."""
+        (self.directory / "release").touch()
+
+    def is_released(self) -> bool:
+        """Return whether tasks that wait are to end."""
+        return (self.directory / "release").exists()
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingTask:
+    """Ends when all tasks run at once, and fails if they never do."""
+
+    rendezvous: Rendezvous
+
+    def __call__(self, slot: int, attempt: str) -> None:
+        """Run as a task."""
+        self.rendezvous.arrive(slot, attempt)
+        if not Deadline.after(MAX_SECONDS).poll(self.rendezvous.have_all_arrived, 0.02):
+            raise TimeoutError("the tasks do not run at once")
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """Waits until it is released, and fails if it never is."""
+
+    rendezvous: Rendezvous
+
+    def __call__(self, slot: int, attempt: str) -> None:
+        """Run as a task."""
+        self.rendezvous.arrive(slot, attempt)
+        if not Deadline.after(MAX_SECONDS).poll(self.rendezvous.is_released, 0.02):
+            raise TimeoutError("the task was not released")
+
+
+def fail_in_slot_1(slot: int, _attempt: str) -> None:
+    """Raise an error of two lines in slot 1, and return in others."""
+    if slot == 1:
+        raise ValueError("slot 1 fails\non purpose")
+
+
+def await_end(runner: TaskRunner) -> None:
+    """Wait until a job has ended."""
+    await_until(lambda: not runner.is_running(), MAX_SECONDS)
+
+
+class TaskRunnerContract:
+    """The contract of ``TaskRunner``; a subclass overrides the fixture ``runner``.
+
+    The runner has two slots at least. The fixture cancels what a failed test leaves running.
+    """
+
+    @pytest.fixture
+    def runner(self) -> TaskRunner:
+        """Return the runner under test."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'runner'")
+
+    @pytest.fixture
+    def rendezvous(self, tmp_path: Path) -> Rendezvous:
+        """Return an empty directory for the tasks of a test."""
+        return Rendezvous(tmp_path)
+
+    def test_nothing_runs_before_the_start(self, runner: TaskRunner) -> None:
+        """A new runner is not running, has not failed, and has nothing to cancel."""
+        runner.cancel(0)
+        assert not runner.is_running()
+        assert runner.failure() is None
+
+    def test_every_slot_runs_once_and_all_at_once(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """Tasks that wait for each other end, and each slot was run once."""
+        runner.start(TASKS, MeetingTask(rendezvous))
+        await_end(runner)
+        assert runner.failure() is None
+        assert [slot for slot, _ in rendezvous.arrivals()] == list(range(TASKS))
+
+    def test_a_job_runs_until_its_tasks_end(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """The start returns while tasks wait, which end by what comes after it."""
+        runner.start(TASKS, WaitingTask(rendezvous))
+        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+        assert runner.is_running()
+        rendezvous.release()
+        await_end(runner)
+        assert runner.failure() is None
+
+    def test_a_second_job_at_the_same_time_is_refused(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """One job runs at a time."""
+        runner.start(1, WaitingTask(rendezvous))
+        with pytest.raises(RuntimeError, match="still running"):
+            runner.start(1, WaitingTask(rendezvous))
+        rendezvous.release()
+        await_end(runner)
+
+    def test_a_task_that_fails_ends_the_job(self, runner: TaskRunner) -> None:
+        """The failure names the task's exception, on one line."""
+        runner.start(TASKS, fail_in_slot_1)
+        await_end(runner)
+        failure = runner.failure()
+        assert failure is not None
+        assert failure.startswith("ValueError: slot 1 fails")
+        assert "\n" not in failure
+
+    def test_a_job_can_follow_another(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
+        """A job that ends well after one that failed has no failure, and new attempts."""
+        runner.start(TASKS, fail_in_slot_1)
+        await_end(runner)
+        for _ in range(2):
+            runner.start(1, MeetingTask(rendezvous))
+            await_until(lambda: bool(rendezvous.arrivals()), MAX_SECONDS)
+            rendezvous.arrive(1, "test")
+            await_end(runner)
+            assert runner.failure() is None
+        attempts = [attempt for slot, attempt in rendezvous.arrivals() if slot == 0]
+        assert len(set(attempts)) == 2
+
+    def test_a_cancelled_job_ends_without_failure(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """A cancellation waits for the end of tasks, and is no failure."""
+        runner.start(TASKS, WaitingTask(rendezvous))
+        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+        rendezvous.release()
+        runner.cancel(MAX_SECONDS)
+        assert not runner.is_running()
+        assert runner.failure() is None
+
+    def test_a_cancellation_ends_in_time(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
+        """Tasks that do not end in time leave the job running, and are no failure."""
+        runner.start(TASKS, WaitingTask(rendezvous))
+        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+        runner.cancel(0)
+        assert runner.is_running()
+        rendezvous.release()
+        await_end(runner)
+        assert runner.failure() is None
