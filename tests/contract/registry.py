@@ -20,9 +20,11 @@ from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingSourceEvents
+from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
@@ -30,6 +32,7 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
 
@@ -108,6 +111,8 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
     RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
     SourceEvents: SOURCE_EVENTS,
+    # In `test_task_runner.py` and `tests/spark/test_task_job.py`.
+    TaskRunner: (SparkTaskRunner, ThreadTaskRunner),
     Transactions: tuple(held.adapter for held in TRANSACTIONS),
 }
 """The adapters of each port. A test fails while one is missing."""

@@ -1,0 +1,191 @@
+"""Tasks of a continuous query as one long-lived Spark job."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import InheritableThread, TaskContext
+from pyspark.sql.functions import udf
+
+from ...domain.errors import OptionsError
+from ...ports.deadline import Deadline
+from ...ports.task_runner import TaskRunner
+from .failure_text import summarize_failure
+from .job_group import JobGroup, is_classic, job_group
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("pyspark_kafka")
+
+DESCRIPTION: Final = "Continuous processing of pyspark-kafka"
+
+_MAX_KILL_SECONDS: Final = 30.0
+"""How long to wait for the tasks of a job that has ended.
+
+Spark looks every 2 s whether a task was cancelled, and kills its Python worker
+``spark.python.task.killTimeout`` (2 s) later (``MonitorThread`` in Spark's ``PythonRunner``).
+"""
+
+_CANCEL_AGAIN_SECONDS: Final = 0.5
+"""How long after a cancellation to repeat it: Spark ignores one that comes before the job."""
+
+_IDLE_TIMEOUT: Final = "spark.sql.execution.pyspark.udf.idleTimeoutSeconds"
+_KILL_ON_IDLE: Final = "spark.sql.execution.pyspark.udf.killOnIdleTimeout"
+
+
+@final
+class SparkTaskRunner(TaskRunner):
+    """Runs each task as a task of one Spark job, in the Python worker of an executor.
+
+    A task that fails is run again ``spark.task.maxFailures`` - 1 times (never with a local master)
+    before the job fails; so is a task whose executor is lost. When the job has ended, its cancelled
+    tasks can run for some 4 s more, until Spark has killed their workers: the job is running as
+    long. Spark Connect does not tell that; there the job has ended when Spark says so.
+    """
+
+    def __init__(self, spark: SparkSession, description: str = DESCRIPTION) -> None:
+        """Take a session, classic or of Spark Connect; Spark's UI shows ``description``."""
+        self._spark = spark
+        self._description = description
+        self._job: _Job | None = None
+
+    def start(self, tasks: int, run: Callable[[int, str], None]) -> None:
+        """Start a job; ``run`` is pickled by cloudpickle.
+
+        :raises OptionsError: if Spark is set to kill Python workers that return no rows.
+        """
+        if self.is_running():
+            raise RuntimeError("The last job is still running.")
+        _check_settings(self._spark)
+        group = job_group(self._spark, f"pyspark_kafka {uuid.uuid4()}", self._description)
+        self._job = _Job(self._spark, group, _frame(self._spark, tasks, run))
+
+    def is_running(self) -> bool:
+        return self._job is not None and self._job.is_running()
+
+    def failure(self) -> str | None:
+        return None if self._job is None else self._job.failure
+
+    def cancel(self, timeout_s: float) -> None:
+        if self._job is not None:
+            self._job.cancel(timeout_s)
+
+    def available_slots(self) -> int | None:
+        """Return how many tasks Spark's executors run at once, other jobs' tasks included.
+
+        ``None`` if that is not known: on Spark Connect, or if executors are allocated dynamically.
+        Executors that have not registered yet are not counted.
+        """
+        if not is_classic(self._spark):
+            return None
+        if self._spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+            return None
+        context = self._spark.sparkContext._jsc.sc()  # noqa: SLF001 - it has no public getter
+        try:
+            # Private in Scala: what Spark itself asks before it runs a job with a barrier.
+            profile = context.resourceProfileManager().defaultResourceProfile()
+            return int(context.maxNumConcurrentTasks(profile))
+        except (Py4JError, TypeError):
+            log.debug("Cannot tell how many tasks Spark can run at once", exc_info=True)
+            return None
+
+
+@final
+class _Job:
+    """A Spark job, and the driver's thread that waits for its end."""
+
+    def __init__(self, spark: SparkSession, group: JobGroup, frame: DataFrame) -> None:
+        self.failure: str | None = None
+        self._group = group
+        self._frame = frame
+        self._is_cancelled = False
+        # Inherits the scheduler pool of the caller.
+        self._thread = InheritableThread(
+            self._run, session=spark, name="pyspark_kafka job", daemon=True
+        )
+        self._thread.start()
+
+    def is_running(self) -> bool:
+        """Return whether the job or one of its tasks has not ended."""
+        return self._thread.is_alive()
+
+    def cancel(self, timeout_s: float) -> None:
+        """Cancel the job, and wait until its tasks have ended."""
+        deadline = Deadline.after(timeout_s)
+        self._is_cancelled = self.is_running()
+        while self.is_running():
+            self._interrupt()
+            self._thread.join(min(_CANCEL_AGAIN_SECONDS, deadline.remaining))
+            if deadline.has_passed:
+                return
+
+    def _run(self) -> None:
+        self._group.join()
+        try:
+            if not self._is_cancelled:
+                self._frame.collect()
+        except Exception as error:
+            log.debug("A job of a continuous query ended", exc_info=True)
+            if not self._is_cancelled:
+                self.failure = summarize_failure(str(error))
+        Deadline.after(_MAX_KILL_SECONDS).poll(self._have_tasks_ended, 0.1)
+
+    def _have_tasks_ended(self) -> bool:
+        try:
+            return self._group.active_tasks() == 0
+        except Exception:  # noqa: BLE001 - Spark has stopped, and its tasks with it
+            return True
+
+    def _interrupt(self) -> None:
+        try:
+            self._group.cancel()
+        except Exception:
+            log.debug("Cannot cancel a job of a continuous query", exc_info=True)
+
+
+def _frame(spark: SparkSession, tasks: int, run: Callable[[int, str], None]) -> DataFrame:
+    """Return a data frame with a row and a partition for each slot, which runs its task.
+
+    A plain UDF: those that take Arrow need pandas. It is nondeterministic, so that the optimizer
+    neither drops nor repeats it.
+    """
+
+    def kafka_task(slot: int) -> None:
+        run(slot, _attempt())
+
+    return spark.range(0, tasks, 1, numPartitions=tasks).select(
+        udf(kafka_task, "void", useArrow=False).asNondeterministic()("id")
+    )
+
+
+def _attempt() -> str:
+    """Return Spark's name of this attempt, and random digits.
+
+    Spark's numbers alone are unique within a session only.
+    """
+    context = TaskContext.get()
+    assert context is not None  # noqa: S101 - Spark sets it before it calls a UDF
+    spark_name = f"{context.stageId()}.{context.attemptNumber()}.{context.taskAttemptId()}"
+    return f"{spark_name}-{uuid.uuid4().hex[:8]}"
+
+
+def _check_settings(spark: SparkSession) -> None:
+    timeout = spark.conf.get(_IDLE_TIMEOUT, "0") or "0"
+    if spark.conf.get(_KILL_ON_IDLE, "false") == "true" and re.match("0*[1-9]", timeout):
+        problem = (
+            f"Spark would kill the query's tasks, which return no rows, after {timeout}: "
+            f"'{_KILL_ON_IDLE}' or 'spark.python.worker.killOnIdleTimeout' is true. Set "
+            f"'{_KILL_ON_IDLE}' to false."
+        )
+        raise OptionsError([problem])
+    if spark.conf.get("spark.speculation", "false") == "true":
+        log.warning(
+            "'spark.speculation' is true: Spark can run a task of a continuous query twice, of "
+            "which one only reads and writes. It needs a free slot for that, and gains nothing."
+        )

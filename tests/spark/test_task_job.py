@@ -1,0 +1,147 @@
+"""The tasks of a continuous query as a Spark job."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
+from pyspark_kafka.domain.errors import OptionsError, UnknownTopicError
+from pyspark_kafka.testing import TaskRunnerContract, await_until
+from pyspark_kafka.testing.task_runner_contract import (
+    MAX_SECONDS,
+    TASKS,
+    Rendezvous,
+    WaitingTask,
+    await_end,
+    fail_in_slot_1,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def runner(spark: SparkSession) -> Iterator[SparkTaskRunner]:
+    """Return a runner in the tests' session."""
+    runner = SparkTaskRunner(spark, "a test's query")
+    yield runner
+    runner.cancel(30)
+
+
+class TestSparkTaskRunner(TaskRunnerContract):
+    @pytest.fixture
+    def runner(self, runner: SparkTaskRunner) -> SparkTaskRunner:
+        """Return the runner of this module."""
+        return runner
+
+
+def exit_at_once(_slot: int, _attempt: str) -> None:
+    os._exit(3)
+
+
+def miss_a_topic(_slot: int, _attempt: str) -> None:
+    raise UnknownTopicError(["nope"], "subscribe", "h:9092")
+
+
+def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(
+    runner: SparkTaskRunner, spark: SparkSession, tmp_path: Path
+) -> None:
+    """When it returns the slots are free: another job's tasks run at once."""
+    rendezvous = Rendezvous(tmp_path)
+    runner.start(TASKS, WaitingTask(rendezvous))
+    await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+    runner.cancel(30)
+    assert not runner.is_running()
+    assert runner.failure() is None
+    begin = time.monotonic()
+    assert spark.range(0, TASKS, 1, TASKS).count() == TASKS
+    assert time.monotonic() - begin < 2
+
+
+def test_spark_names_the_job_in_its_ui(
+    runner: SparkTaskRunner, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The description of the running job is the runner's."""
+    rendezvous = Rendezvous(tmp_path)
+    runner.start(1, WaitingTask(rendezvous))
+    await_until(lambda: bool(rendezvous.arrivals()), MAX_SECONDS)
+    store = spark.sparkContext._jsc.sc().statusStore()
+    [job] = spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert store.job(job).description().get() == "a test's query"
+    rendezvous.release()
+
+
+def test_a_task_that_fails_ends_those_that_do_not(runner: SparkTaskRunner, tmp_path: Path) -> None:
+    """The job ends as a whole, for the reason of the task that failed."""
+    wait = WaitingTask(Rendezvous(tmp_path))
+
+    def run(slot: int, attempt: str) -> None:
+        fail_in_slot_1(slot, attempt)
+        wait(slot, attempt)
+
+    runner.start(TASKS, run)
+    await_end(runner)
+    assert runner.failure() == "ValueError: slot 1 fails"
+
+
+def test_an_error_of_this_library_is_the_failure(runner: SparkTaskRunner) -> None:
+    """It stands without the traceback and the name of its class."""
+    runner.start(1, miss_a_topic)
+    await_end(runner)
+    assert runner.failure() == str(UnknownTopicError(["nope"], "subscribe", "h:9092"))
+
+
+def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> None:
+    """The failure is Spark's reason, with the task and its host."""
+    runner.start(1, exit_at_once)
+    await_end(runner)
+    failure = runner.failure()
+    assert failure is not None
+    assert failure.startswith("Lost task 0.0 in stage")
+    assert "Python worker exited unexpectedly (crashed)" in failure
+
+
+def test_the_slots_of_a_local_master_are_known(runner: SparkTaskRunner) -> None:
+    """The tests' session is local[2]."""
+    assert runner.available_slots() == 2
+
+
+def test_a_spark_that_kills_idle_workers_is_refused(
+    runner: SparkTaskRunner, spark: SparkSession
+) -> None:
+    """Spark takes a task that returns no rows for idle; the error names the setting."""
+    prefix = "spark.sql.execution.pyspark.udf"
+    spark.conf.set(f"{prefix}.killOnIdleTimeout", "true")
+    try:
+        runner.start(1, fail_in_slot_1)
+        await_end(runner)
+        spark.conf.set(f"{prefix}.idleTimeoutSeconds", "60")
+        with pytest.raises(OptionsError, match=r"Set 'spark\.sql\.\S+killOnIdle\S+' to false"):
+            runner.start(1, fail_in_slot_1)
+    finally:
+        spark.conf.unset(f"{prefix}.killOnIdleTimeout")
+        spark.conf.unset(f"{prefix}.idleTimeoutSeconds")
+
+
+def test_speculation_is_warned_about(
+    runner: SparkTaskRunner, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A speculative task is safe, and useless."""
+    # Spark reads it at its start only.
+    conf = spark._jsparkSession.sessionState().conf()
+    conf.setConfString("spark.speculation", "true")
+    try:
+        with caplog.at_level(logging.WARNING, "pyspark_kafka"):
+            runner.start(1, fail_in_slot_1)
+    finally:
+        conf.unsetConf("spark.speculation")
+    await_end(runner)
+    assert "'spark.speculation' is true" in caplog.text
