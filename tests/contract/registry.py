@@ -18,6 +18,7 @@ from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
@@ -32,6 +33,7 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
@@ -98,6 +100,7 @@ TRANSACTIONS: Final = (
     Held(KafkaPythonTransactions, _kafka_python),
     Held(MemoryTransactions, _memory),
 )
+STREAM_CLIENTS: Final = (Held(MemoryStreamClient, _memory),)
 CLOCKS: Final = (MemoryClock, SystemClock)
 SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 
@@ -111,6 +114,7 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
     RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
     SourceEvents: SOURCE_EVENTS,
+    StreamClient: tuple(held.adapter for held in STREAM_CLIENTS),
     # In `test_task_runner.py` and `tests/spark/test_task_job.py`.
     TaskRunner: (SparkTaskRunner, ThreadTaskRunner),
     Transactions: tuple(held.adapter for held in TRANSACTIONS),

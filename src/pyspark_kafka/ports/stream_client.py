@@ -104,6 +104,6 @@ class StreamClient(ABC):
     def close(self) -> None:
         """Close connections and stop threads; a second call does nothing.
 
-        What is not acknowledged may arrive or not; an open transaction is aborted, by the next
-        ``assign`` of its partition at the latest.
+        Afterwards ``poll`` returns nothing. What is not acknowledged may arrive or not; an open
+        transaction is aborted, by the next ``assign`` of its partition at the latest.
         """

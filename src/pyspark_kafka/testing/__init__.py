@@ -36,6 +36,7 @@ from .offset_fetcher_contract import OffsetFetcherContract
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
+from .stream_client_contract import StreamClientContract
 from .task_runner_contract import TaskRunnerContract
 from .transactions_contract import TransactionsContract
 from .world import ALL, Capability, Record, World, await_until, numbered, unique_name
@@ -53,6 +54,7 @@ __all__ = [
     "RecordReaderContract",
     "RecordWriterContract",
     "SourceEventsContract",
+    "StreamClientContract",
     "TaskRunnerContract",
     "TransactionsContract",
     "World",

@@ -82,7 +82,7 @@ class KafkaWorld(World):
         return name
 
     def create(self, name: str, partitions: int = 1, **config: str) -> None:
-        """Create a topic."""
+        """Create a topic with a given name."""
         self._cluster.create_topic(
             name,
             partitions,

@@ -33,8 +33,12 @@ class MemoryWorld(World):
 
     def topic(self, partitions: int = 1, **_config: str) -> str:
         name = self.fresh_name()
-        self.cluster.create_topic(name, partitions)
+        self.create(name, partitions)
         return name
+
+    def create(self, name: str, partitions: int = 1, **_config: str) -> None:
+        """Create a topic with a given name."""
+        self.cluster.create_topic(name, partitions)
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
         self._produce(partition, records, None)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from ..domain.errors import NullTopicError, UnknownTopicError, UnsupportedFeatureError
-from ..domain.offset_range import OffsetRange
-from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..domain.write_result import DeliveryStats
@@ -31,15 +27,9 @@ def _send(writer: RecordWriter, batch: pa.RecordBatch, topic: str | None = None)
     return writer.flush().records
 
 
-def _written(
-    world: World, topic: str, number: int, options: Mapping[str, str] = MappingProxyType({})
-) -> list[dict[str, Any]]:
-    """Return all records of a partition, read with the world's client."""
-    partition = TopicPartition(topic, number)
-    container = world.container(**options)
-    latest = container.offset_fetcher().latest([partition])[partition]
-    batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
-    return [row for batch in batches for row in batch.to_pylist()]
+def _written(world: World, topic: str, number: int, **options: str) -> list[dict[str, Any]]:
+    """Return all records of a partition."""
+    return world.records(TopicPartition(topic, number), **options)
 
 
 class RecordWriterContract(WorldContract):
@@ -166,7 +156,7 @@ class RecordWriterContract(WorldContract):
         assert _send(writer, _batch(value=[b"in"], partition=[0]), topic) == 1
         assert _send(writer, _batch(value=[b"out"], partition=[0]), topic) == 1
         transactions.abort(opened)
-        assert [row["value"] for row in _written(world, topic, 0, COMMITTED)] == [b"out"]
+        assert [row["value"] for row in _written(world, topic, 0, **COMMITTED)] == [b"out"]
 
     def test_undeclared_transactions_are_refused(self, world: World, writer: RecordWriter) -> None:
         """A client that does not declare transactional writes raises."""

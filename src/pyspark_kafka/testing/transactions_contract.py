@@ -9,8 +9,6 @@ import pyarrow as pa
 import pytest
 
 from ..domain.errors import ProducerFencedError, TransactionLostError
-from ..domain.offset_range import OffsetRange
-from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..ports.record_writer import RecordWriter
@@ -37,11 +35,8 @@ class _Sides:
 
     def visible(self) -> list[bytes]:
         """Return the values that a reader under ``read_committed`` sees."""
-        partition = TopicPartition(self.topic, 0)
-        container = self.world.container(**COMMITTED)
-        latest = container.offset_fetcher().latest([partition])[partition]
-        batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
-        return [value for batch in batches for value in batch["value"].to_pylist()]
+        rows = self.world.records(TopicPartition(self.topic, 0), **COMMITTED)
+        return [row["value"] for row in rows]
 
     def await_visible(self, *values: bytes) -> None:
         """Wait until exactly these are visible: brokers respond before a transaction has ended."""

@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import pytest
 
 from ..bootstrap.container import Container, SinkContainer, container_for, sink_container_for
+from ..domain.continuous.settings import ContinuousSettings
+from ..domain.offset_range import OffsetRange
 from ..domain.options import (
     QueryKind,
     SinkOptions,
@@ -21,8 +23,11 @@ from ..domain.options import (
     parse_source_options,
     with_any_topic,
 )
+from ..domain.projection import ALL_COLUMNS
 from ..domain.topic_partition import TopicPartition
+from ..ports.client import Client
 from ..ports.deadline import Deadline
+from ..ports.stream_client import StreamClient
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
@@ -32,6 +37,8 @@ class Capability(enum.Enum):
 
     ADD_PARTITIONS = "adding partitions to topics"
     COMPRESSION = "topics with a `compression.type`"
+    CONTINUOUS = "continuous queries"
+    CONTINUOUS_TRANSACTIONS = "continuous queries with exactly-once delivery"
     DELETE_RECORDS = "deleting records"
     DELETE_TOPICS = "deleting topics"
     GROUPS = "committed offsets of consumer groups"
@@ -85,7 +92,7 @@ class World(ABC):
         """Take a value of the option ``client``, and a source of new names."""
         self.client = client
         self.fresh_name = fresh_name
-        self._containers: list[Container | SinkContainer] = []
+        self._closers: list[Callable[[], object]] = []
 
     @property
     @abstractmethod
@@ -99,6 +106,10 @@ class World(ABC):
         ``config`` is the topic's configuration, with ``__`` for a dot. A world ignores settings
         that it does not support.
         """
+
+    def create(self, name: str, partitions: int = 1, **config: str) -> None:
+        """Create a topic again, which was deleted (``Capability.DELETE_TOPICS``)."""
+        raise NotImplementedError
 
     @abstractmethod
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
@@ -136,19 +147,43 @@ class World(ABC):
 
     def sink_container(self, /, **raw: str) -> SinkContainer:
         """Return a container for a sink with further options; it is closed with the world."""
-        given = {name.replace("__", "."): value for name, value in raw.items()}
-        options = parse_sink_options(
-            {**self.addresses, "client": self.client, **given}, QueryKind.STREAM
-        )
-        container = self.make_sink_container(options)
-        self._containers.append(container)
+        container = self.make_sink_container(self.sink_options(**raw))
+        self._closers.append(container.shutdown_resources)
         return container
 
     def container(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> Container:
         """Return a container for a query with further options; it is closed with the world."""
         container = self.make_container(self.options(query, **raw))
-        self._containers.append(container)
+        self._closers.append(container.shutdown_resources)
         return container
+
+    def stream_client(
+        self, sink: SinkOptions | None, group_id: str = "", /, **raw: str
+    ) -> StreamClient:
+        """Return a client of a continuous query (``CONTINUOUS``); it is closed with the world.
+
+        ``raw`` are further options of the source. ``group_id`` is used with exactly-once delivery.
+        """
+        container = self.container(QueryKind.STREAM, **raw)
+        client: Client = container.client()
+        assert client.stream_client is not None, f"client '{self.client}' has no 'stream_client'"
+        made = client.stream_client(container.options(), sink, ContinuousSettings(group_id))
+        self._closers.append(made.close)
+        return made
+
+    def records(self, partition: TopicPartition, /, **raw: str) -> list[dict[str, Any]]:
+        """Return all visible records of a partition, read with further options of a query."""
+        container = self.container(**raw)
+        latest = container.offset_fetcher().latest([partition])[partition]
+        batches = container.record_reader().read(OffsetRange(partition, 0, latest), ALL_COLUMNS)
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    def sink_options(self, /, **raw: str) -> SinkOptions:
+        """Return the parsed options of a stream's sink; ``__`` in names stands for a dot."""
+        given = {name.replace("__", "."): value for name, value in raw.items()}
+        return parse_sink_options(
+            {**self.addresses, "client": self.client, **given}, QueryKind.STREAM
+        )
 
     def options(self, query: QueryKind = QueryKind.BATCH, /, **raw: str) -> SourceOptions:
         """Return parsed options; ``__`` in names stands for a dot, and topics are optional."""
@@ -167,9 +202,9 @@ class World(ABC):
             pytest.skip(f"{type(self).__name__} does not declare: {', '.join(missing)}")
 
     def close(self) -> None:
-        """Close all containers. A second call has no effect."""
-        while self._containers:
-            self._containers.pop().shutdown_resources()
+        """Close all containers and clients. A second call has no effect."""
+        while self._closers:
+            self._closers.pop()()
 
 
 class WorldContract:

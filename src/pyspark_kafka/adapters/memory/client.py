@@ -9,6 +9,7 @@ from .cluster import MemoryCluster
 from .offset_fetcher import MemoryOffsetFetcher
 from .record_reader import MemoryRecordReader
 from .record_writer import MemoryRecordWriter
+from .stream_client import MemoryStreamClient
 from .transactions import MemoryTransactions
 
 
@@ -19,4 +20,5 @@ def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:
         lambda options: MemoryRecordReader(cluster(), options),
         lambda _options: MemoryRecordWriter(cluster()),
         lambda _options: MemoryTransactions(cluster()),
+        lambda source, sink, settings: MemoryStreamClient(cluster(), source, sink, settings),
     )

@@ -6,9 +6,10 @@ import itertools
 import threading
 import time
 import zlib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar, final
 
 from ...domain.errors import (
     KafkaRequestError,
@@ -22,6 +23,8 @@ from .partition_log import CREATE_TIME, Headers, PartitionLog, StoredRecord
 
 ADDRESS = "memory"
 
+T = TypeVar("T")
+
 
 @final
 @dataclass(slots=True)
@@ -34,6 +37,15 @@ class _TransactionalId:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """The partitions of a topic; ``topic_id`` tells it from an earlier one of its name."""
+
+    topic_id: int
+    logs: list[PartitionLog] = field(default_factory=list)
+
+
+@final
 class MemoryCluster:
     """Topics, records, transactions and group offsets, kept by this object.
 
@@ -41,8 +53,10 @@ class MemoryCluster:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._topics: dict[str, list[PartitionLog]] = {}
+        # Its lock is reentrant.
+        self._lock = threading.Condition()
+        self._topic_ids = itertools.count(1)
+        self._topics: dict[str, _Topic] = {}
         self._groups: dict[str, dict[TopicPartition, int]] = {}
         self._transactions = itertools.count(1)
         self._transactional_ids: dict[str, _TransactionalId] = {}
@@ -52,26 +66,27 @@ class MemoryCluster:
 
         :raises KafkaRequestError: if it exists.
         """
-        with self._lock:
+        with self._changing():
             if topic in self._topics:
                 raise KafkaRequestError("a request to create a topic", f"'{topic}' exists already")
-            self._topics[topic] = [PartitionLog() for _ in range(partitions)]
+            self._topics[topic] = _Topic(next(self._topic_ids))
+            self.add_partitions(topic, partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Add partitions to a topic, up to ``total``."""
-        with self._lock:
+        with self._changing():
             logs = self._logs(topic)
             logs.extend(PartitionLog() for _ in range(total - len(logs)))
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic and its records; group offsets stay, as in Kafka."""
-        with self._lock:
+        with self._changing():
             self._logs(topic)
             del self._topics[topic]
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> None:
         """Delete the records before an offset, as retention does."""
-        with self._lock:
+        with self._changing():
             for partition, offset in before.items():
                 self._log(partition).delete_before(offset)
 
@@ -93,7 +108,7 @@ class MemoryCluster:
         transaction: int | None = None,
     ) -> int:
         """Append a record and return its offset; ``timestamp`` in milliseconds, by default now."""
-        with self._lock:
+        with self._changing():
             log = self._log(TopicPartition(topic, partition))
             when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
             return log.append(key, value, headers, when, timestamp_type, transaction)
@@ -104,9 +119,9 @@ class MemoryCluster:
 
     def end_transaction(self, transaction: int, *, commit: bool) -> None:
         """Commit or abort a transaction in all of its partitions."""
-        with self._lock:
-            for logs in self._topics.values():
-                for log in logs:
+        with self._changing():
+            for topic in self._topics.values():
+                for log in topic.logs:
                     log.end_transaction(transaction, commit=commit)
 
     def open_transaction(self, transactional_id: str) -> Transaction:
@@ -159,10 +174,31 @@ class MemoryCluster:
             self.end_transaction(found.number, commit=commit)
             found.is_committed = commit
 
+    def commit_and_begin(
+        self, transaction: Transaction, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> None:
+        """Commit a transaction with a group's offsets, and begin its producer's next one.
+
+        The next one is the same value, as a producer's epoch stays the same in Kafka.
+
+        :raises ProducerFencedError: if it is not the newest of its id, or has ended.
+        """
+        with self._changing():
+            self.end_transaction(self.number_of(transaction), commit=True)
+            self.commit(group_id, offsets)
+            newest = self._transactional_ids[transaction.transactional_id]
+            newest.number = self.begin_transaction()
+
     def topics(self) -> Mapping[str, int]:
         """Return the number of partitions of each topic."""
         with self._lock:
-            return {topic: len(logs) for topic, logs in self._topics.items()}
+            return {name: len(topic.logs) for name, topic in self._topics.items()}
+
+    def topic_id(self, topic: str) -> int | None:
+        """Return the id of a topic, which another of the same name never has, or ``None``."""
+        with self._lock:
+            found = self._topics.get(topic)
+            return found and found.topic_id
 
     def watermarks(
         self, partition: TopicPartition, *, committed_only: bool
@@ -203,6 +239,14 @@ class MemoryCluster:
         with self._lock:
             self._groups.setdefault(group_id, {}).update(offsets)
 
+    def wait_for(self, ask: Callable[[], T], timeout_s: float) -> T:
+        """Return the first true answer of ``ask``, or its last one when the time is up.
+
+        It is asked again at each change of topics and records. Within it, everything is atomic.
+        """
+        with self._lock:
+            return self._lock.wait_for(ask, timeout_s)
+
     def require(self, topics: Collection[str], option: str) -> None:
         """Check that topics exist.
 
@@ -212,9 +256,15 @@ class MemoryCluster:
         if missing:
             raise UnknownTopicError(missing, option, ADDRESS)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._lock:
+            yield
+            self._lock.notify_all()
+
     def _logs(self, topic: str) -> list[PartitionLog]:
         self.require([topic], "topic")
-        return self._topics[topic]
+        return self._topics[topic].logs
 
     def _log(self, partition: TopicPartition) -> PartitionLog:
         logs = self._logs(partition.topic)

@@ -1,0 +1,150 @@
+"""Continuous queries over a cluster in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import final
+
+import pyarrow as pa
+
+from ...domain.continuous.output_tracker import Output, OutputTracker
+from ...domain.continuous.settings import ContinuousSettings
+from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
+from ...domain.options import SinkOptions, SourceOptions
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.topic_partition import TopicPartition
+from ...domain.transaction import Transaction
+from ...ports.stream_client import PolledRecords, StreamClient
+from ..kafka_format.record_columns import RecordColumns
+from .cluster import MemoryCluster
+from .record_reader import RECORDS_PER_BATCH
+from .record_writer import MemoryRecordWriter
+
+
+@final
+class MemoryStreamClient(StreamClient):
+    """Reads from and writes to a ``MemoryCluster``.
+
+    Without transactions, what is written is acknowledged at once. With them, ``poll`` commits what
+    was written before.
+    """
+
+    def __init__(
+        self,
+        cluster: MemoryCluster,
+        source: SourceOptions,
+        sink: SinkOptions | None,
+        settings: ContinuousSettings,
+    ) -> None:
+        self._cluster = cluster
+        self._source = source
+        self._topic = sink and sink.topic
+        self._writer = sink and MemoryRecordWriter(cluster)
+        self._is_exactly_once = sink is not None and sink.is_exactly_once
+        self._settings = settings
+        self._offsets: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[TopicPartition, int | None] = {}
+        self._transactions: dict[TopicPartition, Transaction] = {}
+        self._uncommitted: dict[TopicPartition, list[Output]] = {}
+        self._tracker = OutputTracker()
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        for partition in offsets:
+            self._tracker.forget(partition)
+            self._uncommitted.pop(partition, None)
+            self._topic_ids[partition] = self._cluster.topic_id(partition.topic)
+        assigned = self._fence(offsets) if self._is_exactly_once else offsets
+        self._offsets.update(assigned)
+        return assigned
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in partitions:
+            self._offsets.pop(partition, None)
+
+    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+        self._commit()
+        polled = self._cluster.wait_for(
+            self._fetch, 0 if self._tracker.has_acknowledged else timeout_s
+        )
+        self._offsets.update((each.partition, each.next_offset) for each in polled)
+        return polled
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        output = self._tracker.open(polled.partition, polled.next_offset)
+        if self._writer is not None:
+            if self._is_exactly_once:
+                self._writer.join_transaction(self._transactions[polled.partition])
+            for batch in outputs:
+                self._writer.write(batch, self._topic)
+            self._writer.flush()
+        if self._is_exactly_once:
+            self._uncommitted.setdefault(polled.partition, []).append(output)
+            output.unacknowledged = 1
+        self._tracker.close(output)
+
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._tracker.take_acknowledged()
+
+    def is_settled(self) -> bool:
+        return self._tracker.is_settled
+
+    def close(self) -> None:
+        self._offsets.clear()
+        self._uncommitted.clear()
+        for transaction in self._transactions.values():
+            self._cluster.close_transaction(transaction, commit=False)
+        self._transactions.clear()
+
+    def _fence(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        """Begin transactions, which fences those of other tasks, and then look at the group."""
+        for partition in offsets:
+            name = self._settings.transactional_id(partition.topic, partition.partition)
+            self._transactions[partition] = self._cluster.open_transaction(name)
+        committed = self._cluster.committed(self._settings.group_id)
+        return PartitionOffsets(
+            (partition, max(offset, committed.get(partition, offset)))
+            for partition, offset in offsets.items()
+        )
+
+    def _commit(self) -> None:
+        """Commit what was written, a transaction for each partition."""
+        for partition, outputs in list(self._uncommitted.items()):
+            self._cluster.commit_and_begin(
+                self._transactions[partition],
+                self._settings.group_id,
+                {partition: outputs[-1].next_offset},
+            )
+            del self._uncommitted[partition]
+            for output in outputs:
+                self._tracker.acknowledge(output, 1)
+
+    def _fetch(self) -> list[PolledRecords]:
+        found = (self._fetch_from(*position) for position in self._offsets.items())
+        return [polled for polled in found if polled is not None]
+
+    def _fetch_from(self, partition: TopicPartition, offset: int) -> PolledRecords | None:
+        watermarks = self._cluster.watermarks(partition, committed_only=False)
+        if watermarks is None:
+            return None
+        self._check(partition, offset, *watermarks)
+        committed_only = self._source.reads_committed_only
+        _, end = self._cluster.watermarks(partition, committed_only=committed_only) or watermarks
+        if end <= offset:
+            return None
+        records = self._cluster.fetch(
+            partition, offset, end, committed_only=committed_only, max_records=RECORDS_PER_BATCH
+        )
+        if not records:
+            return PolledRecords(partition, None, end)
+        batch = RecordColumns.of(records).to_record_batch(partition, self._source.projection)
+        is_rest = len(records) < RECORDS_PER_BATCH
+        return PolledRecords(partition, batch, end if is_rest else records[-1].offset + 1)
+
+    def _check(self, partition: TopicPartition, offset: int, earliest: int, latest: int) -> None:
+        topic_id = self._cluster.topic_id(partition.topic)
+        if self._topic_ids[partition] is None:
+            self._topic_ids[partition] = topic_id
+        if self._topic_ids[partition] != topic_id:
+            raise TopicRecreatedError(partition, offset, earliest=earliest)
+        if not earliest <= offset <= latest:
+            raise OffsetOutOfRangeError(partition, offset, earliest=earliest, latest=latest)

@@ -1,0 +1,271 @@
+"""The part of ``StreamClient``'s contract suite about exactly-once delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import pytest
+
+from ..domain.errors import ProducerFencedError
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.topic_partition import TopicPartition
+from ..ports.offset_fetcher import OffsetFetcher
+from ..ports.stream_client import PolledRecords
+from .stream_task import Function, StreamTask, echo, no_outputs, stream_sink
+from .world import COMMITTED, Capability, World, WorldContract, await_until, numbered
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query from one topic to another, of two partitions each, and its group."""
+
+    world: World
+    group_id: str
+    source: str
+    target: str
+    group: OffsetFetcher
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions of the input."""
+        return [TopicPartition(self.source, number) for number in range(2)]
+
+    def task(self, function: Function = echo) -> StreamTask:
+        """Return a new task, as another process would have."""
+        sink = stream_sink(self.world, self.target, exactly_once=True)
+        return StreamTask(self.world.stream_client(sink, self.group_id), function)
+
+    def visible(self, number: int) -> list[bytes]:
+        """Return the values of an output partition that a reader of committed records sees."""
+        rows = self.world.records(TopicPartition(self.target, number), **COMMITTED)
+        return [row["value"] for row in rows]
+
+    def await_visible(self, number: int, records: int) -> None:
+        """Wait until the outputs of so many records are visible, each once and in order.
+
+        Brokers respond before a transaction has ended.
+        """
+        expected = [record.value for record in numbered(0, records)]
+        await_until(lambda: len(self.visible(number)) >= records)
+        assert self.visible(number) == expected
+
+    def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the group's offsets."""
+        return self.group.committed(self.group_id, partitions)
+
+    def await_committed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Wait until the group has these offsets."""
+        await_until(lambda: self.committed(offsets.keys()) == offsets)
+
+
+class StreamTransactionsContract(WorldContract):
+    """Exactly-once delivery with a ``StreamClient``."""
+
+    @pytest.fixture
+    def query(self, world: World) -> _Query:
+        """Return a query without records."""
+        world.require(Capability.CONTINUOUS_TRANSACTIONS, Capability.GROUPS)
+        group = world.container().offset_fetcher()
+        return _Query(world, world.fresh_name(), world.topic(2), world.topic(2), group)
+
+    def test_acknowledged_outputs_are_visible(self, world: World, query: _Query) -> None:
+        """A reader of committed records sees them, and the group has the acknowledged offset."""
+        partition = query.partitions[1]
+        task = query.task()
+        assert task.assign({partition: 0}) == {partition: 0}
+        for end in (10, 15, 30):
+            world.produce(partition, numbered(task.written.get(partition, 0), end))
+            task.read_to({partition: end})
+            task.settle()
+            query.await_committed(task.acknowledged)
+            query.await_visible(1, end)
+
+    def test_outputs_are_written_in_transactions(self, world: World, query: _Query) -> None:
+        """Control records stand between the outputs: none is written outside of transactions."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        task = query.task()
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.settle()
+        query.await_visible(0, 10)
+        target = TopicPartition(query.target, 0)
+        assert query.group.latest([target])[target] > 10
+
+    def test_the_outputs_of_a_poll_become_visible_together(
+        self, world: World, query: _Query
+    ) -> None:
+        """A reader sees all outputs of polled records, or none."""
+        partition = query.partitions[0]
+        task = query.task()
+        task.assign({partition: 0})
+        ends = {0}
+        for start in range(0, 50, 10):
+            world.produce(partition, numbered(start, start + 10))
+            for polled in task.poll():
+                task.write([polled])
+                ends.add(polled.next_offset)
+                assert len(query.visible(0)) in ends
+        task.settle()
+        query.await_visible(0, task.written[partition])
+
+    def test_what_is_not_committed_is_never_visible(self, world: World, query: _Query) -> None:
+        """Outputs of a closed client are committed with the group's offset, or written again."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        closed = query.task()
+        closed.assign({partition: 0})
+        polled = closed.poll()
+        closed.write(polled)
+        closed.client.close()
+        task = query.task()
+        [resumed] = task.assign({partition: 0}).values()
+        assert resumed in {0, *(each.next_offset for each in polled)}
+        task.read_to({partition: 10})
+        task.settle()
+        query.await_visible(0, 10)
+
+    def test_records_without_outputs_advance_the_group(self, world: World, query: _Query) -> None:
+        """The group's offset is that of the input, whatever was made of it."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        task = query.task(no_outputs)
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.settle()
+        query.await_committed({partition: 10})
+
+    def test_offsets_without_records_advance_the_group(self, world: World, query: _Query) -> None:
+        """The group's offset passes aborted and control records."""
+        world.require(Capability.TRANSACTIONS)
+        partition = query.partitions[0]
+        with world.transaction(commit=False) as write:
+            write(partition, numbered(0, 3))
+        sink = stream_sink(world, query.target, exactly_once=True)
+        task = StreamTask(world.stream_client(sink, query.group_id, **COMMITTED), echo)
+        task.assign({partition: 0})
+        task.read_to({partition: 4})
+        task.settle()
+        query.await_committed({partition: 4})
+
+    @pytest.mark.parametrize(("given", "start"), [(2, 5), (5, 5), (7, 7)])
+    def test_reading_starts_at_the_greater_offset(
+        self, world: World, query: _Query, given: int, start: int
+    ) -> None:
+        """A partition is read from the group's offset, or from the given one if that is greater."""
+        partition, other = query.partitions
+        world.produce(partition, numbered(0, 10))
+        query.group.commit(query.group_id, PartitionOffsets({partition: 5}))
+        task = query.task()
+        assert task.assign({partition: given, other: 0}) == {partition: start, other: 0}
+        task.read_to({partition: 10})
+        assert task.values(partition) == [record.value for record in numbered(start, 10)]
+
+    def test_another_task_continues_after_what_was_committed(
+        self, world: World, query: _Query
+    ) -> None:
+        """A later task of the partition writes each output that is missing, once."""
+        partition = query.partitions[0]
+        task = query.task()
+        task.assign({partition: 0})
+        world.produce(partition, numbered(0, 10))
+        task.read_to({partition: 10})
+        task.settle()
+        later = query.task()
+        assert later.assign({partition: 0}) == {partition: 10}
+        world.produce(partition, numbered(10, 20))
+        later.read_to({partition: 20})
+        later.settle()
+        query.await_visible(0, 20)
+
+    def test_a_task_whose_partition_was_taken_over_is_fenced(
+        self, world: World, query: _Query
+    ) -> None:
+        """What it has polled and not written is written by the later task alone."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        zombie = query.task()
+        zombie.assign({partition: 0})
+        polled = zombie.poll()
+        later = query.task()
+        assert later.assign({partition: 0}) == {partition: 0}
+        with pytest.raises(ProducerFencedError, match=query.group_id):
+            _write_and_settle(zombie, polled)
+        later.read_to({partition: 10})
+        later.settle()
+        query.await_visible(0, 10)
+
+    def test_a_task_is_fenced_with_uncommitted_outputs(self, world: World, query: _Query) -> None:
+        """Outputs that a task has written are committed before it is fenced, or never."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        zombie = query.task()
+        zombie.assign({partition: 0})
+        zombie.write(zombie.poll())
+        later = query.task()
+        later.assign({partition: 0})
+        world.produce(partition, numbered(10, 20))
+        with pytest.raises(ProducerFencedError, match=query.group_id):
+            _write_and_settle(zombie, zombie.poll())
+        later.read_to({partition: 20})
+        later.settle()
+        query.await_visible(0, 20)
+
+    def test_partitions_are_committed_independently(self, world: World, query: _Query) -> None:
+        """The offset of one input partition does not wait for the outputs of another."""
+        first, second = query.partitions
+        task = query.task()
+        task.assign({first: 0, second: 0})
+        world.produce(first, numbered(0, 10))
+        task.read_to({first: 10})
+        task.settle()
+        query.await_committed({first: 10})
+        assert query.committed([second]) == {}
+        world.produce(second, numbered(0, 5))
+        task.read_to({second: 5})
+        task.settle()
+        query.await_committed({first: 10, second: 5})
+        query.await_visible(0, 10)
+        query.await_visible(1, 5)
+
+    def test_a_revoked_partition_is_taken_over_without_fencing_others(
+        self, world: World, query: _Query
+    ) -> None:
+        """A task that gives a partition away goes on with the rest."""
+        kept, revoked = query.partitions
+        for partition in query.partitions:
+            world.produce(partition, numbered(0, 10))
+        giver, taker = query.task(), query.task()
+        giver.assign({kept: 0, revoked: 0})
+        giver.read_to({kept: 10, revoked: 10})
+        giver.client.revoke([revoked])
+        giver.settle()
+        assert taker.assign({revoked: 0}) == {revoked: 10}
+        for partition, task in ((kept, giver), (revoked, taker)):
+            world.produce(partition, numbered(10, 20))
+            task.read_to({partition: 20})
+            task.settle()
+        query.await_visible(0, 20)
+        query.await_visible(1, 20)
+
+    def test_an_assigned_partition_can_be_assigned_again(self, world: World, query: _Query) -> None:
+        """A task does not fence itself: it continues at the group's offset."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        task = query.task()
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.settle()
+        assert task.assign({partition: 0}) == {partition: 10}
+        world.produce(partition, numbered(10, 20))
+        task.read_to({partition: 20})
+        task.settle()
+        query.await_visible(0, 20)
+
+
+def _write_and_settle(task: StreamTask, polled: Sequence[PolledRecords]) -> None:
+    task.write(polled)
+    task.settle()

@@ -1,0 +1,296 @@
+"""The part of ``StreamClient``'s contract suite that writes, with either guarantee."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pytest
+
+from ..domain.errors import NullTopicError, UnknownTopicError
+from ..domain.topic_partition import TopicPartition
+from ..ports.record_schema import TYPES
+from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
+from .world import Capability, World, WorldContract, numbered
+
+OpenTask: TypeAlias = Callable[..., StreamTask]
+"""Takes the sink's topic or ``None``, and the function of a task."""
+
+
+def _batch(**columns: list[Any]) -> pa.RecordBatch:
+    schema = pa.schema([(name, TYPES[name]) for name in columns])
+    return pa.RecordBatch.from_pydict(columns, schema=schema)
+
+
+class StreamWritingContract(WorldContract):
+    """Writing with a ``StreamClient``."""
+
+    @pytest.fixture
+    def partition(self, world: World) -> TopicPartition:
+        """Return the second of two partitions, so that mixing them up fails."""
+        return TopicPartition(world.topic(2), 1)
+
+    @pytest.fixture
+    def target(self, world: World) -> str:
+        """Return the sink's topic, of two partitions."""
+        return world.topic(2)
+
+    @pytest.fixture(params=["at-least-once", "exactly-once"])
+    def open_task(self, request: pytest.FixtureRequest, world: World) -> OpenTask:
+        """Return a function that opens tasks with each delivery guarantee in turn."""
+        exactly_once = request.param == "exactly-once"
+        if exactly_once:
+            world.require(Capability.CONTINUOUS_TRANSACTIONS)
+
+        def opened(topic: str | None, function: Function) -> StreamTask:
+            sink = stream_sink(world, topic, exactly_once=exactly_once)
+            return StreamTask(world.stream_client(sink, world.fresh_name()), function)
+
+        return opened
+
+    def test_outputs_are_written_in_order_and_once(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """The outputs of one partition keep their order in a partition of the sink."""
+        world.produce(partition, numbered(0, 12_000))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        task.read_to({partition: 12_000})
+        for start in range(12_000, 12_030, 3):
+            world.produce(partition, numbered(start, start + 3))
+            task.read_to({partition: start + 3})
+        task.settle()
+        written = [row["value"] for row in world.records(TopicPartition(target, 1))]
+        assert written == [b"v%d" % number for number in range(12_030)]
+        assert world.records(TopicPartition(target, 0)) == []
+
+    def test_partitions_are_written_at_once(
+        self, world: World, open_task: OpenTask, target: str
+    ) -> None:
+        """The outputs of several partitions are all written, each in order."""
+        topic = world.topic(2)
+        partitions = [TopicPartition(topic, number) for number in range(2)]
+        task = open_task(target, echo)
+        task.assign(dict.fromkeys(partitions, 0))
+        for start in range(0, 50, 10):
+            for partition in partitions:
+                world.produce(partition, numbered(start, start + 10))
+        task.read_to(dict.fromkeys(partitions, 50))
+        task.settle()
+        for partition in partitions:
+            rows = world.records(TopicPartition(target, partition.partition))
+            assert [row["value"] for row in rows] == task.values(partition)
+
+    def test_every_column_is_written(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Key, value, partition, headers and timestamp are written unchanged."""
+        when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
+        headers = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
+        output = _batch(
+            key=[b"k", None],
+            value=[None, b""],
+            topic=[target, target],
+            partition=[1, 1],
+            headers=[headers, None],
+            timestamp=[when, when],
+        )
+        _process_one(world, open_task(None, lambda _records: [output]), partition)
+        first, second = world.records(TopicPartition(target, 1))
+        assert (first["key"], first["value"], first["headers"]) == (b"k", None, headers)
+        assert (second["key"], second["value"], second["headers"]) == (None, b"", None)
+        assert first["timestamp"].timestamp() == second["timestamp"].timestamp() == when.timestamp()
+
+    def test_several_batches_of_outputs_are_written(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """A function may return several batches, with other columns each, and empty ones."""
+        outputs = [
+            _batch(value=[b"a", b"b"], partition=[0, 0]),
+            _batch(value=[]),
+            _batch(key=[b"k"], value=[b"c"], partition=[0]),
+        ]
+        _process_one(world, open_task(target, lambda _records: outputs), partition)
+        rows = world.records(TopicPartition(target, 0))
+        assert [(row["key"], row["value"]) for row in rows] == [
+            *((None, b"a"), (None, b"b"), (b"k", b"c"))
+        ]
+
+    def test_each_row_may_name_its_topic(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Rows of one batch go to the topics that they name."""
+        other = world.topic()
+        output = _batch(
+            value=[b"1", b"2", b"3"], topic=[target, other, target], partition=[0, 0, 0]
+        )
+        _process_one(world, open_task(None, lambda _records: [output]), partition)
+        assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"3"]
+        assert [row["value"] for row in world.records(TopicPartition(other, 0))] == [b"2"]
+
+    def test_the_sinks_topic_overrides_the_column(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """With the option `topic`, all records go there, whatever the column contains."""
+        output = _batch(value=[b"1", b"2"], topic=[world.fresh_name(), None], partition=[0, 0])
+        _process_one(world, open_task(target, lambda _records: [output]), partition)
+        assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"2"]
+
+    @pytest.mark.parametrize("has_column", [True, False])
+    def test_a_record_needs_a_topic(
+        self,
+        world: World,
+        open_task: OpenTask,
+        partition: TopicPartition,
+        target: str,
+        *,
+        has_column: bool,
+    ) -> None:
+        """Without the option `topic`, a row without a topic is an error."""
+        columns = {"topic": [target, None]} if has_column else {}
+        output = _batch(value=[b"v", b"w"], partition=[0, 0], **columns)
+        with pytest.raises(NullTopicError):
+            _process_one(world, open_task(None, lambda _records: [output]), partition)
+
+    def test_the_topic_has_to_exist(
+        self, world: World, open_task: OpenTask, partition: TopicPartition
+    ) -> None:
+        """The error names a topic that does not exist, at the latest when it is waited for."""
+        unknown = world.fresh_name()
+        with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
+            _process_one(world, open_task(unknown, echo), partition)
+
+    def test_an_offset_is_acknowledged_after_all_outputs_before_it(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Whatever offset is acknowledged, the outputs of all records before it are written."""
+        output = TopicPartition(target, partition.partition)
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        for start in range(0, 30, 3):
+            world.produce(partition, numbered(start, start + 3))
+            task.write(task.poll())
+            written = len(world.records(output))
+            # What was acknowledged before the output was looked at.
+            assert task.acknowledged.get(partition, 0) <= written
+        task.settle()
+        assert task.acknowledged == {partition: 30}
+
+    def test_records_without_outputs_are_acknowledged(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Records of which nothing is made are acknowledged behind the earlier ones."""
+        outputs = iter(([_batch(value=[b"v"], partition=[0])], [], []))
+        task = open_task(target, lambda _records: next(outputs))
+        task.assign({partition: 0})
+        for number in range(3):
+            world.produce(partition, numbered(number, number + 1))
+            task.write(task.poll())
+        task.settle()
+        assert task.acknowledged == {partition: 3}
+        assert len(world.records(TopicPartition(target, 0))) == 1
+
+    def test_a_change_is_returned_once(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """A second call returns only offsets that have changed since the first."""
+        other = TopicPartition(world.topic(2), 0)
+        task = open_task(target, echo)
+        task.assign({partition: 0, other: 0})
+        for changed, end in ((partition, 2), (other, 2), (partition, 4)):
+            world.produce(changed, numbered(end - 2, end))
+            task.read_to({changed: end})
+            task.settle()
+            assert task.client.acknowledged() == {}
+
+    def test_an_acknowledgement_ends_a_poll(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """A poll that has no records returns when something is acknowledged."""
+        world.produce(partition, numbered(0, 10))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        started = time.monotonic()
+        while not task.client.is_settled():
+            assert not task.client.poll(LONG_S)
+        assert time.monotonic() - started < SOON_S
+
+    def test_a_client_is_settled_when_all_outputs_are_acknowledged(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """It is settled before the first record and after the last, and its outputs are there."""
+        task = open_task(target, echo)
+        assert task.client.is_settled()
+        task.assign({partition: 0})
+        assert task.client.is_settled()
+        world.produce(partition, numbered(0, 100))
+        task.read_to({partition: 100})
+        task.settle()
+        assert len(world.records(TopicPartition(target, partition.partition))) == 100
+        assert task.client.is_settled()
+
+    def test_outputs_of_revoked_partitions_are_acknowledged(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """What was written before a revocation is delivered."""
+        world.produce(partition, numbered(0, 10))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.client.revoke([partition])
+        task.settle()
+        assert task.acknowledged == {partition: 10}
+        rows = world.records(TopicPartition(target, partition.partition))
+        assert [row["value"] for row in rows] == task.values(partition)
+
+    def test_a_moved_partition_is_acknowledged_from_its_new_offset_on(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Acknowledgements of what was read before a partition was moved are not returned."""
+        world.produce(partition, numbered(0, 10))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        for polled in task.poll():
+            assert polled.records is not None
+            task.client.write(polled, echo(polled.records))
+        task.assign({partition: 5})
+        assert task.client.acknowledged() == {}
+        task.read_to({partition: 10})
+        task.settle()
+
+    def test_records_are_acknowledged_without_a_sink(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """A function that returns nothing needs no sink."""
+        world.produce(partition, numbered(0, 10))
+        task = StreamTask(world.stream_client(None))
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.settle()
+        assert task.acknowledged == {partition: 10}
+
+    def test_a_client_can_be_closed_before_it_is_settled(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """What was written and not acknowledged does not keep a client from closing."""
+        world.produce(partition, numbered(0, 1_000))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        task.write(task.poll())
+        started = time.monotonic()
+        for _ in range(2):
+            task.client.close()
+        assert time.monotonic() - started < SOON_S
+
+
+def _process_one(world: World, task: StreamTask, partition: TopicPartition) -> None:
+    """Process one record, and wait for its outputs."""
+    world.produce(partition, numbered(0, 1))
+    task.assign({partition: 0})
+    task.read_to({partition: 1})
+    task.settle()
+    assert task.acknowledged == {partition: 1}
