@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
+from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
@@ -27,6 +30,7 @@ from pyspark_kafka.adapters.system.clock import SystemClock
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingSourceEvents
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
@@ -106,6 +110,9 @@ SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 
 REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     Clock: CLOCKS,
+    # In `test_epoch_channel.py`.
+    EpochChannel: (MemoryEpochChannel, SocketEpochChannel),
+    TaskChannel: (MemoryTaskChannel, SocketTaskChannel),
     # Held to the contract in `test_lag_exporter.py`.
     LagExporter: (LoggingLagExporter, PrometheusLagExporter),
     # In `test_metadata_log.py`.

@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError("pytest, which runs the contract suites,", "testing") from error
 
 from .clock_contract import ClockContract
+from .epoch_channel_contract import EpochChannelContract
 from .kafka_world import KafkaWorld
 from .lag_exporter_contract import LagExporterContract
 from .memory_world import MemoryWorld
@@ -45,6 +46,7 @@ __all__ = [
     "ALL",
     "Capability",
     "ClockContract",
+    "EpochChannelContract",
     "KafkaWorld",
     "LagExporterContract",
     "MemoryWorld",

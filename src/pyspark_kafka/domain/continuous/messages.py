@@ -204,8 +204,12 @@ def read_command(text: str | bytes) -> TaskCommand:
 
 
 def _read(text: str | bytes, known: Mapping[str, object]) -> dict[str, Any]:
-    content = json.loads(text)
-    if not isinstance(content, dict) or content.get("type") not in known:
+    try:
+        content = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("a message is nested too deeply") from error
+    # A list as the type could not be looked up.
+    if not isinstance(content, dict) or str(content.get("type")) not in known:
         raise ValueError("a message of no known type")
     return content
 

@@ -1,0 +1,37 @@
+"""The contract of every ``EpochChannel`` and ``TaskChannel``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
+from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
+from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
+from pyspark_kafka.testing import EpochChannelContract
+
+if TYPE_CHECKING:
+    from pyspark_kafka.domain.continuous.messages import TaskId
+    from pyspark_kafka.ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+
+
+class TestMemory(EpochChannelContract):
+    driver_timeout_s = 0.2  # a driver that lives is always heard
+
+    def open_channel(self) -> EpochChannel:
+        return MemoryEpochChannel()
+
+    def connect(self, address: ChannelAddress, _task: TaskId) -> TaskChannel:
+        return MemoryTaskChannel(address)
+
+
+class TestSocket(EpochChannelContract):
+    driver_timeout_s = 1.0
+
+    def open_channel(self) -> EpochChannel:
+        return SocketEpochChannel(ping_interval_s=0.1)
+
+    def open_silent_channel(self) -> EpochChannel:
+        return SocketEpochChannel(ping_interval_s=3_600)
+
+    def connect(self, address: ChannelAddress, _task: TaskId) -> TaskChannel:
+        return SocketTaskChannel(address, driver_timeout_s=self.driver_timeout_s)

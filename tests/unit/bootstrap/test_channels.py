@@ -1,0 +1,32 @@
+"""Channels by their kinds."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from pyspark_kafka.bootstrap.channels import connect_task, open_channel
+from pyspark_kafka.domain.continuous.messages import TaskDrained, TaskId
+from pyspark_kafka.ports.epoch_channel import ChannelAddress
+
+TASK = TaskId(1, 0, "0.0")
+
+
+@pytest.mark.parametrize("kind", ["memory", "socket"])
+def test_a_task_connects_to_the_address_of_a_channel(kind: str) -> None:
+    """The address is enough, after pickling too."""
+    channel = open_channel(kind)
+    task = connect_task(pickle.loads(pickle.dumps(channel.address)), TASK)  # noqa: S301
+    task.send(TaskDrained(TASK))
+    assert list(channel.receive(10.0)) == [TaskDrained(TASK)]
+    task.close()
+    channel.close()
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    """The error names it."""
+    with pytest.raises(ValueError, match="not known: 'pigeon'"):
+        open_channel("pigeon")
+    with pytest.raises(ValueError, match="not known: 'pigeon'"):
+        connect_task(ChannelAddress("pigeon", "", b""), TASK)
