@@ -8,10 +8,11 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
+from ...domain.error_text import describe_error
 from ...domain.errors import OptionsError
 from ...ports.deadline import Deadline
 from ...ports.task_runner import TaskRunner
@@ -133,7 +134,7 @@ class _Job:
         except Exception as error:
             log.debug("A job of a continuous query ended", exc_info=True)
             if not self._is_cancelled:
-                self.failure = summarize_failure(str(error))
+                self.failure = _describe_failure(error)
         Deadline.after(_MAX_KILL_SECONDS).poll(self._have_tasks_ended, 0.1)
 
     def _have_tasks_ended(self) -> bool:
@@ -147,6 +148,12 @@ class _Job:
             self._group.cancel()
         except Exception:
             log.debug("Cannot cancel a job of a continuous query", exc_info=True)
+
+
+def _describe_failure(error: Exception) -> str:
+    if isinstance(error, (Py4JNetworkError, OSError)):
+        return f"The JVM of Spark's driver has ended: {describe_error(error)}"
+    return summarize_failure(str(error))
 
 
 def _frame(spark: SparkSession, tasks: int, run: Callable[[int, str], None]) -> DataFrame:
