@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,14 +20,12 @@ from pyspark_kafka.testing.task_runner_contract import (
     await_end,
     fail_in_slot_1,
 )
-from tests.spark_home import unzipped_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-PROGRAM: Final = Path(__file__).parent / "programs" / "lose_executor.py"
 
 
 @pytest.fixture
@@ -113,32 +107,6 @@ def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> Non
     assert failure is not None
     assert failure.startswith("Lost task 0.0 in stage")
     assert "Python worker exited unexpectedly (crashed)" in failure
-
-
-def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
-    """Spark runs a lost task as another attempt of its slot; without a driver the job fails.
-
-    A Python worker ends with its executor.
-    """
-    home = unzipped_spark_home(tmp_path / "spark")
-    done = subprocess.run(
-        [sys.executable, PROGRAM, tmp_path],
-        env=os.environ | {"SPARK_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found.pop("failure without JVM").startswith("The JVM of Spark's driver has ended: ")
-    assert found == {
-        "slots": 1,
-        "slots run": [0, 0],
-        "running": True,
-        "old worker": False,
-        "running after cancel": False,
-        "failure": None,
-    }
 
 
 def test_the_slots_of_a_local_master_are_known(runner: SparkTaskRunner) -> None:

@@ -9,8 +9,17 @@ from types import ModuleType
 
 import pytest
 
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.data_source import SaveModeError
+from pyspark_kafka.application import continuous_errors
 from pyspark_kafka.application import errors as application_errors
+from pyspark_kafka.application.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.continuous_errors import (
+    FunctionError,
+    NotEnoughSlotsError,
+    RestartsExhaustedError,
+    TaskFailedError,
+)
 from pyspark_kafka.application.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
@@ -54,7 +63,8 @@ from pyspark_kafka.domain.errors import (
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 MODULES = {
-    *(domain_errors.__name__, application_errors.__name__),
+    *(domain_errors.__name__, application_errors.__name__, continuous_errors.__name__),
+    ConcurrentUpdateError.__module__,
     *(kind.__module__ for kind in (SaveModeError, PluginError, JavaError)),
 }
 """Where errors are defined whose texts are pinned here."""
@@ -418,6 +428,58 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ),
     ),
     (
+        FunctionError(T0, 3, 9, "ValueError: why"),
+        Exception,
+        Fault.USER,
+        (
+            "[KAFKA_FUNCTION_FAILED] The function of the continuous query failed for topic t "
+            "partition 0 offsets [3, 9): ValueError: why. Correct the function, or catch the error "
+            "in it; the query then goes on with these records."
+        ),
+    ),
+    (
+        NotEnoughSlotsError(5, 2, " within 60 s"),
+        Exception,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_NOT_ENOUGH_SLOTS] A continuous query with 5 tasks needs as many task slots at "
+            "once, and only 2 were free within 60 s: 3 are missing. Add cores to the cluster, end "
+            "other jobs, or set 'tasks' to a lower number, so that a task reads more partitions."
+        ),
+    ),
+    (
+        TaskFailedError("[KAFKA_CORRUPT_BATCH] What the task said."),
+        Exception,
+        Fault.ENVIRONMENT,
+        "[KAFKA_CORRUPT_BATCH] What the task said.",
+    ),
+    (
+        TaskFailedError("SystemError: why"),
+        Exception,
+        Fault.ENVIRONMENT,
+        "[KAFKA_TASK_FAILED] SystemError: why",
+    ),
+    (
+        RestartsExhaustedError(3, 600, "why"),
+        Exception,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_TOO_MANY_RESTARTS] The tasks of the continuous query failed again after 3 "
+            "restarts within 600 s: why. Remove the cause and start the query again; it goes on "
+            "after its last epoch."
+        ),
+    ),
+    (
+        ConcurrentUpdateError(MemoryMetadataLog(), 7),
+        MetadataLogError,
+        Fault.USER,
+        (
+            "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs "
+            "detected for 7. Please make sure only one streaming job runs on a specific "
+            "checkpoint location at a time (a metadata log in memory)"
+        ),
+    ),
+    (
         TransactionLostError(["p-q-0-0", "p-q-1-0"], "they timed out", "Do this."),
         Exception,
         Fault.ENVIRONMENT,
@@ -455,7 +517,7 @@ def test_every_error_is_tried() -> None:
     assert {type(row[0]) for row in ERRORS + LONG_ERRORS} == set(kinds())
 
 
-@pytest.mark.parametrize("module", [domain_errors, application_errors])
+@pytest.mark.parametrize("module", [domain_errors, application_errors, continuous_errors])
 def test_tree(module: ModuleType) -> None:
     """The tree at the head of a module draws each of its errors and nothing else."""
     drawn = re.findall(r"[├└]── (\w+)", module.__doc__ or "")

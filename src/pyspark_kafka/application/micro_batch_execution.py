@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
-from ..domain.checkpoint_log import COMMITTED, read_batch_end, write_batch_end
-from ..domain.errors import MetadataLogError
+from ..domain.checkpoint_log import COMMITTED, write_batch_end
+from .batch_files import ConcurrentUpdateError, end_of_batch, unrelated_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,17 +89,13 @@ class MicroBatchExecution(Generic[T]):
         committed = self._commit_log.latest()
         number, done = last[0] if last else -1, committed[0] if committed else -1
         if number - done not in {0, 1}:
-            problem = (
-                f"Batch {number} was planned last, but batch {done} was committed last: the logs "
-                "belong to different queries. Use both logs of one query"
-            )
-            raise MetadataLogError(str(self._offset_log), problem)
+            raise unrelated_logs(self._offset_log, number, done)
         self._planned, self._done = None, None
         if number >= 0 and number == done:
-            self._done = PlannedBatch(number, None, self._end_of(number))
+            self._done = PlannedBatch(number, None, end_of_batch(self._offset_log, number))
         elif number >= 0:
-            start = self._end_of(number - 1) if number > 0 else None
-            self._planned = PlannedBatch(number, start, self._end_of(number))
+            start = end_of_batch(self._offset_log, number - 1) if number > 0 else None
+            self._planned = PlannedBatch(number, start, end_of_batch(self._offset_log, number))
         self._is_recovered = True
 
     def _plan(self) -> PlannedBatch | None:
@@ -126,18 +122,4 @@ class MicroBatchExecution(Generic[T]):
         was_first = log.add(number, content)
         self._is_recovered = True
         if not was_first:
-            # The words of CONCURRENT_STREAM_LOG_UPDATE in Spark's error-conditions.json.
-            problem = f"Concurrent update to the log. Multiple streaming jobs detected for {number}"
-            raise MetadataLogError(str(log), problem)
-
-    def _end_of(self, number: int) -> PartitionOffsets:
-        content = self._offset_log.get(number)
-        if content is None:
-            raise MetadataLogError(
-                str(self._offset_log),
-                f"Batch {number} is missing. Restore its file, or start with new logs",
-            )
-        try:
-            return read_batch_end(content)
-        except ValueError as error:
-            raise MetadataLogError(str(self._offset_log), str(error)) from error
+            raise ConcurrentUpdateError(log, number)

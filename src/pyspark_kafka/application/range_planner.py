@@ -10,7 +10,7 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..domain.range_calculator import split_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from ..domain.data_loss import DataLoss
     from ..domain.options import SourceOptions
@@ -43,11 +43,8 @@ class RangePlanner:
 
         :raises DataLossError: if records in between are gone and ``failOnDataLoss`` is true.
         """
-        begin = start.merge(self._start_of_added(start, end))
-        deleted = start.keys() - end.keys()
-        if deleted:
-            group_id_is_set = self._options.group_id is not None
-            self.report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
+        begin = start.merge(self.start_of_added(start, end.keys()))
+        self.report_deleted(start, end.keys())
         return split_ranges(
             list(self._ranges(begin, end)),
             self._options.min_partitions,
@@ -60,16 +57,14 @@ class RangePlanner:
             raise loss.as_error()
         self._events.data_lost(loss)
 
-    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> Iterator[OffsetRange]:
-        for partition, until in end.items():
-            offset = begin.get(partition)
-            if offset is not None and until < offset:
-                self.report(self._offset_changed(partition, offset, until))
-            elif offset is not None:
-                yield OffsetRange(partition, offset, until)
+    def start_of_added(
+        self, start: PartitionOffsets, current: Collection[TopicPartition]
+    ) -> PartitionOffsets:
+        """Return the earliest offset of each current partition that ``start`` does not have.
 
-    def _start_of_added(self, start: PartitionOffsets, end: PartitionOffsets) -> PartitionOffsets:
-        added = end.keys() - start.keys()
+        :raises DataLossError: if their first records are gone and ``failOnDataLoss`` is true.
+        """
+        added = set(current) - start.keys()
         if not added:
             return PartitionOffsets()
         earliest = self._offset_reader.earliest(added)
@@ -80,3 +75,21 @@ class RangePlanner:
             if offset != 0:
                 self.report(data_loss.added_partition_starts_late(partition, offset))
         return earliest
+
+    def report_deleted(self, start: PartitionOffsets, current: Collection[TopicPartition]) -> None:
+        """Report the loss of partitions that ``start`` has and that do not exist any more.
+
+        :raises DataLossError: if there are any and ``failOnDataLoss`` is true.
+        """
+        deleted = start.keys() - set(current)
+        if deleted:
+            group_id_is_set = self._options.group_id is not None
+            self.report(data_loss.partitions_deleted(deleted, group_id_is_set=group_id_is_set))
+
+    def _ranges(self, begin: PartitionOffsets, end: PartitionOffsets) -> Iterator[OffsetRange]:
+        for partition, until in end.items():
+            offset = begin.get(partition)
+            if offset is not None and until < offset:
+                self.report(self._offset_changed(partition, offset, until))
+            elif offset is not None:
+                yield OffsetRange(partition, offset, until)

@@ -16,6 +16,7 @@ from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
 from ..application.admission import Admission
 from ..application.batch import KafkaBatch
+from ..application.continuous_stream import KafkaContinuousStream
 from ..application.initial_offsets import InitialOffsets
 from ..application.kafka_sink import KafkaSink
 from ..application.kafka_source import KafkaSource
@@ -37,9 +38,11 @@ from .plugins import configure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..domain.continuous.settings import ContinuousSettings
     from ..domain.storage_path import StoragePath
-    from ..ports.client import Client
+    from ..ports.client import Client, StreamClientFactory
     from ..ports.metadata_log import MetadataLog
+    from ..ports.stream_client import StreamClient
 
 
 class _Closable(Protocol):
@@ -59,6 +62,22 @@ def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterato
     adapter = make(options)
     yield adapter
     adapter.close()
+
+
+def _stream_client(
+    client: Client, source: SourceOptions, sink: SinkOptions | None, settings: ContinuousSettings
+) -> StreamClient:
+    return require_stream_client(client, source)(source, sink, settings)
+
+
+def require_stream_client(client: Client, source: SourceOptions) -> StreamClientFactory:
+    """Return the factory of a client for continuous queries.
+
+    :raises OptionsError: if the client has none.
+    """
+    if client.stream_client is None:
+        raise OptionsError([f"Client '{source.client}' does not support continuous queries"])
+    return client.stream_client
 
 
 def metadata_log_at(path: StoragePath) -> MetadataLog:
@@ -112,6 +131,17 @@ class Container(containers.DeclarativeContainer):
         options=options,
     )
     micro_batch_stream = providers.Factory(_stream, planner=range_planner)
+    continuous_stream = providers.Factory(
+        KafkaContinuousStream,
+        offset_reader,
+        range_planner,
+        initial_offsets,
+        progress_reports,
+        options,
+    )
+    stream_client = providers.Callable(_stream_client, client, options)
+    """Of a task of a continuous query: ``stream_client(sink_options, settings)``."""
+
     legacy_range_planner = providers.Factory(
         RangePlanner, offset_reader, options, events, legacy_partition_offset_changed
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from .json_text import is_integer
 from .partition_offsets import PartitionOffsets
@@ -62,9 +62,14 @@ def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
     )
 
 
-def write_batch_end(end: PartitionOffsets, timestamp_ms: int) -> bytes:
-    """Return the file of a batch of one source, planned at ``timestamp_ms`` since the epoch."""
-    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": timestamp_ms, "conf": {}}
+def write_batch_end(
+    end: PartitionOffsets, timestamp_ms: int, conf: Mapping[str, str] | None = None
+) -> bytes:
+    """Return the file of a batch of one source, planned at ``timestamp_ms`` since the epoch.
+
+    Spark reads from ``conf`` only the settings that it knows (``OffsetSeqMetadata``).
+    """
+    metadata = {"batchWatermarkMs": 0, "batchTimestampMs": timestamp_ms, "conf": dict(conf or {})}
     lines = ("v1", json.dumps(metadata, separators=(",", ":")), end.to_json())
     return "\n".join(lines).encode()
 
@@ -79,6 +84,17 @@ def read_batch_end(content: bytes) -> PartitionOffsets:
     if number > 1 or len(sources) != 1:
         raise ValueError(f"expected a query with one source, got v{number} with {len(sources)}")
     return PartitionOffsets.from_json(sources[0])
+
+
+def read_batch_conf(content: bytes) -> Mapping[str, str]:
+    """Return the settings in the file of a batch, without those that are not texts.
+
+    :raises ValueError: if it is malformed, or of a later version.
+    """
+    _, metadata, _ = _read_lines(content)
+    conf = _metadata(metadata).get("conf")
+    entries = conf.items() if isinstance(conf, dict) else ()
+    return {name: value for name, value in entries if isinstance(value, str)}
 
 
 def require_version(line: str, supported: int) -> int:
@@ -127,8 +143,15 @@ def _with_names(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 def _timestamp(metadata: str) -> int | None:
     """Return the batch's timestamp; metadata is empty if there was none, {} before Spark 2.2."""
-    try:
-        timestamp = json.loads(metadata or "{}").get("batchTimestampMs")
-    except (AttributeError, ValueError) as error:
-        raise ValueError(f"Log file was malformed: invalid metadata: {metadata}") from error
+    timestamp: Any = _metadata(metadata).get("batchTimestampMs")
     return timestamp if is_integer(timestamp) and timestamp > 0 else None
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    try:
+        metadata = json.loads(text or "{}")
+    except ValueError as error:
+        raise ValueError(f"Log file was malformed: invalid metadata: {text}") from error
+    if not isinstance(metadata, dict):
+        raise ValueError(f"Log file was malformed: invalid metadata: {text}")  # noqa: TRY004
+    return metadata

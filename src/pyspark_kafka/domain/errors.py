@@ -142,6 +142,7 @@ class UnknownTopicError(PysparkKafkaError, LookupError):
     fault = Fault.USER
 
     def __init__(self, topics: Sequence[str], option: str, bootstrap_servers: str) -> None:
+        self.topics = tuple(topics)
         names = ", ".join(f"'{topic}'" for topic in topics)
         plural, verb = ("s", "do") if len(topics) > 1 else ("", "does")
         # A sink's topic may be named by each row instead.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .record_writer import RecordWriter
     from .stream_client import StreamClient
     from .transactions import Transactions
+
+    StreamClientFactory: TypeAlias = Callable[
+        [SourceOptions, SinkOptions | None, ContinuousSettings], StreamClient
+    ]
 
 
 @final
@@ -32,9 +36,7 @@ class Client:
     transactions: Callable[[SinkOptions], Transactions] | None = None
     """For exactly-once delivery: commits transactions that another process began."""
 
-    stream_client: (
-        Callable[[SourceOptions, SinkOptions | None, ContinuousSettings], StreamClient] | None
-    ) = None
+    stream_client: StreamClientFactory | None = None
     """For continuous queries; without a sink's options, it writes nothing."""
 
     preload: Callable[[], None] | None = None

@@ -22,6 +22,14 @@ class TaskRunner(ABC):
         :raises RuntimeError: if the last job is running.
         """
 
+    def available_slots(self) -> int | None:
+        """Return how many tasks can run at once, or ``None`` if that is not known."""
+        return None
+
+    def runs_failed_tasks_again(self) -> bool:
+        """Return whether a task that fails is perhaps run again within the job."""
+        return False
+
     @abstractmethod
     def is_running(self) -> bool:
         """Return whether the job has not ended; true until all of its tasks have."""

@@ -7,6 +7,7 @@ from pyspark_kafka.domain.checkpoint_log import (
     CheckpointedBatch,
     kafka_offsets,
     read_batch,
+    read_batch_conf,
     read_batch_end,
     write_batch_end,
 )
@@ -113,3 +114,20 @@ def test_what_is_no_log_of_one_source(content: bytes, problem: str) -> None:
     """Bytes of other queries, of later versions or of none are refused."""
     with pytest.raises(ValueError, match=problem):
         read_batch_end(content)
+
+
+def test_settings_of_a_batch_are_read_back() -> None:
+    content = write_batch_end(PartitionOffsets({TopicPartition("t", 0): 1}), 5, {"a": "b"})
+    assert read_batch_conf(content) == {"a": "b"}
+    assert read_batch_end(content) == {TopicPartition("t", 0): 1}
+
+
+@pytest.mark.parametrize("metadata", ["", "{}", '{"conf":[]}', '{"conf":{"a":1}}'])
+def test_a_batch_may_have_no_settings(metadata: str) -> None:
+    assert read_batch_conf(f"v1\n{metadata}\n{{}}".encode()) == {}
+
+
+@pytest.mark.parametrize("metadata", ["[]", "{"])
+def test_malformed_settings_are_refused(metadata: str) -> None:
+    with pytest.raises(ValueError, match="invalid metadata"):
+        read_batch_conf(f"v1\n{metadata}\n{{}}".encode())

@@ -8,11 +8,10 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
-from ...domain.error_text import describe_error
 from ...domain.errors import OptionsError
 from ...ports.deadline import Deadline
 from ...ports.task_runner import TaskRunner
@@ -77,6 +76,10 @@ class SparkTaskRunner(TaskRunner):
         if self._job is not None:
             self._job.cancel(timeout_s)
 
+    def runs_failed_tasks_again(self) -> bool:
+        # `spark.task.maxFailures` does not count with the master `local[n]`.
+        return not re.match(r"local($|\[[^,]*\]$)", self._spark.conf.get("spark.master", "") or "")
+
     def available_slots(self) -> int | None:
         """Return how many tasks Spark's executors run at once, other jobs' tasks included.
 
@@ -134,7 +137,7 @@ class _Job:
         except Exception as error:
             log.debug("A job of a continuous query ended", exc_info=True)
             if not self._is_cancelled:
-                self.failure = _describe_failure(error)
+                self.failure = summarize_failure(str(error))
         Deadline.after(_MAX_KILL_SECONDS).poll(self._have_tasks_ended, 0.1)
 
     def _have_tasks_ended(self) -> bool:
@@ -148,12 +151,6 @@ class _Job:
             self._group.cancel()
         except Exception:
             log.debug("Cannot cancel a job of a continuous query", exc_info=True)
-
-
-def _describe_failure(error: Exception) -> str:
-    if isinstance(error, (Py4JNetworkError, OSError)):
-        return f"The JVM of Spark's driver has ended: {describe_error(error)}"
-    return summarize_failure(str(error))
 
 
 def _frame(spark: SparkSession, tasks: int, run: Callable[[int, str], None]) -> DataFrame:

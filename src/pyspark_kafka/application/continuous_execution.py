@@ -1,0 +1,391 @@
+"""The driver of a continuous query: Spark's ``ContinuousExecution``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+from ..domain import data_loss
+from ..domain.continuous.assignment import spread
+from ..domain.continuous.epoch_coordinator import Epoch, EpochCoordinator
+from ..domain.continuous.messages import (
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskDrained,
+    TaskFailed,
+    TaskLostData,
+    TaskReport,
+    TaskStarted,
+)
+from ..domain.continuous.restart_strategy import RestartLimits, RestartStrategy
+from ..domain.errors import (
+    BrokerUnreachableError,
+    DataLossError,
+    KafkaRequestError,
+    MetadataLogError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
+from ..domain.partition_offsets import PartitionOffsets
+from .batch_files import ConcurrentUpdateError
+from .continuous_errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
+from .continuous_job import ContinuousJob, JobFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from ..domain.continuous.messages import TaskId, TaskMessage
+    from ..domain.topic_partition import TopicPartition
+    from ..ports.epoch_channel import EpochChannel
+    from ..ports.source_events import SourceEvents
+    from ..ports.task_runner import TaskRunner
+    from .continuous_progress import ProgressRecorder
+    from .continuous_stream import KafkaContinuousStream
+    from .epoch_log import EpochLog
+
+log = logging.getLogger("pyspark_kafka")
+
+_RECEIVE_S: Final = 0.05
+"""How long the driver waits for messages before it looks at the time; no record waits for it."""
+
+_PARTITIONS_EVERY_S: Final = 1.0
+_CANCEL_S: Final = 30.0
+_RETRY_S: Final = 10.0
+"""How long Spark may take to run a failed task again."""
+
+_ABANDON_S: Final = 2.0
+"""How long the other tasks of a failed job may take to end in order."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExecutionLimits:
+    """Times in seconds, and the bounds of a query."""
+
+    epoch_s: float = 1.0
+    max_tasks: int | None = None
+    start_timeout_s: float = 60.0
+    task_timeout_s: float = 30.0
+    stop_timeout_s: float = 30.0
+    log_outage_s: float = 60.0
+    restarts: RestartLimits = field(default_factory=RestartLimits)
+
+
+@final
+class ContinuousExecution:
+    """Runs a query in the thread that calls ``run``; other threads may call the other methods."""
+
+    def __init__(
+        self,
+        stream: KafkaContinuousStream,
+        epoch_log: EpochLog,
+        channel: EpochChannel,
+        runner: TaskRunner,
+        program: Callable[[int], Callable[[int, str], None]],
+        *,
+        limits: ExecutionLimits,
+        events: SourceEvents,
+        progress: ProgressRecorder,
+    ) -> None:
+        """Take ``program``, which returns what the tasks of a generation run."""
+        self._stream = stream
+        self._log = epoch_log
+        self._channel = channel
+        self._runner = runner
+        self._program = program
+        self._limits = limits
+        self._events = events
+        self._progress = progress
+        self._strategy = RestartStrategy(limits.restarts)
+        self._stop_requested = threading.Event()
+        self._catch_ups: list[_CatchUp] = []
+        self._lock = threading.Lock()
+        self._coordinator = EpochCoordinator(Epoch(-1, PartitionOffsets()))
+        self._generation = 0
+        self._next_epoch = self._next_partitions = 0.0
+        self._log_failed_at: float | None = None
+
+    # For other threads
+
+    def stop(self) -> None:
+        """Ask the query to stop: tasks finish what they have read."""
+        self._stop_requested.set()
+
+    def catch_up(self) -> threading.Event:
+        """Return an event that is set once all records that exist now are processed and logged."""
+        request = _CatchUp()
+        with self._lock:
+            self._catch_ups.append(request)
+        return request.done
+
+    # The driver's thread
+
+    def run(self) -> None:
+        """Run until ``stop`` or a failure that a restart would not mend.
+
+        :raises PysparkKafkaError: with the reason of that failure.
+        """
+        try:
+            self._recover()
+            while not self._run_job():
+                pass
+        finally:
+            # Tasks end by themselves without their driver, which is faster than a cancellation.
+            self._channel.close()
+            self._runner.cancel(_CANCEL_S)
+
+    def _recover(self) -> None:
+        """Go on after the last epoch of the log, under a new epoch that says who runs now."""
+        logged = self._log.recover()
+        start = logged.last or Epoch(-1, PartitionOffsets())
+        if logged.last is None:
+            start = Epoch(-1, self._stream.initial_offset())
+        self._coordinator = EpochCoordinator(start, logged.planned)
+        if logged.planned is None:
+            # Initial offsets are logged before the first record is read; and a run that is still
+            # active fails to write this epoch, and ends.
+            self._commit(Epoch(start.number + 1, start.offsets))
+
+    def _wait_after(self, failure: JobFailedError) -> None:
+        self._runner.cancel(_CANCEL_S)
+        delay = self._strategy.delay_after_failure(time.monotonic())
+        if delay is None:
+            limits = self._limits.restarts
+            raise RestartsExhaustedError(limits.max_restarts, limits.within_s, str(failure))
+        log.warning("The tasks of a continuous query start again: %s", failure)
+        self._progress.restarted()
+        self._stop_requested.wait(delay)
+
+    def _run_job(self) -> bool:
+        """Run the tasks until the query stops, or until they fail; return whether it stopped."""
+        job: ContinuousJob | None = None
+        try:
+            job = self._start_job()
+            while not self._stop_requested.is_set():
+                self._turn(job)
+        except JobFailedError as failure:
+            if job is not None:
+                # The others report what is acknowledged, so that less is repeated.
+                self._drain(job, _ABANDON_S)
+            self._coordinator.release()
+            self._wait_after(failure)
+            return self._stop_requested.is_set()
+        self._drain(job, self._limits.stop_timeout_s)
+        self._end_epoch()
+        return True
+
+    def _start_job(self) -> ContinuousJob:
+        try:
+            self._update_partitions()
+        except (BrokerUnreachableError, KafkaRequestError) as error:
+            if not self._generation:
+                raise
+            raise JobFailedError(str(error)) from error
+        self._generation += 1
+        partitions = self._coordinator.offsets.keys()
+        tasks = max(1, min(len(partitions), self._limits.max_tasks or len(partitions)))
+        slots = self._runner.available_slots()
+        if slots is not None and slots < tasks:
+            if self._limits.max_tasks is not None:
+                raise NotEnoughSlotsError(tasks, slots)
+            tasks = max(1, slots)
+        spread_over = spread(partitions, dict.fromkeys(range(tasks), ()))
+        job = ContinuousJob(
+            self._generation,
+            {slot: spread_over.get(slot, []) for slot in range(tasks)},
+            time.monotonic() + self._limits.start_timeout_s,
+        )
+        self._runner.start(tasks, self._program(self._generation))
+        self._progress.tasks = tasks
+        return job
+
+    def _turn(self, job: ContinuousJob) -> None:
+        for message in self._channel.receive(_RECEIVE_S):
+            self._handle(job, message)
+        now = time.monotonic()
+        self._check(job, now)
+        if now >= self._next_partitions:
+            self._next_partitions = now + max(_PARTITIONS_EVERY_S, self._limits.epoch_s)
+            self._reconfigure(job)
+        if now >= self._next_epoch:
+            self._next_epoch = now + self._limits.epoch_s
+            self._end_epoch()
+
+    def _drain(self, job: ContinuousJob, timeout_s: float) -> None:
+        """Stop the tasks, and wait for their last reports."""
+        for task in job.tasks.values():
+            self._channel.send(task, StopTask())
+        deadline = time.monotonic() + timeout_s
+        while not job.is_drained and self._runner.is_running() and time.monotonic() < deadline:
+            for message in self._channel.receive(_RECEIVE_S):
+                self._handle(job, message)
+                if isinstance(message, TaskStarted):
+                    self._channel.send(message.task, StopTask())
+        for message in self._channel.receive(0):
+            self._handle(job, message)
+
+    # Messages of tasks
+
+    def _handle(self, job: ContinuousJob, message: TaskMessage) -> None:
+        task, now = message.task, time.monotonic()
+        if task.generation != job.generation:
+            return
+        if isinstance(message, TaskStarted):
+            self._start_task(job, task, now)
+        elif job.hear(task, now):
+            self._take(job, message)
+
+    def _start_task(self, job: ContinuousJob, task: TaskId, now: float) -> None:
+        """Let a task read the partitions of its slot, from what an earlier attempt acknowledged."""
+        if task.slot not in job.partitions:
+            return
+        if not job.start(task, now):
+            self._progress.restarted()
+            if self._strategy.delay_after_failure(now) is None:
+                raise JobFailedError(job.failure or f"{task} started too often")
+        self._assign(task, job.partitions[task.slot])
+
+    def _take(self, job: ContinuousJob, message: TaskMessage) -> None:
+        match message:
+            case TaskReport(task, offsets, work):
+                self._coordinator.report(task, offsets)
+                self._progress.add(work)
+            case TaskLostData(_, loss):
+                self._events.data_lost(loss)
+            case TaskFailed(task, _, text, is_permanent):
+                if is_permanent:
+                    raise TaskFailedError(text)
+                job.fail(task, text, time.monotonic())
+                log.warning("A task of a continuous query failed: %s: %s", task, text)
+            case TaskDrained(task):
+                job.drained.add(task.slot)
+
+    def _assign(self, task: TaskId, partitions: Collection[TopicPartition]) -> None:
+        offsets = self._coordinator.assign(task, partitions)
+        if offsets:
+            self._channel.send(task, AssignPartitions(offsets))
+
+    def _check(self, job: ContinuousJob, now: float) -> None:
+        """Raise if the job cannot go on."""
+        if not self._runner.is_running():
+            raise JobFailedError(self._runner.failure() or job.failure or "all tasks have ended")
+        if not job.is_complete and now > job.start_by:
+            waited = f" within {self._limits.start_timeout_s:g} s"
+            error = NotEnoughSlotsError(len(job.partitions), len(job.tasks), waited)
+            if job.generation == 1:
+                raise error
+            raise JobFailedError(str(error))
+        patience_s = _RETRY_S if self._runner.runs_failed_tasks_again() else 0.0
+        if any(now - failed_at > patience_s for failed_at in job.failed_at.values()):
+            raise JobFailedError(job.failure)
+        silent = job.silent_task(now, self._limits.task_timeout_s)
+        if silent is not None:
+            seconds = self._limits.task_timeout_s
+            raise JobFailedError(f"{silent} has sent nothing for {seconds:g} s")
+
+    # Partitions
+
+    def _reconfigure(self, job: ContinuousJob) -> None:
+        """Let live tasks read new partitions, and none read deleted ones."""
+        if not job.is_complete:
+            return
+        try:
+            if not self._stream.needs_reconfiguration():
+                return
+            added, deleted = self._update_partitions()
+        except UnknownTopicError as error:
+            self._lose_topics(error)
+            return
+        except DataLossError:
+            raise
+        except PysparkKafkaError as error:
+            log.warning("The partitions of a continuous query are not known: %s", error)
+            return
+        for slot, task in job.tasks.items():
+            revoked = deleted & set(job.partitions[slot])
+            if revoked:
+                job.partitions[slot] = [p for p in job.partitions[slot] if p not in revoked]
+                offsets = PartitionOffsets(dict.fromkeys(revoked, 0))
+                self._channel.send(task, RevokePartitions(offsets))
+        for slot, partitions in spread(added, job.partitions).items():
+            job.partitions[slot] += partitions
+            self._assign(job.tasks[slot], partitions)
+
+    def _update_partitions(self) -> tuple[set[TopicPartition], set[TopicPartition]]:
+        """Return the partitions that are new, and those that are deleted."""
+        known = self._coordinator.offsets
+        current = self._stream.plan_input_partitions(known)
+        added, deleted = current.keys() - known.keys(), known.keys() - current.keys()
+        self._coordinator.add(current.restrict(added))
+        self._coordinator.remove(deleted)
+        return set(added), set(deleted)
+
+    def _lose_topics(self, error: UnknownTopicError) -> None:
+        """Fail for deleted topics, or let their tasks wait until somebody creates them again."""
+        known = self._coordinator.offsets
+        deleted = [partition for partition in known if partition.topic in error.topics]
+        loss = data_loss.partitions_deleted(deleted)
+        if deleted and self._stream.fails_on_data_loss:
+            raise loss.as_error() from error
+        self._events.data_lost(loss)
+
+    # Epochs
+
+    def _end_epoch(self) -> None:
+        epoch = self._coordinator.next_epoch()
+        if epoch is not None:
+            self._commit_or_retry(epoch)
+        self._progress.record(self._coordinator.last, self._stream)
+        self._finish_catch_ups()
+
+    def _commit_or_retry(self, epoch: Epoch) -> None:
+        """Commit an epoch; while the log's storage fails, tasks go on without epochs."""
+        try:
+            self._commit(epoch)
+        except ConcurrentUpdateError:
+            raise
+        except MetadataLogError as error:
+            now = time.monotonic()
+            if self._log_failed_at is None:
+                self._log_failed_at = now
+                log.warning("An epoch could not be logged, and is tried again: %s", error)
+            if now - self._log_failed_at > self._limits.log_outage_s:
+                raise
+        else:
+            self._log_failed_at = None
+
+    def _commit(self, epoch: Epoch) -> None:
+        if epoch == self._coordinator.planned:
+            self._log.commit_planned(epoch)
+        else:
+            epoch = self._log.add(epoch)
+        self._coordinator.committed(epoch)
+        self._stream.commit(epoch.offsets)
+
+    def _finish_catch_ups(self) -> None:
+        with self._lock:
+            requests = list(self._catch_ups)
+        for request in requests:
+            if request.target is None:
+                request.target = self._stream.latest_offset()
+            if request.is_reached(self._coordinator.last.offsets):
+                request.done.set()
+                with self._lock:
+                    self._catch_ups.remove(request)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _CatchUp:
+    """Waits until the offsets that are the latest at its first look are processed."""
+
+    done: threading.Event = field(default_factory=threading.Event)
+    target: PartitionOffsets | None = None
+
+    def is_reached(self, offsets: PartitionOffsets) -> bool:
+        target = self.target or PartitionOffsets()
+        return all(offsets.get(partition, 0) >= offset for partition, offset in target.items())

@@ -1,0 +1,110 @@
+"""Recording the progress of a continuous query."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, final
+
+from ..domain.continuous.messages import TaskProgress
+from ..domain.continuous.progress import EpochProgress
+from ..domain.errors import PysparkKafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..domain.continuous.epoch_coordinator import Epoch
+    from ..domain.continuous.progress import QueryIdentity
+    from ..domain.partition_offsets import PartitionOffsets
+    from .continuous_stream import KafkaContinuousStream
+
+log = logging.getLogger("pyspark_kafka")
+
+MAX_RECENT: Final = 100
+"""The default of ``spark.sql.streaming.numRecentProgressUpdates``."""
+
+IDLE_EVERY_S: Final = 10.0
+"""The default of ``spark.sql.streaming.noDataProgressEventInterval``."""
+
+_MIN_INTERVAL_S: Final = 1.0
+"""A report asks Kafka for the latest offsets, so that short epochs share one."""
+
+
+@final
+class ProgressRecorder:
+    """Adds up what tasks report, and hands a report to listeners; other threads may read it."""
+
+    def __init__(
+        self,
+        query: QueryIdentity,
+        sink: str,
+        listeners: Sequence[Callable[[EpochProgress], None]] = (),
+    ) -> None:
+        self.tasks = 0
+        self._query = query
+        self._sink = sink
+        self._listeners = tuple(listeners)
+        self._lock = threading.Lock()
+        self._recent: deque[EpochProgress] = deque(maxlen=MAX_RECENT)
+        self._work = TaskProgress()
+        self._restarts = 0
+        self._start: PartitionOffsets | None = None
+        self._since = time.monotonic()
+
+    @property
+    def recent(self) -> list[EpochProgress]:
+        """The newest reports, the last one last."""
+        with self._lock:
+            return list(self._recent)
+
+    def add(self, work: TaskProgress) -> None:
+        """Add what a task did since its last report."""
+        self._work += work
+
+    def restarted(self) -> None:
+        """Count a restart of a task, or of all."""
+        self._restarts += 1
+
+    def record(self, last: Epoch, stream: KafkaContinuousStream) -> None:
+        """Report the time since the last report, if anything happened or enough time passed."""
+        now = time.monotonic()
+        begun = self._start if self._start is not None else last.offsets
+        has_worked = bool(self._work.input_rows) or begun != last.offsets
+        if now - self._since < (_MIN_INTERVAL_S if has_worked else IDLE_EVERY_S):
+            return
+        self._keep(
+            EpochProgress(
+                query=self._query,
+                source=str(stream),
+                sink=self._sink,
+                epoch=last.number,
+                timestamp_ms=time.time_ns() // 1_000_000,
+                duration_ms=round(1_000 * (now - self._since)),
+                start=begun,
+                end=last.offsets,
+                latest=_latest(stream),
+                work=self._work,
+                tasks=self.tasks,
+                restarts=self._restarts,
+            )
+        )
+        self._work, self._since, self._start = TaskProgress(), now, last.offsets
+
+    def _keep(self, progress: EpochProgress) -> None:
+        with self._lock:
+            self._recent.append(progress)
+        for listener in self._listeners:
+            try:
+                listener(progress)
+            except Exception:
+                # A listener is the user's code, and its errors must not stop the query.
+                log.exception("A listener of a continuous query failed")
+
+
+def _latest(stream: KafkaContinuousStream) -> PartitionOffsets | None:
+    try:
+        return stream.latest_offset()
+    except PysparkKafkaError:
+        return None

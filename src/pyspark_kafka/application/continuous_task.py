@@ -1,0 +1,317 @@
+"""One task of a continuous query: it polls, calls the function, and writes, without an end."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ..domain import data_loss
+from ..domain.continuous.latency import BUCKETS, LatencyHistogram
+from ..domain.continuous.messages import (
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskDrained,
+    TaskFailed,
+    TaskLostData,
+    TaskProgress,
+    TaskReport,
+    TaskStarted,
+)
+from ..domain.errors import (
+    CorruptBatchError,
+    DataLossError,
+    DriverLostError,
+    InvalidRecordError,
+    MalformedTimestampError,
+    MissingDependencyError,
+    NullTopicError,
+    OffsetOutOfRangeError,
+    OptionsError,
+    PysparkKafkaError,
+    RecordTooLargeError,
+    SinkSchemaError,
+    TopicRecreatedError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+)
+from ..domain.partition_offsets import PartitionOffsets
+from ..ports.stream_client import PolledRecords
+from .continuous_errors import FunctionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from ..domain.continuous.messages import TaskCommand, TaskId
+    from ..domain.data_loss import DataLoss
+    from ..domain.options import SourceOptions
+    from ..domain.topic_partition import TopicPartition
+    from ..ports.epoch_channel import TaskChannel
+    from ..ports.record_function import RecordFunction
+    from ..ports.stream_client import StreamClient
+
+COMMANDS_EVERY_S: Final = 0.02
+"""How often a task looks for commands; records do not wait for that."""
+
+DRAIN_S: Final = 30.0
+"""How long a task that stops waits for acknowledgements."""
+
+_PERMANENT: Final = (
+    FunctionError,
+    DataLossError,
+    OptionsError,
+    MissingDependencyError,
+    UnsupportedFeatureError,
+    UnknownTopicError,
+    CorruptBatchError,
+    MalformedTimestampError,
+    SinkSchemaError,
+    NullTopicError,
+    InvalidRecordError,
+    RecordTooLargeError,
+)
+"""Errors that a new attempt would meet again."""
+
+_BOUNDS: Final = np.array(BUCKETS, np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Unacknowledged:
+    """Records whose output is under way; timestamps in milliseconds since the epoch."""
+
+    next_offset: int
+    input_rows: int
+    output_rows: int
+    timestamps: NDArray[np.int64] | None
+
+
+@final
+@dataclass(slots=True)
+class _Reading:
+    """A partition that the task reads."""
+
+    position: int
+    acknowledged: int
+    pending: deque[_Unacknowledged] = field(default_factory=deque)
+    reset_to: int | None = None
+    """Where reading began again after a loss of data."""
+
+
+@final
+class ContinuousTask:
+    """Runs in one thread, and ends when its driver says so or is gone."""
+
+    def __init__(
+        self,
+        task: TaskId,
+        client: StreamClient,
+        channel: TaskChannel,
+        function: RecordFunction,
+        options: SourceOptions,
+        *,
+        has_sink: bool,
+        report_every_s: float,
+    ) -> None:
+        """Take a client and a channel, which the caller closes."""
+        self._task = task
+        self._client = client
+        self._channel = channel
+        self._function = function
+        self._options = options
+        self._has_sink = has_sink
+        self._report_every_s = report_every_s
+        self._readings: dict[TopicPartition, _Reading] = {}
+        self._progress = TaskProgress()
+        self._changed: dict[TopicPartition, int] = {}
+        self._next_commands = self._next_report = 0.0
+        self._drains_until: float | None = None
+
+    def run(self, host: str, process: int) -> None:
+        """Run until the driver stops the task; tell it about an error before that is raised.
+
+        :raises PysparkKafkaError: if the task fails, or loses its driver.
+        """
+        self._channel.send(TaskStarted(self._task, host, process))
+        try:
+            while not self._is_drained:
+                self._step()
+            self._report()
+            self._channel.send(TaskDrained(self._task))
+        except DriverLostError:
+            raise
+        except PysparkKafkaError as error:
+            self._report()
+            is_permanent = isinstance(error, _PERMANENT)
+            self._channel.send(
+                TaskFailed(self._task, error.condition, str(error), is_permanent=is_permanent)
+            )
+            raise
+
+    @property
+    def _is_drained(self) -> bool:
+        if self._drains_until is None:
+            return False
+        return self._client.is_settled() or time.monotonic() >= self._drains_until
+
+    def _step(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_commands:
+            self._next_commands = now + COMMANDS_EVERY_S
+            for command in self._channel.receive():
+                self._obey(command)
+        if now >= self._next_report:
+            self._next_report = now + self._report_every_s
+            self._report()
+        for polled in self._poll():
+            self._process(polled)
+        for partition, offset in self._client.acknowledged().items():
+            self._acknowledge(partition, offset)
+
+    def _obey(self, command: TaskCommand) -> None:
+        match command:
+            case AssignPartitions(offsets):
+                self._assign(offsets)
+            case RevokePartitions(partitions):
+                self._client.revoke(partitions)
+                for partition in partitions:
+                    self._readings.pop(partition, None)
+                    self._changed.pop(partition, None)
+            case StopTask():
+                self._client.revoke(self._readings)
+                self._drains_until = time.monotonic() + DRAIN_S
+
+    def _assign(self, offsets: PartitionOffsets) -> None:
+        begun = self._client.assign(offsets)
+        for partition, offset in begun.items():
+            self._readings[partition] = _Reading(offset, offset)
+            self._changed[partition] = offset
+        self._report()
+
+    def _poll(self) -> Sequence[PolledRecords]:
+        timeout = min(self._next_commands, self._next_report) - time.monotonic()
+        try:
+            return self._client.poll(max(0.0, timeout))
+        except OffsetOutOfRangeError as error:
+            self._skip(error.partition, self._loss(error), _nearest(error))
+        except TopicRecreatedError as error:
+            loss = data_loss.partition_offset_changed(error.partition, error.offset, error.earliest)
+            self._skip(error.partition, loss, error.earliest)
+        return ()
+
+    def _loss(self, error: OffsetOutOfRangeError) -> DataLoss:
+        if error.offset > error.latest:
+            return data_loss.partition_offset_changed(error.partition, error.offset, error.latest)
+        until = error.earliest
+        group = self._options.group_id or "none"
+        return data_loss.offset_range_not_read(error.partition, error.offset, until, until, group)
+
+    def _skip(self, partition: TopicPartition, loss: DataLoss, offset: int) -> None:
+        """Go on where the broker has records, unless data loss fails the query."""
+        reading = self._readings.get(partition)
+        if reading is None:
+            return
+        # A second loss at the same place would be followed by a third.
+        if self._options.fail_on_data_loss or reading.reset_to == offset == reading.position:
+            raise loss.as_error()
+        self._channel.send(TaskLostData(self._task, loss))
+        self._assign(PartitionOffsets({partition: offset}))
+        self._readings[partition].reset_to = offset
+
+    def _process(self, polled: PolledRecords) -> None:
+        reading = self._readings.get(polled.partition)
+        if reading is None:
+            self._client.write(polled, ())
+            return
+        outputs: Sequence[pa.RecordBatch] = ()
+        if polled.records is not None:
+            outputs = self._call(polled, polled.records, reading.position)
+        self._client.write(polled, outputs)
+        reading.position = polled.next_offset
+        reading.pending.append(_unacknowledged(polled, outputs))
+
+    def _call(
+        self, polled: PolledRecords, records: pa.RecordBatch, start: int
+    ) -> Sequence[pa.RecordBatch]:
+        try:
+            returned = self._function(records)
+            return _batches(returned, has_sink=self._has_sink)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".rstrip(".")
+            raise FunctionError(polled.partition, start, polled.next_offset, reason) from error
+
+    def _acknowledge(self, partition: TopicPartition, offset: int) -> None:
+        reading = self._readings.get(partition)
+        if reading is None:
+            return
+        self._changed[partition] = reading.acknowledged = offset
+        input_rows = output_rows = 0
+        timestamps = []
+        while reading.pending and reading.pending[0].next_offset <= offset:
+            done = reading.pending.popleft()
+            input_rows += done.input_rows
+            output_rows += done.output_rows
+            if done.timestamps is not None:
+                timestamps.append(done.timestamps)
+        latency = _latencies(timestamps)
+        self._progress += TaskProgress(input_rows, output_rows, latency)
+
+    def _report(self) -> None:
+        # An empty report says that the task lives.
+        offsets, self._changed = PartitionOffsets(self._changed), {}
+        progress, self._progress = self._progress, TaskProgress()
+        self._channel.send(TaskReport(self._task, offsets, progress))
+
+
+def _nearest(error: OffsetOutOfRangeError) -> int:
+    """Return the offset of the broker's log that is nearest to the one that it does not hold."""
+    return error.latest if error.offset > error.latest else error.earliest
+
+
+def _batches(returned: object, *, has_sink: bool) -> Sequence[pa.RecordBatch]:
+    """Return what a function returned as batches with rows.
+
+    :raises TypeError: if it is neither a batch, nor several, nor ``None``.
+    """
+    if returned is None:
+        return ()
+    batches = (returned,) if isinstance(returned, pa.RecordBatch) else returned
+    if not isinstance(batches, Sequence) or not all(
+        isinstance(batch, pa.RecordBatch) for batch in batches
+    ):
+        kind = type(returned).__name__
+        raise TypeError(f"it returned a {kind}, not a RecordBatch, a list of them, or None")
+    if not has_sink:
+        raise TypeError("it returned rows, and the query has no sink to write them to")
+    return [batch for batch in batches if batch.num_rows]
+
+
+def _unacknowledged(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> _Unacknowledged:
+    records = polled.records
+    if records is None:
+        return _Unacknowledged(polled.next_offset, 0, 0, None)
+    timestamps = None
+    if "timestamp" in records.schema.names:
+        microseconds = records.column("timestamp").view(pa.int64())
+        timestamps = microseconds.to_numpy(zero_copy_only=False) // 1_000
+    output_rows = sum(batch.num_rows for batch in outputs)
+    return _Unacknowledged(polled.next_offset, records.num_rows, output_rows, timestamps)
+
+
+def _latencies(timestamps: Sequence[NDArray[np.int64]]) -> LatencyHistogram:
+    if not timestamps:
+        return LatencyHistogram()
+    now = time.time_ns() // 1_000_000
+    latencies = now - np.concatenate(timestamps)
+    buckets = np.minimum(np.searchsorted(_BOUNDS, np.maximum(latencies, 0)), len(_BOUNDS) - 1)
+    numbers, counts = np.unique(buckets, return_counts=True)
+    counted: Mapping[int, int] = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    return LatencyHistogram(counted)

@@ -1,0 +1,179 @@
+"""Continuous queries, connected with their adapters."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
+
+from ..application.continuous_execution import ContinuousExecution, ExecutionLimits
+from ..application.continuous_progress import ProgressRecorder
+from ..application.continuous_query import ContinuousQuery
+from ..application.continuous_task import ContinuousTask
+from ..application.epoch_log import EpochLog
+from ..domain.continuous.messages import TaskId
+from ..domain.continuous.progress import QueryIdentity
+from ..domain.continuous.settings import ContinuousSettings
+from .channels import MEMORY, SOCKET, connect_task, open_channel
+from .container import closing_clients, container_for, metadata_log_at, require_stream_client
+from .pool import freeze_gc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    from ..domain.continuous.progress import EpochProgress
+    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.storage_path import StoragePath
+    from ..ports.epoch_channel import ChannelAddress, EpochChannel
+    from ..ports.record_function import FunctionFactory, RecordFunction
+    from ..ports.task_runner import TaskRunner
+    from .container import Container
+
+MAX_REPORT_S = 0.5
+"""How long a task keeps what it has to report, at most."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstantFunction:
+    """A factory of a function that needs nothing to be opened."""
+
+    function: RecordFunction
+
+    def __call__(self) -> AbstractContextManager[RecordFunction]:
+        """Return the function, in a context that does nothing."""
+        return nullcontext(self.function)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TaskProgram:
+    """What a task of a query runs; pickled to executors."""
+
+    source: SourceOptions
+    sink: SinkOptions | None
+    settings: ContinuousSettings
+    factory: FunctionFactory
+    report_every_s: float
+    address: ChannelAddress
+    generation: int = 0
+    make_container: Callable[[SourceOptions], Container] = container_for
+    is_own_process: bool = True
+
+    def __call__(self, slot: int, attempt: str) -> None:
+        """Run the task of a slot until it ends; raise as ``ContinuousTask.run``."""
+        task = TaskId(self.generation, slot, attempt)
+        with ExitStack() as stack:
+            channel = stack.enter_context(closing(connect_task(self.address, task)))
+            container = stack.enter_context(closing_clients(self.make_container(self.source)))
+            make_client = container.stream_client(self.sink, self.settings)
+            client = stack.enter_context(closing(make_client))
+            function = stack.enter_context(self.factory())
+            if self.is_own_process:
+                freeze_gc()
+            running = ContinuousTask(
+                task,
+                client,
+                channel,
+                function,
+                self.source,
+                has_sink=self.sink is not None,
+                report_every_s=self.report_every_s,
+            )
+            running.run(socket.gethostname(), os.getpid())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """Everything that a continuous query needs to start."""
+
+    source: SourceOptions
+    sink: SinkOptions | None
+    checkpoint: StoragePath
+    factory: FunctionFactory
+    limits: ExecutionLimits
+    name: str | None = None
+    listeners: Sequence[Callable[[EpochProgress], None]] = ()
+    make_container: Callable[[SourceOptions], Container] = container_for
+
+
+def start_query(
+    plan: QueryPlan, runner: TaskRunner, channel: EpochChannel, *, is_own_process: bool
+) -> ContinuousQuery:
+    """Start a query whose tasks a runner runs; it closes the channel when it ends.
+
+    :raises OptionsError: if the client does not support continuous queries.
+    :raises MetadataLogError: if the checkpoint cannot be used.
+    """
+    from ..adapters.storage.stream_metadata import query_id_of
+
+    with ExitStack() as stack:
+        stack.callback(channel.close)
+        identity = QueryIdentity(query_id_of(plan.checkpoint), str(uuid.uuid4()), plan.name)
+        source = replace(
+            plan.source,
+            metadata_path=plan.source.metadata_path or plan.checkpoint.child("sources").child("0"),
+        )
+        container = stack.enter_context(closing_clients(plan.make_container(source)))
+        require_stream_client(container.client(), source)
+        prefix = plan.sink.transactional_id_prefix if plan.sink else "pyspark-kafka"
+        program = TaskProgram(
+            plan.source,
+            plan.sink,
+            ContinuousSettings(f"{prefix}-{identity.query_id}"),
+            plan.factory,
+            min(MAX_REPORT_S, plan.limits.epoch_s / 2),
+            channel.address,
+            make_container=plan.make_container,
+            is_own_process=is_own_process,
+        )
+        sink = "foreach" if plan.sink is None else f"Kafka[{plan.sink.topic or 'column topic'}]"
+        progress = ProgressRecorder(identity, sink, plan.listeners)
+        offset_log = metadata_log_at(plan.checkpoint.child("offsets"))
+        commit_log = metadata_log_at(plan.checkpoint.child("commits"))
+        execution = ContinuousExecution(
+            container.continuous_stream(),
+            EpochLog(offset_log, commit_log, identity.run_id),
+            channel,
+            runner,
+            lambda generation: replace(program, generation=generation),
+            limits=plan.limits,
+            events=container.events(),
+            progress=progress,
+        )
+        resources = stack.pop_all()
+        return ContinuousQuery(identity, execution, progress, resources.close)
+
+
+def start_in_threads(plan: QueryPlan) -> ContinuousQuery:
+    """Start a query whose tasks are threads of this process; raises as ``start_query``."""
+    from ..adapters.system.task_threads import ThreadTaskRunner
+
+    return start_query(plan, ThreadTaskRunner(), open_channel(MEMORY), is_own_process=False)
+
+
+def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) -> ContinuousQuery:
+    """Start a query whose tasks are those of a Spark job; raises as ``start_query``."""
+    from ..adapters.spark.task_job import SparkTaskRunner
+
+    return start_query(
+        plan,
+        SparkTaskRunner(spark),
+        _channel_for(spark, channel),
+        is_own_process=True,
+    )
+
+
+def _channel_for(spark: SparkSession, kind: str | None) -> EpochChannel:  # noqa: ARG001
+    if (spark.conf.get("spark.master") or "").startswith("local"):
+        return open_channel(SOCKET)
+    host = spark.conf.get("spark.driver.host")
+    bind_address = spark.conf.get("spark.driver.bindAddress", host)
+    return open_channel(SOCKET, bind_address=bind_address or "", advertised_host=host)

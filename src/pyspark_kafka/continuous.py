@@ -1,0 +1,150 @@
+"""Continuous queries: Kafka to a function on Arrow to Kafka, in milliseconds.
+
+from pyspark_kafka import continuous
+
+query = continuous.start(
+spark,
+function,
+source={"kafka.bootstrap.servers": servers, "subscribe": "orders"},
+sink={"kafka.bootstrap.servers": servers, "topic": "totals"},
+checkpointLocation="/checkpoints/totals",
+)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from .application.continuous_execution import ExecutionLimits
+from .application.continuous_query import ContinuousQuery
+from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
+from .domain.continuous.query_options import interval_ms, option_conflicts
+from .domain.continuous.restart_strategy import RestartLimits
+from .domain.errors import OptionsError
+from .domain.options import QueryKind, parse_sink_options, parse_source_options
+from .domain.options.reading import lower
+from .domain.storage_path import StoragePath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from .domain.continuous.progress import EpochProgress
+    from .domain.options import SinkOptions, SourceOptions
+    from .ports.record_function import FunctionFactory, RecordFunction
+
+T = TypeVar("T")
+
+__all__ = ["ContinuousQuery", "ExecutionLimits", "RestartLimits", "start"]
+
+_STORAGE_OPTIONS: Final = "metadatastorageoptions"
+
+
+def start(  # noqa: PLR0913  # the options of a query
+    spark: SparkSession | None,
+    function: RecordFunction | None = None,
+    *,
+    source: Mapping[str, str],
+    checkpointLocation: str,  # noqa: N803  # Spark's name
+    sink: Mapping[str, str] | None = None,
+    factory: FunctionFactory | None = None,
+    epoch: str = "1 second",
+    name: str | None = None,
+    tasks: int | None = None,
+    channel: Literal["socket", "directory"] | None = None,
+    limits: ExecutionLimits | None = None,
+    listeners: Sequence[Callable[[EpochProgress], None]] = (),
+) -> ContinuousQuery:
+    """Start a continuous query, and return it while it runs.
+
+    ``function`` takes a ``pyarrow.RecordBatch`` of records of one partition, in order, with the
+    columns of the source. It returns a batch with the sink's columns, a list of them, or ``None``.
+    Without a sink it returns ``None``: the function is the sink. ``factory`` is an alternative: a
+    function that returns a context manager, which each task enters to get the function, and leaves
+    at its end. Both are pickled to executors.
+
+    ``source`` and ``sink`` are the options of the format ``pyspark_kafka``. The checkpoint has the
+    layout of Spark's, and ``metadataStorageOptions`` of the source are those of its storage.
+    ``epoch`` is how often offsets are logged; records do not wait for that.
+
+    ``tasks`` is the number of Spark tasks, by default one for each partition as far as there are
+    slots. A task reads several partitions. Without a session (``None``) the tasks are threads of
+    this process. ``channel`` is how tasks reach the driver: ``socket`` (the default of a classic
+    session), or ``directory``, files next to the checkpoint, where executors cannot connect to the
+    driver (the default of Spark Connect). ``limits`` bound restarts and waits. ``listeners`` are
+    called with the progress after epochs, about once a second.
+
+    :raises OptionsError: with all problems of the options.
+    :raises MetadataLogError: if the checkpoint cannot be used.
+    """
+    problems: list[str] = []
+    chosen_limits = _limits(problems, limits or ExecutionLimits(), epoch, tasks)
+    options = _options(problems, source, sink, checkpointLocation)
+    chosen = _factory(problems, function, factory)
+    if problems or options is None or chosen is None:
+        raise OptionsError(problems)
+    plan = QueryPlan(
+        *options,
+        StoragePath(checkpointLocation, lower(source).get(_STORAGE_OPTIONS, "{}")),
+        chosen,
+        chosen_limits,
+        name=name,
+        listeners=listeners,
+    )
+    if spark is None:
+        return start_in_threads(plan)
+    return start_on_spark(plan, spark, channel)
+
+
+def _options(
+    problems: list[str],
+    source: Mapping[str, str],
+    sink: Mapping[str, str] | None,
+    checkpoint: str,
+) -> tuple[SourceOptions, SinkOptions | None] | None:
+    """Parse the options of source and sink, and add what is wrong with them."""
+    if not checkpoint.strip():
+        problems.append("checkpointLocation must name a directory")
+    parsed_source = _parsed(problems, parse_source_options, source)
+    if sink is None:
+        return None if parsed_source is None else (parsed_source, None)
+    parsed_sink = _parsed(problems, parse_sink_options, {**sink, "checkpointLocation": checkpoint})
+    if parsed_source is None or parsed_sink is None:
+        return None
+    problems += option_conflicts(parsed_source, parsed_sink)
+    return parsed_source, parsed_sink
+
+
+def _parsed(
+    problems: list[str],
+    parse: Callable[[Mapping[str, str], QueryKind], T],
+    raw: Mapping[str, str],
+) -> T | None:
+    try:
+        return parse(raw, QueryKind.STREAM)
+    except OptionsError as error:
+        problems += error.problems
+        return None
+
+
+def _factory(
+    problems: list[str], function: RecordFunction | None, factory: FunctionFactory | None
+) -> FunctionFactory | None:
+    if (function is None) == (factory is None):
+        problems.append("one of 'function' and 'factory' must be given, and not both")
+        return None
+    return factory if function is None else ConstantFunction(function)
+
+
+def _limits(
+    problems: list[str], limits: ExecutionLimits, epoch: str, tasks: int | None
+) -> ExecutionLimits:
+    if tasks is not None and tasks < 1:
+        problems.append(f"tasks must be at least 1, got {tasks}")
+    try:
+        return replace(limits, epoch_s=interval_ms(epoch) / 1_000, max_tasks=tasks)
+    except ValueError as error:
+        problems.append(f"epoch: {error}")
+        return limits

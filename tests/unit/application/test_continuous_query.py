@@ -1,0 +1,305 @@
+"""Continuous queries over a cluster in memory, with tasks in threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from dependency_injector import providers
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.application.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.continuous_errors import (
+    FunctionError,
+    RestartsExhaustedError,
+    TaskFailedError,
+)
+from pyspark_kafka.application.continuous_execution import ExecutionLimits
+from pyspark_kafka.bootstrap.container import Container, container_for
+from pyspark_kafka.bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads
+from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
+from pyspark_kafka.domain.errors import BrokerUnreachableError
+from pyspark_kafka.domain.options import (
+    QueryKind,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.testing.world import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark_kafka.application.continuous_query import ContinuousQuery
+    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.ports.record_function import RecordFunction
+
+FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
+
+
+def keep(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the records for the sink, in the same partitions."""
+    return records.select(["key", "value", "partition"])
+
+
+class UnreliableClient(StreamClient):
+    """A client that loses its broker as often as the pipeline says."""
+
+    def __init__(self, client: StreamClient, pipeline: Pipeline) -> None:
+        self._client = client
+        self._pipeline = pipeline
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        return self._client.assign(offsets)
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._client.revoke(partitions)
+
+    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+        if self._pipeline.poll_failures:
+            self._pipeline.poll_failures -= 1
+            raise BrokerUnreachableError("memory", 1)
+        return self._client.poll(timeout_s)
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        self._client.write(polled, outputs)
+
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._client.acknowledged()
+
+    def is_settled(self) -> bool:
+        return self._client.is_settled()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class Pipeline:
+    """A query from the topic ``in`` to the topic ``out``."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self.cluster = MemoryCluster()
+        self.cluster.create_topic("in", 2)
+        self.cluster.create_topic("out", 9)
+        self.checkpoint = checkpoint
+        self.queries: list[ContinuousQuery] = []
+        self.poll_failures = 0
+
+    def container(self, options: SourceOptions) -> Container:
+        container = container_for(options)
+        container.memory_cluster.override(self.cluster)
+        client = container.client()
+        assert client.stream_client is not None
+        make = partial(client.stream_client, options)
+        unreliable = providers.Callable(lambda *given: UnreliableClient(make(*given), self))
+        container.stream_client.override(unreliable)
+        return container
+
+    def start(
+        self,
+        function: RecordFunction = keep,
+        *,
+        limits: ExecutionLimits = FAST,
+        sink: dict[str, str] | None = None,
+        **source: str,
+    ) -> ContinuousQuery:
+        common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
+        given = {"subscribe": "in", "startingOffsets": "earliest", **common, **source}
+        written = {"topic": "out", "checkpointLocation": str(self.checkpoint), **common}
+        plan = QueryPlan(
+            parse_source_options(given, QueryKind.STREAM),
+            parse_sink_options({**written, **(sink or {})}, QueryKind.STREAM),
+            StoragePath(str(self.checkpoint)),
+            ConstantFunction(function),
+            limits,
+            make_container=self.container,
+        )
+        self.queries.append(start_in_threads(plan))
+        return self.queries[-1]
+
+    def produce(self, start: int, end: int, topic: str = "in", partition: int = 0) -> None:
+        for number in range(start, end):
+            self.cluster.produce(topic, b"%d" % number, key=b"k", partition=partition)
+
+    def written(self, *, committed_only: bool = True) -> list[int]:
+        found = []
+        for partition in range(9):
+            records = self.cluster.fetch(
+                TopicPartition("out", partition),
+                0,
+                1_000_000,
+                committed_only=committed_only,
+                max_records=1_000_000,
+            )
+            found += [int(record.value or b"") for record in records]
+        return found
+
+    def close(self) -> None:
+        for query in self.queries:
+            if query.isActive:
+                query.stop()
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Iterator[Pipeline]:
+    pipeline = Pipeline(tmp_path / "checkpoint")
+    yield pipeline
+    pipeline.close()
+
+
+@pytest.fixture(params=["at-least-once", "exactly-once"])
+def guarantee(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"deliveryGuarantee": request.param}
+
+
+def test_records_are_written_in_order(pipeline: Pipeline, guarantee: dict[str, str]) -> None:
+    pipeline.produce(0, 100)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(100))
+    pipeline.produce(100, 200)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(200))
+
+
+def test_a_stopped_query_goes_on_where_it_ended(
+    pipeline: Pipeline, guarantee: dict[str, str]
+) -> None:
+    pipeline.produce(0, 50)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    query.stop()
+    pipeline.produce(50, 80)
+    again = pipeline.start(sink=guarantee)
+    again.processAllAvailable()
+    assert pipeline.written() == list(range(80))
+    assert again.id == query.id
+    assert again.runId != query.runId
+
+
+def test_stopping_finishes_what_was_read(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 50)
+    query = pipeline.start()
+    await_until(lambda: bool(pipeline.written()))
+    query.stop()
+    assert not query.isActive
+    assert query.exception() is None
+    written = pipeline.written()
+    pipeline.start().processAllAvailable()
+    assert pipeline.written() == list(range(50))
+    assert pipeline.written()[: len(written)] == written
+
+
+def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: Pipeline) -> None:
+    def fail(records: pa.RecordBatch) -> None:
+        raise ValueError(f"{records.num_rows} rows")
+
+    pipeline.produce(0, 3)
+    query = pipeline.start(fail)
+    with pytest.raises(
+        TaskFailedError, match=r"topic in partition 0 offsets \[0, 3\): ValueError: 3 rows"
+    ) as raised:
+        query.awaitTermination(30)
+    assert str(raised.value).startswith(f"[{FunctionError.condition}]")
+    assert query.exception() is raised.value
+
+
+@pytest.mark.parametrize("returned", [5, [5], "text"])
+def test_a_function_that_returns_no_batch_ends_the_query(pipeline: Pipeline, returned: Any) -> None:
+    pipeline.produce(0, 1)
+    query = pipeline.start(lambda _: returned)
+    with pytest.raises(TaskFailedError, match="not a RecordBatch, a list of them, or None"):
+        query.awaitTermination(30)
+
+
+def test_a_function_may_drop_and_multiply_rows(pipeline: Pipeline) -> None:
+    def odd_ones_twice(records: pa.RecordBatch) -> list[pa.RecordBatch] | None:
+        odd = pa.array([int(value or b"") % 2 == 1 for value in records["value"].to_pylist()])
+        kept = keep(records).filter(odd)
+        return [kept, kept] if kept.num_rows else None
+
+    pipeline.produce(0, 4)
+    pipeline.start(odd_ones_twice).processAllAvailable()
+    assert sorted(pipeline.written()) == [1, 1, 3, 3]
+
+
+def test_new_partitions_are_read_by_live_tasks(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start()
+    query.processAllAvailable()
+    pipeline.cluster.add_partitions("in", 3)
+    pipeline.produce(3, 6, partition=2)
+    await_until(lambda: sorted(pipeline.written()) == list(range(6)))
+    assert query.isActive
+
+
+def test_tasks_that_fail_start_again_where_they_ended(
+    pipeline: Pipeline, guarantee: dict[str, str]
+) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(sink=guarantee)
+    query.processAllAvailable()
+    pipeline.poll_failures = 1
+    pipeline.produce(3, 6)
+    query.processAllAvailable()
+    assert pipeline.written() == list(range(6))
+    assert pipeline.poll_failures == 0
+
+
+def test_deleted_records_end_the_query(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 10)
+    pipeline.start().stop()
+    pipeline.produce(10, 12)
+    pipeline.cluster.delete_records({TopicPartition("in", 0): 11})
+    query = pipeline.start()
+    with pytest.raises(TaskFailedError, match=r"^\[KAFKA_DATA_LOSS"):
+        query.awaitTermination(30)
+
+
+def test_deleted_records_are_skipped_if_the_options_say_so(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 10)
+    pipeline.cluster.delete_records({TopicPartition("in", 0): 5})
+    offsets = '{"in":{"0":2,"1":0}}'
+    query = pipeline.start(startingOffsets=offsets, failOnDataLoss="false")
+    query.processAllAvailable()
+    assert pipeline.written() == [5, 6, 7, 8, 9]
+
+
+def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipeline) -> None:
+    older = pipeline.start()
+    older.processAllAvailable()
+    newer = pipeline.start()
+    pipeline.produce(0, 3)
+    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected"):
+        older.awaitTermination(30)
+    newer.processAllAvailable()
+    assert set(pipeline.written()) == {0, 1, 2}
+
+
+def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    pipeline.produce(0, 5)
+    await_until(lambda: bool(query.lastProgress and query.lastProgress["numInputRows"]))
+    progress = query.lastProgress
+    assert progress is not None
+    assert progress["id"] == query.id
+    assert progress["sink"] == {"description": "Kafka[out]", "numOutputRows": 5}
+    assert progress["latencyMs"]["p99"] >= 0
+    (source,) = progress["sources"]
+    assert source["endOffset"] == {"in": {"0": 5, "1": 0}}
+    assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
+
+
+def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:
+    pipeline.poll_failures = 1_000
+    limits = replace(FAST, restarts=RestartLimits(max_restarts=2, first_delay_s=0.01))
+    query = pipeline.start(limits=limits)
+    with pytest.raises(RestartsExhaustedError, match="after 2 restarts within 600 s"):
+        query.awaitTermination(30)

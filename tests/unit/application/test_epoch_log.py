@@ -1,0 +1,175 @@
+"""The logs of a continuous query, through crashes, rivals and hand-overs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.application.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.epoch_log import EPOCHS_TO_RETAIN, EpochLog
+from pyspark_kafka.domain.checkpoint_log import COMMITTED, write_batch_end
+from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.metadata_log import MetadataLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def offsets(value: int) -> PartitionOffsets:
+    return PartitionOffsets({TopicPartition("t", 0): value})
+
+
+class FailingLog(MetadataLog):
+    """Stores what it is given, and then fails."""
+
+    def __init__(self) -> None:
+        self._log = MemoryMetadataLog()
+        self.fails = 0
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        added = self._log.add(batch_id, metadata)
+        if self.fails:
+            self.fails -= 1
+            raise MetadataLogError("the log", "the connection broke")
+        return added
+
+    def get(self, batch_id: int) -> bytes | None:
+        return self._log.get(batch_id)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        return self._log.latest()
+
+    def batch_ids(self) -> Sequence[int]:
+        return self._log.batch_ids()
+
+    def purge(self, threshold: int) -> None:
+        self._log.purge(threshold)
+
+
+class Checkpoint:
+    """Two logs, and the runs that use them."""
+
+    def __init__(self) -> None:
+        self.offsets, self.commits = FailingLog(), FailingLog()
+
+    def run(self, run_id: str) -> EpochLog:
+        return EpochLog(self.offsets, self.commits, run_id)
+
+    def plan_batch(self, number: int, end: int) -> None:
+        """Plan a batch as a micro-batch query does."""
+        self.offsets.add(number, write_batch_end(offsets(end), 5))
+
+
+@pytest.fixture
+def checkpoint() -> Checkpoint:
+    return Checkpoint()
+
+
+def test_a_new_checkpoint_has_no_epoch(checkpoint: Checkpoint) -> None:
+    recovered = checkpoint.run("a").recover()
+    assert (recovered.last, recovered.planned) == (None, None)
+
+
+def test_a_run_goes_on_after_the_last_epoch(checkpoint: Checkpoint) -> None:
+    first = checkpoint.run("a")
+    first.add(Epoch(0, offsets(3)))
+    first.add(Epoch(1, offsets(5)))
+    assert checkpoint.run("b").recover().last == Epoch(1, offsets(5))
+
+
+def test_an_epoch_that_was_logged_and_not_committed_is_complete(checkpoint: Checkpoint) -> None:
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    checkpoint.commits.purge(1)
+    recovered = checkpoint.run("b").recover()
+    assert (recovered.last, recovered.planned) == (Epoch(0, offsets(3)), None)
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_a_batch_that_a_micro_batch_query_planned_is_to_be_processed(
+    checkpoint: Checkpoint,
+) -> None:
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    checkpoint.plan_batch(1, 9)
+    run = checkpoint.run("b")
+    recovered = run.recover()
+    assert (recovered.last, recovered.planned) == (Epoch(0, offsets(3)), Epoch(1, offsets(9)))
+    run.commit_planned(Epoch(1, offsets(9)))
+    assert checkpoint.run("c").recover().last == Epoch(1, offsets(9))
+
+
+def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 9)
+    run = checkpoint.run("a")
+    run.recover()
+    checkpoint.commits.add(0, COMMITTED)
+    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected for 0"):
+        run.commit_planned(Epoch(0, offsets(9)))
+
+
+def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 9)
+    run = checkpoint.run("a")
+    run.recover()
+    checkpoint.commits.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.commit_planned(Epoch(0, offsets(9)))
+    run.commit_planned(Epoch(0, offsets(9)))
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_of_two_runs_the_later_one_ends(checkpoint: Checkpoint) -> None:
+    one, two = checkpoint.run("a"), checkpoint.run("b")
+    one.add(Epoch(0, offsets(3)))
+    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected for 0"):
+        two.add(Epoch(0, offsets(3)))
+
+
+def test_a_micro_batch_query_is_a_rival(checkpoint: Checkpoint) -> None:
+    checkpoint.plan_batch(0, 3)
+    with pytest.raises(ConcurrentUpdateError):
+        checkpoint.run("a").add(Epoch(0, offsets(3)))
+
+
+def test_a_write_that_seemed_to_fail_counts(checkpoint: Checkpoint) -> None:
+    """The log has the epoch as it was at the first attempt."""
+    run = checkpoint.run("a")
+    checkpoint.offsets.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.add(Epoch(0, offsets(3)))
+    assert run.add(Epoch(0, offsets(8))) == Epoch(0, offsets(3))
+    assert checkpoint.commits.get(0) == COMMITTED
+
+
+def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint: Checkpoint) -> None:
+    run = checkpoint.run("a")
+    checkpoint.commits.fails = 1
+    with pytest.raises(MetadataLogError):
+        run.add(Epoch(0, offsets(3)))
+    assert run.add(Epoch(0, offsets(3))) == Epoch(0, offsets(3))
+
+
+def test_old_epochs_are_purged(checkpoint: Checkpoint) -> None:
+    run = checkpoint.run("a")
+    for number in range(2 * EPOCHS_TO_RETAIN):
+        run.add(Epoch(number, offsets(number)))
+    for log in (checkpoint.offsets, checkpoint.commits):
+        assert EPOCHS_TO_RETAIN <= len(log.batch_ids()) <= EPOCHS_TO_RETAIN + 20
+        assert log.batch_ids()[-1] == 2 * EPOCHS_TO_RETAIN - 1
+
+
+def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.run("a").add(Epoch(5, offsets(3)))
+    checkpoint.commits.purge(6)
+    with pytest.raises(MetadataLogError, match="belong to different queries"):
+        checkpoint.run("b").recover()
+
+
+def test_a_malformed_epoch_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.offsets.add(0, b"nonsense")
+    with pytest.raises(MetadataLogError, match="malformed"):
+        checkpoint.run("a").recover()
