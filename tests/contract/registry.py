@@ -25,6 +25,8 @@ from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
+from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
+from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingSourceEvents
@@ -111,8 +113,8 @@ SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     Clock: CLOCKS,
     # In `test_epoch_channel.py`.
-    EpochChannel: (MemoryEpochChannel, SocketEpochChannel),
-    TaskChannel: (MemoryTaskChannel, SocketTaskChannel),
+    EpochChannel: (DirectoryEpochChannel, MemoryEpochChannel, SocketEpochChannel),
+    TaskChannel: (DirectoryTaskChannel, MemoryTaskChannel, SocketTaskChannel),
     # Held to the contract in `test_lag_exporter.py`.
     LagExporter: (LoggingLagExporter, PrometheusLagExporter),
     # In `test_metadata_log.py`.

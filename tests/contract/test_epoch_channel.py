@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
 from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
+from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
+from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
+from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.testing import EpochChannelContract
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from pyspark_kafka.domain.continuous.messages import TaskId
     from pyspark_kafka.ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
 
@@ -35,3 +43,31 @@ class TestSocket(EpochChannelContract):
 
     def connect(self, address: ChannelAddress, _task: TaskId) -> TaskChannel:
         return SocketTaskChannel(address, driver_timeout_s=self.driver_timeout_s)
+
+
+class DirectoryContract(EpochChannelContract):
+    """The contract for a directory; a subclass provides it."""
+
+    driver_timeout_s = 1.5
+    path: StoragePath
+
+    def open_channel(self) -> EpochChannel:
+        return DirectoryEpochChannel(self.path, heartbeat_interval_s=0.2)
+
+    def open_silent_channel(self) -> EpochChannel:
+        return DirectoryEpochChannel(self.path, heartbeat_interval_s=3_600)
+
+    def connect(self, address: ChannelAddress, task: TaskId) -> TaskChannel:
+        return DirectoryTaskChannel(address, task, driver_timeout_s=self.driver_timeout_s)
+
+
+class TestLocalDirectory(DirectoryContract):
+    @pytest.fixture(autouse=True)
+    def _at_a_path(self, tmp_path: Path) -> None:
+        self.path = StoragePath(f"{tmp_path}/checkpoint/channel")
+
+
+class TestMemoryDirectory(DirectoryContract):
+    @pytest.fixture(autouse=True)
+    def _at_a_path(self, fresh_name: Callable[[], str]) -> None:
+        self.path = StoragePath(f"memory://{fresh_name()}/channel")

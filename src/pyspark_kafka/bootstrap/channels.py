@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ..domain.continuous.messages import TaskId
+    from ..domain.storage_path import StoragePath
     from ..ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
+
+DIRECTORY: Final = "directory"
+"""Files in a directory of a storage, for drivers that executors cannot reach."""
 
 MEMORY: Final = "memory"
 """Queues, for tasks that are threads of the driver's process."""
@@ -16,17 +20,29 @@ SOCKET: Final = "socket"
 
 
 def open_channel(
-    kind: str, *, bind_address: str = "127.0.0.1", advertised_host: str | None = None
+    kind: str,
+    *,
+    bind_address: str = "127.0.0.1",
+    advertised_host: str | None = None,
+    directory: StoragePath | None = None,
 ) -> EpochChannel:
     """Return the driver's end of a new channel.
 
     ``bind_address`` is of this machine, and ``advertised_host`` is its name for executors; both are
-    for the kind ``SOCKET``.
+    for the kind ``SOCKET``. ``directory`` is for the kind ``DIRECTORY``, which needs it.
 
     :raises OSError: if the address cannot be used.
-    :raises ValueError: if the kind is not known.
+    :raises MetadataLogError: if the directory cannot be written.
+    :raises UnsupportedFeatureError: if its storage is not supported.
+    :raises ValueError: if the kind is not known, or the directory is missing.
     """
     match kind:
+        case "directory":
+            from ..adapters.storage.directory_channel import DirectoryEpochChannel
+
+            if directory is None:
+                raise ValueError("a channel of the kind 'directory' needs a directory")
+            return DirectoryEpochChannel(directory)
         case "socket":
             from ..adapters.epoch_channel.socket_channel import SocketEpochChannel
 
@@ -39,13 +55,17 @@ def open_channel(
             raise _unknown(kind)
 
 
-def connect_task(address: ChannelAddress, task: TaskId) -> TaskChannel:  # noqa: ARG001
+def connect_task(address: ChannelAddress, task: TaskId) -> TaskChannel:
     """Return a task's end of the channel at an address.
 
     :raises DriverLostError: if the driver cannot be reached, or does not hold the key.
     :raises ValueError: if the kind of the channel is not known.
     """
     match address.kind:
+        case "directory":
+            from ..adapters.storage.directory_task_channel import DirectoryTaskChannel
+
+            return DirectoryTaskChannel(address, task)
         case "socket":
             from ..adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import pickle
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.bootstrap.channels import connect_task, open_channel
 from pyspark_kafka.domain.continuous.messages import TaskDrained, TaskId
+from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.ports.epoch_channel import ChannelAddress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TASK = TaskId(1, 0, "0.0")
 
 
-@pytest.mark.parametrize("kind", ["memory", "socket"])
-def test_a_task_connects_to_the_address_of_a_channel(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["directory", "memory", "socket"])
+def test_a_task_connects_to_the_address_of_a_channel(kind: str, tmp_path: Path) -> None:
     """The address is enough, after pickling too."""
-    channel = open_channel(kind)
+    channel = open_channel(kind, directory=StoragePath(str(tmp_path)))
     task = connect_task(pickle.loads(pickle.dumps(channel.address)), TASK)  # noqa: S301
     task.send(TaskDrained(TASK))
     assert list(channel.receive(10.0)) == [TaskDrained(TASK)]
@@ -25,8 +30,10 @@ def test_a_task_connects_to_the_address_of_a_channel(kind: str) -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    """The error names it."""
+    """The error names it, or what is missing."""
     with pytest.raises(ValueError, match="not known: 'pigeon'"):
         open_channel("pigeon")
+    with pytest.raises(ValueError, match="needs a directory"):
+        open_channel("directory")
     with pytest.raises(ValueError, match="not known: 'pigeon'"):
         connect_task(ChannelAddress("pigeon", "", b""), TASK)

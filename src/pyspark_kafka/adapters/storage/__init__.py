@@ -1,1 +1,1 @@
-"""Metadata logs on the filesystems of fsspec."""
+"""Metadata logs, and channels of continuous queries, on the filesystems of fsspec."""

@@ -1,4 +1,4 @@
-"""The directory of a metadata log, independent of the storage."""
+"""The directory of a metadata log or a channel, independent of the storage."""
 
 from __future__ import annotations
 

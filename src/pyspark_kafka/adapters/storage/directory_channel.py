@@ -1,0 +1,162 @@
+"""The driver's end of a channel in a directory of a storage."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import time
+from collections import defaultdict, deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.continuous.messages import TaskMessage, read_message, write_command
+from ...ports.epoch_channel import DRIVER_TIMEOUT_S, ChannelAddress, EpochChannel
+from ..inbox import Inbox
+from .channel_names import (
+    DRIVER,
+    beat_name,
+    command_name,
+    digest_of,
+    message_name,
+    message_number,
+)
+from .failures import failures_of
+from .polling_thread import PollingThread
+from .signed_files import SignedFiles
+from .storages import opener_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ...domain.continuous.messages import TaskCommand, TaskId
+    from ...domain.storage_path import StoragePath
+
+log = logging.getLogger("pyspark_kafka")
+
+DIRECTORY: Final = "directory"
+"""The ``kind`` of this channel's address; the directory and its options are in ``options``."""
+
+HEARTBEAT_INTERVAL_S: Final = DRIVER_TIMEOUT_S / 5
+_KEY_BYTES: Final = 32
+_CLOSE_TIMEOUT_S: Final = 10.0
+
+
+@final
+class DirectoryEpochChannel(EpochChannel):
+    """Messages are files, for drivers that executors cannot reach.
+
+    The driver lists the directory, and removes what it has read. Messages are read one after the
+    other: with many tasks on an object storage, that takes a second or more. Files of a channel
+    are removed when it is closed, and those of a killed one by a later one, after a day.
+
+    :raises UnsupportedFeatureError: if the storage cannot create a file exclusively.
+    :raises MetadataLogError: if the directory cannot be written.
+    """
+
+    def __init__(
+        self, path: StoragePath, *, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
+    ) -> None:
+        key = secrets.token_bytes(_KEY_BYTES)
+        # The URL may contain credentials, which an address shows in its options nowhere.
+        options = {"url": path.url, "storageOptions": path.storage_options}
+        self._address = ChannelAddress(DIRECTORY, str(path), key, json.dumps(options))
+        self._heartbeat_interval_s = heartbeat_interval_s
+        self._inbox: Inbox[TaskMessage] = Inbox()
+        self._next_message: dict[str, int] = {}
+        self._next_command: defaultdict[str, int] = defaultdict(int)
+        self._commands: deque[tuple[str, bytes]] = deque()
+        self._is_closed = False
+        with failures_of(path):
+            self._files = SignedFiles(opener_of(path)(), key)
+            self._files.remove_abandoned()
+            self._files.write(DRIVER, b"")
+        self._beats = 0
+        self._next_beat = time.monotonic() + heartbeat_interval_s
+        self._thread = PollingThread(path, self._poll, self._finish)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self._address.location}')"
+
+    @property
+    def address(self) -> ChannelAddress:
+        return self._address
+
+    def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
+        return self._inbox.take(timeout_s)
+
+    def send(self, task: TaskId, command: TaskCommand) -> None:
+        digest = digest_of(task)
+        if digest in self._next_message:
+            self._commands.append((digest, write_command(command).encode()))
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._thread.close(_CLOSE_TIMEOUT_S)
+
+    def _poll(self) -> None:
+        self._beat()
+        self._send_commands()
+        for digest, numbers in self._listed().items():
+            self._receive_from(digest, numbers)
+            self._beat()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now < self._next_beat:
+            return
+        self._files.write(beat_name(self._beats + 1), b"")
+        self._beats += 1
+        self._next_beat = now + self._heartbeat_interval_s
+        self._files.remove([beat_name(self._beats - 1)])
+
+    def _send_commands(self) -> None:
+        while self._commands:
+            digest, command = self._commands[0]
+            self._files.write(command_name(digest, self._next_command[digest]), command)
+            self._next_command[digest] += 1
+            self._commands.popleft()
+
+    def _listed(self) -> dict[str, set[int]]:
+        """Return the numbers of the files of messages, by the digests of their tasks."""
+        listed = defaultdict(set)
+        for name in self._files.names():
+            found = message_number(name)
+            if found is not None:
+                listed[found[0]].add(found[1])
+        return listed
+
+    def _receive_from(self, digest: str, numbers: Collection[int]) -> None:
+        first = self._next_message.get(digest, 0)
+        number, last = first, max(numbers)
+        # A storage may list a file before an earlier one, which is awaited then.
+        while number <= last:
+            payload = self._files.read(message_name(digest, number))
+            if payload is None:
+                break
+            number += 1
+            self._next_message[digest] = number
+            self._deliver(digest, payload)
+        # Those before the first are left from a removal that failed.
+        done = {*range(first, number), *(each for each in numbers if each < first)}
+        self._files.remove([message_name(digest, each) for each in sorted(done)])
+
+    def _deliver(self, digest: str, payload: bytes) -> None:
+        for line in payload.split(b"\n"):
+            try:
+                message = read_message(line)
+            except ValueError:
+                log.warning("Dropped a malformed message of a task")
+                continue
+            if digest_of(message.task) == digest:
+                self._inbox.put(message)
+            else:
+                log.warning("Dropped a message of another task")
+
+    def _finish(self) -> None:
+        # Tasks look for this file.
+        self._files.remove([DRIVER])
+        with suppress(FileNotFoundError):
+            self._files.remove(list(self._files.names()))

@@ -1,0 +1,97 @@
+"""The files of a channel in a directory, each authenticated by the channel's key.
+
+A file is a MAC and a payload. The MAC is the HMAC-SHA256 of the file's name and the payload, so
+that no file can be changed, or renamed to take the place of another. Names begin with an id of the
+key: channels can share a directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import time
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from .log_directory import LogDirectory
+
+log = logging.getLogger("pyspark_kafka")
+
+_MAC_BYTES: Final = hashlib.sha256().digest_size
+_ID_BYTES: Final = 16
+_SUFFIX: Final = ".channel"
+_OWN: Final = re.compile(rf"[0-9a-f]{{{2 * _ID_BYTES}}}\.[0-9a-z.]+{re.escape(_SUFFIX)}")
+_ABANDONED_S: Final = 24 * 60 * 60.0
+
+
+@final
+class SignedFiles:
+    """Reads and writes the files of one channel. Methods raise the errors of the storage."""
+
+    def __init__(self, directory: LogDirectory, key: bytes) -> None:
+        self._directory = directory
+        self._key = key
+        self._prefix = f"{hmac.digest(key, b'id of the channel', 'sha256')[:_ID_BYTES].hex()}."
+
+    def write(self, name: str, payload: bytes) -> None:
+        """Create a file; the same one may be there already, from an attempt that seemed to fail.
+
+        :raises FileExistsError: if a file with that name keeps coming back.
+        """
+        full_name = self._full(name)
+        content = self._mac(full_name, payload) + payload
+        # Reading removes a file that is not authentic.
+        if self._directory.create(full_name, content) or self.read(name) == payload:
+            return
+        if not self._directory.create(full_name, content):
+            raise FileExistsError(f"another file is named '{full_name}'")
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's payload, or ``None`` if there is none; remove one that is not authentic.
+
+        A file that is not authentic is logged without its content.
+        """
+        full_name = self._full(name)
+        content = self._directory.read(full_name)
+        if content is None:
+            return None
+        mac, payload = content[:_MAC_BYTES], content[_MAC_BYTES:]
+        if hmac.compare_digest(mac, self._mac(full_name, payload)):
+            return payload
+        log.warning("Removed a file that is not from this channel: '%s'", full_name)
+        self._directory.remove([full_name])
+        return None
+
+    def names(self) -> Iterator[str]:
+        """Yield the names that the storage lists now."""
+        for file in self._directory.files():
+            if file.name.startswith(self._prefix) and file.name.endswith(_SUFFIX):
+                yield file.name.removeprefix(self._prefix).removesuffix(_SUFFIX)
+
+    def remove(self, names: Collection[str]) -> None:
+        """Delete files; ignore those that do not exist."""
+        if names:
+            self._directory.remove([self._full(name) for name in names])
+
+    def remove_abandoned(self) -> None:
+        """Delete the files of all channels that were killed a day ago, or longer."""
+        before = time.time() - _ABANDONED_S
+        self._directory.remove(
+            [
+                file.name
+                for file in self._directory.files()
+                if _OWN.fullmatch(file.name)
+                and file.modified is not None
+                and file.modified < before
+            ]
+        )
+
+    def _full(self, name: str) -> str:
+        return f"{self._prefix}{name}{_SUFFIX}"
+
+    def _mac(self, full_name: str, payload: bytes) -> bytes:
+        return hmac.digest(self._key, full_name.encode() + b"\0" + payload, "sha256")
