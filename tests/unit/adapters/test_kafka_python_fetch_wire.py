@@ -15,6 +15,7 @@ from pyspark_kafka.adapters.kafka_python.fetch_wire import (
     MAX_VERSION,
     MIN_VERSION,
     NO_REPLICA,
+    FetchedData,
     FetchResponse,
     FetchSettings,
 )
@@ -24,6 +25,8 @@ VERSIONS = pytest.mark.parametrize("version", range(MIN_VERSION, MAX_VERSION + 1
 CORRELATION = 7
 RECORDS = b"what was fetched"
 INT32_MAX = 2**31 - 1
+
+PARTITION = TopicPartition("tøpic", 3)
 
 THEIR_TOPIC = TheirResponse.FetchableTopicResponse
 THEIR_PARTITION = THEIR_TOPIC.PartitionData
@@ -64,13 +67,17 @@ def read(frame: bytes | bytearray, version: int) -> FetchResponse:
     return FetchResponse.of(memoryview(frame), version, CORRELATION)
 
 
+def read_one(frame: bytes | bytearray, version: int) -> FetchedData:
+    return read(frame, version).of_partition(PARTITION)
+
+
 @VERSIONS
 def test_an_answer_is_read(version: int) -> None:
     """Each version's fields are found where kafka-python writes them."""
     frame = answer(version, partition(version))
-    found = read(frame, version)
+    assert read(frame, version).throttle_s == 1.5
+    found = read_one(frame, version)
     assert found.error is kafka_errors.NoError
-    assert found.throttle_s == 1.5
     assert found.preferred_replica == (2 if version >= 11 else NO_REPLICA)
     assert found.aborted == (AbortedTransaction(40, 100), AbortedTransaction(41, 101))
     assert bytes(found.records) == RECORDS
@@ -80,7 +87,7 @@ def test_an_answer_is_read(version: int) -> None:
 def test_records_stay_where_they_were_received(version: int) -> None:
     """Records are a view of the frame, and no copy."""
     frame = bytearray(answer(version, partition(version)))
-    found = read(frame, version)
+    found = read_one(frame, version)
     frame[-1] ^= 0xFF
     assert bytes(found.records) == frame[-len(RECORDS) :]
 
@@ -93,7 +100,7 @@ def test_records_stay_where_they_were_received(version: int) -> None:
 )
 def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> None:
     """Null records and null aborted transactions are none."""
-    found = read(answer(version, partition(version, **given)), version)
+    found = read_one(answer(version, partition(version, **given)), version)
     assert bytes(found.records) == (RECORDS if "records" not in given else b"")
     assert len(found.aborted) == (2 if "records" in given else 0)
 
@@ -110,7 +117,7 @@ def test_what_may_be_null_may_be_null(version: int, given: dict[str, Any]) -> No
 def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.KafkaError]) -> None:
     """A partition's error code becomes kafka-python's error, -1 included."""
     fields = {"error_code": error.errno, "records": None, "aborted_transactions": None}
-    assert read(answer(version, partition(version, **fields)), version).error is error
+    assert read_one(answer(version, partition(version, **fields)), version).error is error
 
 
 @pytest.mark.parametrize("version", range(7, MAX_VERSION + 1))
@@ -120,7 +127,7 @@ def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: 
     failed = kafka_errors.ClusterAuthorizationFailedError.errno
     fields = {"error_code": failed, "records": RECORDS, "aborted_transactions": None}
     partitions = [partition(version, **fields)] if with_partition else []
-    found = read(answer(version, *partitions, error_code=failed), version)
+    found = read_one(answer(version, *partitions, error_code=failed), version)
     assert found.error is kafka_errors.ClusterAuthorizationFailedError
     assert bytes(found.records) == (RECORDS if with_partition else b"")
 
@@ -128,7 +135,7 @@ def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: 
 @VERSIONS
 def test_an_answer_without_a_topic_is_an_error(version: int) -> None:
     """An answer that says nothing of the partition and names no error counts as unknown error."""
-    assert read(answer(version), version).error is kafka_errors.UnknownError
+    assert read_one(answer(version), version).error is kafka_errors.UnknownError
 
 
 @VERSIONS
@@ -152,7 +159,7 @@ def test_any_byte_may_be_wrong(version: int) -> None:
                 found = read(bytes(changed), version)
             except kafka_errors.KafkaProtocolError:
                 continue
-            assert len(found.records) <= len(frame)
+            assert sum(len(each.records) for each in found.partitions.values()) <= len(frame)
 
 
 @VERSIONS
@@ -197,8 +204,36 @@ def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> 
 
 
 @VERSIONS
+def test_an_answer_of_several_partitions_is_read(version: int) -> None:
+    """Each partition of each topic is found with its own error and records."""
+    topics = {
+        TopicPartition(topic, number): b"%d of " % number + topic.encode()
+        for topic in ("one", "two")
+        for number in range(2)
+    }
+    theirs = TheirResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        session_id=0,
+        responses=[
+            THEIR_TOPIC(
+                topic=topic,
+                partitions=[
+                    partition(version, partition_index=each.partition, records=records)
+                    for each, records in topics.items()
+                    if each.topic == topic
+                ],
+            )
+            for topic in ("one", "two")
+        ],
+    )
+    found = read(struct.pack(">i", CORRELATION) + theirs.encode(version=version), version)
+    assert {each: bytes(data.records) for each, data in found.partitions.items()} == topics
+
+
+@VERSIONS
 def test_a_request_is_what_kafka_python_reads(version: int) -> None:
-    """A request asks for one partition at an offset, with what the settings say."""
+    """A request asks for partitions at offsets, in their order, with what the settings say."""
     settings = FetchSettings(
         client_id="me",
         rack="here",
@@ -208,15 +243,21 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
         partition_bytes=3,
         max_wait_ms=4,
     )
-    sent = settings.request(TopicPartition("t", 5), 6, version=version, correlation_id=CORRELATION)
+    offsets = {TopicPartition("t", 5): 6, TopicPartition("ü", 0): 2**40, TopicPartition("t", 1): 7}
+    sent = settings.request(offsets, version=version, correlation_id=CORRELATION)
     theirs = FetchRequest.decode(sent, version=version, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.header.client_id) == (CORRELATION, "me")
     assert theirs.header.request_api_version == version
     assert (theirs.min_bytes, theirs.max_bytes, theirs.max_wait_ms) == (1, 2, 4)
     assert theirs.isolation_level == 1
+    if version >= 7:
+        assert (theirs.session_id, theirs.session_epoch) == (0, -1)
+        assert theirs.forgotten_topics_data == []
     if version >= 11:
         assert theirs.rack_id == "here"
-    [topic] = theirs.topics
-    [wanted] = topic.partitions
-    assert (topic.topic, wanted.partition) == ("t", 5)
-    assert (wanted.fetch_offset, wanted.partition_max_bytes) == (6, 3)
+    wanted = [
+        (topic.topic, each.partition, each.fetch_offset, each.partition_max_bytes)
+        for topic in theirs.topics
+        for each in topic.partitions
+    ]
+    assert wanted == [("t", 5, 6, 3), ("t", 1, 7, 3), ("ü", 0, 2**40, 3)]

@@ -91,6 +91,14 @@ class RecordDecoder:
         self._builder = BatchBuilder(partition, projection, memory.columns)
         self._reader = RecordBlockReader(memory.scratch, check_crcs=check_crcs)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last record that was read; all before it were yielded, if visible.
+
+        Meant for a caller that stops between the batches of ``decode``.
+        """
+        return int(self._builder.cursor[at.OFFSET]) + 1
+
     def decode(
         self, fetched: FetchedRecords, from_offset: int, until_offset: int
     ) -> Iterator[pa.RecordBatch]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...domain.continuous.settings import ContinuousSettings
 from ...domain.options import SinkOptions, SourceOptions
 from ...ports.client import Client
 from ...ports.offset_fetcher import OffsetFetcher
 from ...ports.record_reader import RecordReader
 from ...ports.record_writer import RecordWriter
+from ...ports.stream_client import StreamClient
 from ...ports.transactions import Transactions
 
 
@@ -36,6 +38,14 @@ def _transactions(options: SinkOptions) -> Transactions:
     return KafkaPythonTransactions(options)
 
 
+def _stream_client(
+    source: SourceOptions, sink: SinkOptions | None, continuous: ContinuousSettings
+) -> StreamClient:
+    from .stream_client import KafkaPythonStreamClient
+
+    return KafkaPythonStreamClient(source, sink, continuous)
+
+
 def _preload() -> None:
     from ..kafka_format.record_decoder import load_kernels
     from . import record_reader, record_writer  # noqa: F401
@@ -44,5 +54,10 @@ def _preload() -> None:
 
 
 CLIENT: Final = Client(
-    _offset_fetcher, _record_reader, _record_writer, _transactions, preload=_preload
+    _offset_fetcher,
+    _record_reader,
+    _record_writer,
+    _transactions,
+    _stream_client,
+    preload=_preload,
 )

@@ -16,6 +16,7 @@ from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from uuid import UUID
 
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
@@ -112,8 +113,7 @@ class ClusterMetadata:
         metadata = self._manager.cluster
         if partition in self._stale or metadata.leader_for_partition(client_partition) in NO_LEADER:
             self.refresh()
-        leader: int | None = metadata.leader_for_partition(client_partition)
-        return None if leader in NO_LEADER else leader
+        return self.known_leader(partition)
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist.
@@ -140,6 +140,32 @@ class ClusterMetadata:
         self._run(self._manager.call_soon(self._manager.cluster.refresh_metadata))
         self._refreshed = time.monotonic()
         self._stale.clear()
+
+    def known_leader(self, partition: TopicPartition) -> int | None:
+        """Return the leader's node id by the last metadata; ``None`` without one."""
+        client_partition = ClientPartition(partition.topic, partition.partition)
+        leader: int | None = self._manager.cluster.leader_for_partition(client_partition)
+        return None if leader in NO_LEADER else leader
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """Return a topic's id by the last metadata.
+
+        ``None`` if the topic does not exist, or the cluster is older than Kafka 2.8 (KIP-516).
+        """
+        found: UUID | None = self._manager.cluster.topic_id(topic)
+        return found if found is not None and found.int else None
+
+    def refresh_topics(self, topics: Iterable[str]) -> None:
+        """Request the metadata of these topics and of those added before; as ``refresh`` does."""
+        self.add_topics(topics)
+        self._manager.cluster._topics = self._topics  # noqa: SLF001
+        self._bootstrap()
+        self.refresh()
+
+    def connection_delay(self, node: int) -> float:
+        """Return for how many seconds ``connect`` would wait, after failures to connect."""
+        delay: float = self._manager.connection_delay(node)
+        return delay
 
     def nodes(self) -> list[int]:
         """Return the node ids of all brokers; raises as ``refresh`` does."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import ssl
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -42,15 +44,36 @@ class RawConnection:
         session_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
         self._expires = time.monotonic() + SESSION_PART * session_ms / 1_000
         self._correlation_id = 0
+        self._timeout_s = timeout_ms / 1_000
+        self._sent: deque[float] = deque()
 
     @property
     def is_expired(self) -> bool:
         """Whether the broker is about to ask for authentication again."""
         return time.monotonic() > self._expires
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the response to the oldest request should have come."""
+        return bool(self._sent) and time.monotonic() > self._sent[0] + self._timeout_s
+
+    @property
+    def has_decrypted(self) -> bool:
+        """Whether bytes wait that TLS has decrypted, for which the socket is not readable."""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
+    def fileno(self) -> int:
+        """Return the socket's file descriptor, so that a selector can wait for a response."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
         self._socket.close()
+
+    def _send(self, request: bytes, *, is_answered: bool = True) -> None:
+        self._socket.sendall(request)
+        if is_answered:
+            self._sent.append(time.monotonic())
 
     def _receive_frame(self, allocate: Callable[[int], memoryview]) -> memoryview:
         """Receive a frame without its length, in memory of the size that ``allocate`` is given.
@@ -61,7 +84,10 @@ class RawConnection:
         size = int.from_bytes(self._fill(memoryview(bytearray(4))), "big", signed=True)
         if size < 0:
             raise kafka_errors.InvalidReceiveError(f"a frame of {size} bytes")
-        return self._fill(allocate(size))
+        frame = self._fill(allocate(size))
+        if self._sent:
+            self._sent.popleft()
+        return frame
 
     def _fill(self, view: memoryview) -> memoryview:
         filled = 0
@@ -108,22 +134,22 @@ class FetchConnection(RawConnection):
             FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
         )
         self._settings = settings
-        self.in_flight: tuple[TopicPartition, int] | None = None
-        """The partition and the offset of the request in flight."""
+        self.in_flight: Mapping[TopicPartition, int] | None = None
+        """The offsets of the request in flight."""
 
         super().__init__(connected, timeout_ms)
 
-    def send(self, partition: TopicPartition, offset: int) -> None:
-        """Request the records from an offset on.
+    def send(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Request the records of partitions, each from an offset on.
 
         :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
         request = self._settings.request(
-            partition, offset, version=self._version, correlation_id=self._correlation_id
+            offsets, version=self._version, correlation_id=self._correlation_id
         )
-        self._socket.sendall(request)
-        self.in_flight = partition, offset
+        self._send(request)
+        self.in_flight = offsets
 
     def receive(self, buffer: ReceiveBuffer) -> FetchResponse:
         """Wait for the response to the request; its records are in the buffer.
@@ -156,7 +182,7 @@ class ProduceConnection(RawConnection):
         request = self._settings.request(
             batches, transactional_id, version=self._version, correlation_id=self._correlation_id
         )
-        self._socket.sendall(request)
+        self._send(request, is_answered=bool(self._settings.acks))
 
     def receive(self) -> Mapping[TopicPartition, Failure | None]:
         """Wait for the response to the oldest request, and return what failed for each partition.

@@ -15,7 +15,7 @@ from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
-from .fetch_wire import NO_REPLICA, FetchResponse, FetchSettings
+from .fetch_wire import NO_REPLICA, FetchedData, FetchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..fetching import Watermarks
     from .failures import ErrorMapper
 
-_TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
+TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
 """The Java client's ``FetchCollector`` retries UNKNOWN_SERVER_ERROR too; it is not retriable."""
 
 
@@ -52,7 +52,7 @@ class FetchClient:
 
     def fetch(
         self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer
-    ) -> FetchResponse | None:
+    ) -> FetchedData | None:
         """Return what a broker has from an offset on; its records are in the buffer.
 
         ``None`` while the partition has no leader.
@@ -66,14 +66,15 @@ class FetchClient:
         connection = self._connection(node, partition, offset)
         if connection.in_flight is None:
             time.sleep(max(0.0, self._not_before.get(node, 0) - time.monotonic()))
-            connection.send(partition, offset)
+            connection.send({partition: offset})
         response = connection.receive(buffer)
         self._not_before[node] = time.monotonic() + response.throttle_s
-        if response.preferred_replica != NO_REPLICA:
+        fetched = response.of_partition(partition)
+        if fetched.preferred_replica != NO_REPLICA:
             # As the Java client: until the metadata expire.
             until = time.monotonic() + self._config["metadata_max_age_ms"] / 1_000
-            self._replicas[partition] = response.preferred_replica, until
-        return response
+            self._replicas[partition] = fetched.preferred_replica, until
+        return fetched
 
     def send_ahead(self, partition: TopicPartition, offset: int) -> None:
         """Send the next request, unless the broker asked for a pause (KIP-219)."""
@@ -81,7 +82,7 @@ class FetchClient:
             node = self._node(partition)
             if node is None or time.monotonic() < self._not_before.get(node, 0):
                 return
-            self._connection(node, partition, offset).send(partition, offset)
+            self._connection(node, partition, offset).send({partition: offset})
         except (OSError, kafka_errors.KafkaError):
             # The next fetch raises the error, if it persists.
             self.invalidate(partition)
@@ -125,7 +126,7 @@ class FetchClient:
     def _connection(self, node: int, partition: TopicPartition, offset: int) -> FetchConnection:
         """Return a connection that is idle, or that has this very request in flight."""
         kept = self._connections.get(node)
-        if kept and (kept.is_expired or kept.in_flight not in (None, (partition, offset))):
+        if kept and (kept.is_expired or kept.in_flight not in (None, {partition: offset})):
             self._connections.pop(node).close()
         if node not in self._connections:
             connected = self._opened().connect(node)
@@ -189,7 +190,7 @@ class PartitionFetcher(FetchedPartition):
             self._buffer = self._client.buffers.acquire()
         return self._buffer
 
-    def _fetched(self, response: FetchResponse, position: int) -> Fetched:
+    def _fetched(self, response: FetchedData, position: int) -> Fetched:
         if not response.records:
             return Fetched((), position)
         records = FetchedRecords.of(response.records, response.aborted)
@@ -206,7 +207,7 @@ class PartitionFetcher(FetchedPartition):
     def _failed(self, error: type[kafka_errors.KafkaError], position: int) -> Fetched:
         if error is kafka_errors.CorruptRecordError:
             raise CorruptBatchError(self._partition, position, "its broker cannot read it")
-        if not issubclass(error, _TRANSIENT_ERRORS):
+        if not issubclass(error, TRANSIENT_ERRORS):
             raise KafkaRequestError(f"a fetch from {self._partition}", error.__name__)
         return self._try_again(position)
 

@@ -1,4 +1,4 @@
-"""Fetch requests and responses, as far as a read of one partition needs them.
+"""Fetch requests and responses.
 
 kafka-python's own ``FetchResponse`` copies what was fetched several times on its way. Here the
 records stay where they were received.
@@ -12,12 +12,13 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
-from kafka.protocol.consumer import FetchRequest
 
+from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
+from .wire_text import encode_text
 
 if TYPE_CHECKING:
-    from ...domain.topic_partition import TopicPartition
+    from collections.abc import Mapping
 
 MIN_VERSION: Final = 4
 """The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
@@ -26,6 +27,7 @@ MAX_VERSION: Final = 11
 """The last version without compact fields; later ones bring nothing that a range read uses."""
 
 NO_REPLICA: Final = -1
+_FETCH: Final = 1
 
 
 @final
@@ -42,52 +44,69 @@ class FetchSettings:
     max_wait_ms: int
 
     def request(
-        self, partition: TopicPartition, offset: int, *, version: int, correlation_id: int
+        self, offsets: Mapping[TopicPartition, int], *, version: int, correlation_id: int
     ) -> bytes:
-        """Return the bytes of a request for the records from an offset on."""
-        topic = FetchRequest.FetchTopic
-        wanted = topic.FetchPartition(
-            partition=partition.partition,
-            # Not checked by the broker: a former leader refuses the request in any case.
-            current_leader_epoch=-1,
-            fetch_offset=offset,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=self.partition_bytes,
-        )
-        request = FetchRequest(
-            max_wait_ms=self.max_wait_ms,
-            min_bytes=self.min_bytes,
-            max_bytes=self.max_bytes,
-            isolation_level=self.isolation_level,
-            topics=[topic(topic=partition.topic, partitions=[wanted])],
-            forgotten_topics_data=[],
-            rack_id=self.rack,
-            max_version=MAX_VERSION,
-            # One partition a request: there is nothing that a fetch session (KIP-227) would save.
-            session_id=0,
-            session_epoch=-1,
-        )
-        request.API_VERSION = version
-        request.with_header(correlation_id=correlation_id, client_id=self.client_id)
-        encoded: bytes = request.encode(version=version, framed=True, header=True)
-        return encoded
+        """Return the bytes of a request for the records of partitions, each from an offset on.
+
+        Brokers fill a response in the order of its partitions.
+        """
+        by_topic: dict[str, list[tuple[int, int]]] = {}
+        for partition, offset in offsets.items():
+            by_topic.setdefault(partition.topic, []).append((partition.partition, offset))
+        limits = (NO_REPLICA, self.max_wait_ms, self.min_bytes, self.max_bytes)
+        parts = [
+            struct.pack(">hhi", _FETCH, version, correlation_id),
+            encode_text(self.client_id),
+            struct.pack(">iiiib", *limits, self.isolation_level),
+            # A session (KIP-227) would save little: a reader has few partitions.
+            struct.pack(">ii", 0, -1) if version >= 7 else b"",
+            struct.pack(">i", len(by_topic)),
+        ]
+        for topic, positions in by_topic.items():
+            parts += [encode_text(topic), struct.pack(">i", len(positions))]
+            parts += [self._position(version, *position) for position in positions]
+        if version >= 7:
+            parts.append(struct.pack(">i", 0))  # partitions that leave the session
+        if version >= 11:
+            parts.append(encode_text(self.rack))
+        size = sum(map(len, parts))
+        return b"".join((struct.pack(">i", size), *parts))
+
+    def _position(self, version: int, number: int, offset: int) -> bytes:
+        # -1 is no leader epoch, which the broker need not check: a former leader refuses the
+        # request in any case. The other is where a follower's log begins.
+        if version >= 9:
+            return struct.pack(">iiqqi", number, -1, offset, -1, self.partition_bytes)
+        if version >= 5:
+            return struct.pack(">iqqi", number, offset, -1, self.partition_bytes)
+        return struct.pack(">iqi", number, offset, self.partition_bytes)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FetchedData:
+    """What a broker sent of one partition."""
+
+    error: type[kafka_errors.KafkaError]
+    preferred_replica: int
+    aborted: tuple[AbortedTransaction, ...]
+    records: memoryview
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """A broker's response for one partition."""
+    """A broker's response, by partition; the records are parts of the frame."""
 
     error: type[kafka_errors.KafkaError]
+    """An error of the whole request, which is that of each partition too."""
+
     throttle_s: float
-    preferred_replica: int
-    aborted: tuple[AbortedTransaction, ...]
-    records: memoryview
+    partitions: Mapping[TopicPartition, FetchedData]
 
     @classmethod
     def of(cls, frame: memoryview, version: int, correlation_id: int) -> FetchResponse:
-        """Read a response's frame, without its length; the records are a part of it.
+        """Read a response's frame, without its length.
 
         :raises KafkaProtocolError: if it is not the response to that request.
         """
@@ -97,6 +116,16 @@ class FetchResponse:
             raise kafka_errors.KafkaProtocolError(
                 f"a fetch response is truncated: {error}"
             ) from error
+
+    def of_partition(self, partition: TopicPartition) -> FetchedData:
+        """Return what was sent of a partition; an error if it was left out."""
+        found = self.partitions.get(partition)
+        if found is not None:
+            return found
+        error = self.error
+        if error is kafka_errors.NoError:
+            error = kafka_errors.UnknownError
+        return FetchedData(error, NO_REPLICA, (), memoryview(b""))
 
 
 def _response(fields: _Fields, version: int, correlation_id: int) -> FetchResponse:
@@ -108,13 +137,16 @@ def _response(fields: _Fields, version: int, correlation_id: int) -> FetchRespon
     if version >= 7:
         error_code = fields.int16()
         fields.skip(4)  # the session
-    if fields.int32() != 1:
-        # A top-level error comes without the partition.
-        return FetchResponse(
-            kafka_errors.for_code(error_code or -1), throttle_s, NO_REPLICA, (), fields.rest(0)
-        )
-    fields.skip(fields.int16())  # the topic's name
-    fields.skip(8)  # the number of partitions, which is one, and that one's number
+    partitions: dict[TopicPartition, FetchedData] = {}
+    for _ in range(fields.int32()):
+        topic = fields.text()
+        for _ in range(fields.int32()):
+            partition = TopicPartition(topic, fields.int32())
+            partitions[partition] = _fetched_data(fields, version, error_code)
+    return FetchResponse(kafka_errors.for_code(error_code), throttle_s, partitions)
+
+
+def _fetched_data(fields: _Fields, version: int, error_code: int) -> FetchedData:
     partition_error = fields.int16()
     # High watermark, last stable offset, and from version 5 on where the log begins.
     fields.skip(24 if version >= 5 else 16)
@@ -123,9 +155,9 @@ def _response(fields: _Fields, version: int, correlation_id: int) -> FetchRespon
         for _ in range(max(fields.int32(), 0))
     )
     replica = fields.int32() if version >= 11 else NO_REPLICA
-    records = fields.rest(max(fields.int32(), 0))
+    records = fields.bytes(max(fields.int32(), 0))
     error = kafka_errors.for_code(error_code or partition_error)
-    return FetchResponse(error, throttle_s, replica, aborted, records)
+    return FetchedData(error, replica, aborted, records)
 
 
 @final
@@ -141,10 +173,18 @@ class _Fields:
             raise ValueError("a negative size")
         self._position += size
 
-    def rest(self, size: int) -> memoryview:
-        if self._position + size > len(self._frame):
+    def bytes(self, size: int) -> memoryview:
+        start, end = self._position, self._position + size
+        if end > len(self._frame):
             raise ValueError(f"{size} bytes are announced")
-        return self._frame[self._position : self._position + size]
+        self._position = end
+        return self._frame[start:end]
+
+    def text(self) -> str:
+        size = self.int16()
+        if size < 0:
+            raise ValueError("a negative size")
+        return str(self.bytes(size), "utf-8")
 
     def _number(self, form: str) -> int:
         number: int = struct.unpack_from(form, self._frame, self._position)[0]

@@ -5,8 +5,10 @@ The thread that calls does everything: requests are in flight while the next row
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
@@ -19,6 +21,7 @@ from ...domain.producer.requests import (
     InitProducerId,
     Produce,
     Receive,
+    Request,
     Sleep,
 )
 from ...domain.producer.sender import Sender
@@ -27,8 +30,9 @@ from .failures import RETRIABLE_ERRORS, failure_of
 from .transactions import TransactionRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ...domain.continuous.output_tracker import Output
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
     from ...domain.topic_partition import TopicPartition
@@ -45,16 +49,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some rows of columns, which become a batch."""
+    """Some rows of columns, which become a batch; ``output`` is what the caller tracks."""
 
     columns: ProducerColumns
     rows: Int64Array
     payload_bytes: int
+    output: Output | None = None
 
     @classmethod
-    def of(cls, columns: ProducerColumns, rows: Int64Array) -> Rows:
+    def of(cls, columns: ProducerColumns, rows: Int64Array, output: Output | None = None) -> Rows:
         """Return rows with their size."""
-        return cls(columns, rows, columns.payload_bytes(rows))
+        return cls(columns, rows, columns.payload_bytes(rows), output)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -66,7 +71,10 @@ class Rows:
     def halves(self) -> tuple[Rows, Rows]:
         """Return the first and the second half."""
         half = len(self.rows) // 2
-        return Rows.of(self.columns, self.rows[:half]), Rows.of(self.columns, self.rows[half:])
+        return (
+            Rows.of(self.columns, self.rows[:half], self.output),
+            Rows.of(self.columns, self.rows[half:], self.output),
+        )
 
 
 @final
@@ -81,6 +89,8 @@ class ProduceClient:
         producer: ProducerSettings,
         metadata: ClusterMetadata,
         encoder: RecordEncoder,
+        *,
+        on_delivery: Callable[[Rows], None] | None = None,
     ) -> None:
         """Connect to nothing yet; ``config`` is kafka-python's, complete."""
         self._settings = settings
@@ -90,18 +100,28 @@ class ProduceClient:
         self._timeout_ms = config["request_timeout_ms"]
         self._connections: dict[int, ProduceConnection] = {}
         self._sender: Sender[Rows] = Sender(
-            producer, config["retry_backoff_ms"] / 1_000, errors.bootstrap_servers
+            producer, config["retry_backoff_ms"] / 1_000, errors.bootstrap_servers, on_delivery
         )
 
     def join_transaction(self, transaction: Transaction | None) -> None:
         """Write into a transaction from now on, or into none; flush before."""
         self._sender.join_transaction(transaction)
 
-    def append(self, partition: TopicPartition, columns: ProducerColumns, rows: Int64Array) -> None:
+    def partitions_added(self, partitions: Iterable[TopicPartition]) -> None:
+        """Write to partitions that the caller has added to the transaction itself."""
+        self._sender.partitions_added(partitions)
+
+    def append(
+        self,
+        partition: TopicPartition,
+        columns: ProducerColumns,
+        rows: Int64Array,
+        output: Output | None = None,
+    ) -> None:
         """Take rows for a partition; waits while too much is unsettled."""
         max_bytes = self._sender.max_batch_bytes(partition)
         for chunk in self._encoder.chunks(columns, rows, max_bytes):
-            records = Rows.of(columns, chunk)
+            records = Rows.of(columns, chunk, output)
             while not self._sender.has_room(records.payload_bytes):
                 self._perform_next()
             self._sender.append(partition, records)
@@ -117,13 +137,45 @@ class ProduceClient:
             self._perform_next()
         return self._sender.take_stats()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is acknowledged."""
+        return self._sender.is_settled
+
+    def send_without_waiting(self) -> float:
+        """Send what can be sent, and return for how many seconds the caller may wait.
+
+        It waits for ``awaited`` connections at the same time, and calls ``receive``.
+        """
+        for node, connection in list(self._connections.items()):
+            if connection.is_overdue:
+                self._disconnect(node, TimeoutError("no response to a produce request"))
+        while self._sender.has_pending:
+            now = time.monotonic()
+            request = self._sender.next_request(now)
+            if isinstance(request, Receive | Sleep):
+                return self._sender.seconds_to_retry(now)
+            self._perform(request)
+        return math.inf
+
+    def awaited(self) -> Iterable[tuple[ProduceConnection, Callable[[], None]]]:
+        """Return connections with requests in flight, and what receives their next response."""
+        return [
+            (connection, partial(self._receive, node))
+            for node, connection in self._connections.items()
+            if self._sender.in_flight(node)
+        ]
+
     def close(self) -> None:
         """Close all connections; what is in flight may arrive or not."""
         for node in list(self._connections):
             self._connections.pop(node).close()
 
     def _perform_next(self) -> None:
-        match self._sender.next_request(time.monotonic()):
+        self._perform(self._sender.next_request(time.monotonic()))
+
+    def _perform(self, request: Request[Rows]) -> None:
+        match request:
             case InitProducerId():
                 producer = ProducerIdAndEpoch(*self._requests.new_producer())
                 self._sender.producer_id_received(producer)

@@ -14,6 +14,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from ...domain.topic_partition import TopicPartition
 from .failures import failure_of
+from .wire_text import encode_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,12 +66,12 @@ class ProduceSettings:
             by_topic.setdefault(partition.topic, []).append((partition.partition, records))
         parts = [
             struct.pack(">hhi", _PRODUCE, version, correlation_id),
-            _text(self.client_id),
-            _text(transactional_id),
+            encode_text(self.client_id),
+            encode_text(transactional_id),
             struct.pack(">hii", self.acks, self.timeout_ms, len(by_topic)),
         ]
         for topic, partitions in by_topic.items():
-            parts += [_text(topic), struct.pack(">i", len(partitions))]
+            parts += [encode_text(topic), struct.pack(">i", len(partitions))]
             for number, records in partitions:
                 parts += [struct.pack(">ii", number, len(records)), records]
         size = sum(map(len, parts))
@@ -106,10 +107,3 @@ def _failure(answered: Any) -> Failure | None:
     messages = [answered.error_message]
     messages += [error.batch_index_error_message for error in answered.record_errors or ()]
     return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, messages), ""))
-
-
-def _text(value: str | None) -> bytes:
-    if value is None:
-        return struct.pack(">h", -1)
-    encoded = value.encode()
-    return struct.pack(">h", len(encoded)) + encoded

@@ -7,6 +7,7 @@ reads a clock, waits or does I/O.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, final
 
@@ -33,7 +34,7 @@ from .requests import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..kafka_settings import ProducerSettings
     from ..topic_partition import TopicPartition
@@ -56,9 +57,15 @@ class Sender(Generic[R]):
     """
 
     def __init__(
-        self, settings: ProducerSettings, retry_backoff_s: float, bootstrap_servers: str
+        self,
+        settings: ProducerSettings,
+        retry_backoff_s: float,
+        bootstrap_servers: str,
+        on_delivery: Callable[[R], None] | None = None,
     ) -> None:
+        """Begin without a batch; ``on_delivery`` is called with acknowledged records."""
         self._settings = settings
+        self._on_delivery = on_delivery
         self._retry_backoff_s = retry_backoff_s
         self._bootstrap_servers = bootstrap_servers
         self._queues: dict[TopicPartition, PartitionQueue[R]] = {}
@@ -88,6 +95,10 @@ class Sender(Generic[R]):
                 transaction.producer_id, transaction.epoch, is_transactional=True
             )
 
+    def partitions_added(self, partitions: Iterable[TopicPartition]) -> None:
+        """Write to partitions that the caller has added to the transaction itself."""
+        self._partitions_in_transaction.update(partitions)
+
     def max_batch_bytes(self, partition: TopicPartition) -> int:
         """Return how large a batch for a partition may be before it is compressed."""
         settings = self._settings
@@ -111,7 +122,7 @@ class Sender(Generic[R]):
     @property
     def has_pending(self) -> bool:
         """Whether a batch is to be sent, or to be sent again."""
-        return bool(self._pending)
+        return bool(self._pending or self._requests)
 
     @property
     def is_settled(self) -> bool:
@@ -126,6 +137,11 @@ class Sender(Generic[R]):
     def in_flight(self, node: int) -> int:
         """Return how many requests to a broker are not answered yet."""
         return len(self._in_flight.get(node, ()))
+
+    def seconds_to_retry(self, now: float) -> float:
+        """Return when a partition is to be tried again; infinity if none waits for that."""
+        waits = (queue.retry_at - now for queue in self._pending.values() if queue.retry_at > now)
+        return min(waits, default=math.inf)
 
     def take_stats(self) -> DeliveryStats:
         """Return what was acknowledged since the last call."""
@@ -249,6 +265,8 @@ class Sender(Generic[R]):
         self._land(queue)
         self._memory -= batch.memory
         self._stats += DeliveryStats(len(batch.records), batch.records.payload_bytes)
+        if self._on_delivery is not None:
+            self._on_delivery(batch.records)
 
     def _handle(self, batch: ProducerBatch[R], failure: Failure, now: float) -> None:
         match failure.error:
