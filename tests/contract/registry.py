@@ -13,6 +13,7 @@ from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskC
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
+from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
@@ -86,6 +87,11 @@ def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("kafka-python", fresh_name, kafka())
 
 
+def _kafka_python_stream(fresh_name: FreshName, kafka: Kafka) -> World:
+    capabilities = ALL - {Capability.CONTINUOUS_TRANSACTIONS}
+    return KafkaWorld("kafka-python", fresh_name, kafka(), capabilities)
+
+
 OFFSET_FETCHERS: Final = (
     Held(ConfluentOffsetFetcher, _confluent),
     Held(KafkaPythonOffsetFetcher, _kafka_python),
@@ -106,7 +112,10 @@ TRANSACTIONS: Final = (
     Held(KafkaPythonTransactions, _kafka_python),
     Held(MemoryTransactions, _memory),
 )
-STREAM_CLIENTS: Final = (Held(MemoryStreamClient, _memory),)
+STREAM_CLIENTS: Final = (
+    Held(KafkaPythonStreamClient, _kafka_python_stream),
+    Held(MemoryStreamClient, _memory),
+)
 CLOCKS: Final = (MemoryClock, SystemClock)
 SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 

@@ -143,10 +143,11 @@ class RecordDecoder:
             elif result in status.FULL:
                 yield from self._make_room(result, blocks)
             elif result == status.BAD_TIMESTAMP:
+                offset = int(cursor[at.OFFSET])
+                # The kernel has read the record, and what is yielded ends before it.
+                cursor[at.OFFSET] -= 1
                 yield from self._finish()
-                raise MalformedTimestampError(
-                    self._partition, int(cursor[at.OFFSET]), int(cursor[at.TIMESTAMP])
-                )
+                raise MalformedTimestampError(self._partition, offset, int(cursor[at.TIMESTAMP]))
             else:
                 raise BatchError(blocks.base_offset(cursor), status.REASONS[result])
 

@@ -208,9 +208,10 @@ class StreamFetcher:
         return taken
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and read nothing more."""
         for leader in self._leaders.values():
             leader.disconnect()
+        self.revoke(list(self._positions))
 
     # Decoding
 

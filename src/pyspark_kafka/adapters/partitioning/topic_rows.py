@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
@@ -57,11 +57,7 @@ class ExplicitPartitions:
         self._partitioner = partitioner
         self._column: tuple[Int32Array, BoolArray] | None = None
         if "partition" in batch.schema.names:
-            column = batch.column("partition").cast(pa.int32())
-            self._column = (
-                column.fill_null(NO_PARTITION).to_numpy(zero_copy_only=False),
-                column.is_valid().to_numpy(zero_copy_only=False),
-            )
+            self._column = _explicit_column(batch.column("partition"))
 
     def of(self, rows: Int64Array, count: int) -> tuple[Int32Array, BoolArray]:
         """Return the partition of each of a topic's rows, and whether one was chosen.
@@ -88,6 +84,18 @@ class ExplicitPartitions:
     def _take(self, rows: Int64Array) -> pa.RecordBatch:
         batch = self._batch
         return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+
+
+def _explicit_column(column: pa.Array[Any]) -> tuple[Int32Array, BoolArray]:
+    # Each of Arrow's functions takes longer than a small batch takes otherwise.
+    if column.type != pa.int32():
+        column = column.cast(pa.int32())
+    if not column.null_count:
+        return column.to_numpy(), np.ones(len(column), np.bool_)
+    return (
+        column.fill_null(NO_PARTITION).to_numpy(zero_copy_only=False),
+        column.is_valid().to_numpy(zero_copy_only=False),
+    )
 
 
 def require_partitions(

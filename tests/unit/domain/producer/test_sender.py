@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -52,7 +53,10 @@ class Client:
         self, leaders: Mapping[TopicPartition, int] | None = None, **given: object
     ) -> None:
         self.settings = ProducerSettings(**given)  # type: ignore[arg-type]
-        self.sender: Sender[Numbers] = Sender(self.settings, BACKOFF_S, SERVERS)
+        self.delivered: list[int] = []
+        self.sender: Sender[Numbers] = Sender(
+            self.settings, BACKOFF_S, SERVERS, lambda records: self.delivered.append(len(records))
+        )
         self.leaders = leaders or {P0: NODE, P1: NODE}
         self.producers = iter(range(PRODUCER.producer_id, 100))
         self.now = 0.0
@@ -106,6 +110,52 @@ def test_a_producer_id_comes_before_the_first_batch() -> None:
     assert client.sent() == (NODE, [[0, 3]])
     assert client.sent() == (NODE, [[3, 2]])
     assert client.encoded == [(0, PRODUCER), (3, PRODUCER)]
+
+
+def test_acknowledged_records_are_reported() -> None:
+    """Those of each batch, once it is acknowledged."""
+    client = Client()
+    client.append(3, 2)
+    client.sent()
+    client.sent()
+    assert client.delivered == []
+    client.succeed()
+    assert client.delivered == [3]
+    client.succeed()
+    assert client.delivered == [3, 2]
+
+
+def test_what_is_to_be_sent_is_pending() -> None:
+    """A batch is pending until its request is performed."""
+    client = Client()
+    client.append(3)
+    request = client.next()
+    assert isinstance(request, Produce)
+    assert not client.sender.has_pending
+    client.append(2, partition=P1)
+    client.sender.leaders_found({P1: NODE}, client.now)
+    assert client.sender.has_pending
+
+
+def test_the_next_try_is_told() -> None:
+    """In seconds, while a partition waits for its next try."""
+    client = Client()
+    assert client.sender.seconds_to_retry(0) == math.inf
+    client.append(3)
+    client.sent()
+    client.fail(ProduceError.RETRIABLE)
+    assert client.sender.seconds_to_retry(BACKOFF_S / 4) == 3 * BACKOFF_S / 4
+    assert client.sender.seconds_to_retry(BACKOFF_S) == math.inf
+
+
+def test_partitions_that_the_caller_added_are_not_added_again() -> None:
+    """A transaction's partitions may be added by its coordinator's client."""
+    client = Client()
+    client.sender.join_transaction(TRANSACTION)
+    client.sender.partitions_added([P0])
+    client.append(1)
+    client.append(1, partition=P1)
+    assert client.next() == AddPartitionsToTxn(TRANSACTION, {P1})
 
 
 def test_without_idempotence_there_is_no_producer_id() -> None:
