@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .adapters.prometheus.lag_exporter import PrometheusLagExporter
+    from .adapters.prometheus.progress_listener import PrometheusProgressListener
     from .adapters.spark.lag_listener import LagListener
     from .adapters.system.logged import LoggingLagExporter
     from .bootstrap.container import Container, SinkContainer, container_for, sink_container_for
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         parse_source_options,
     )
     from .ports.lag_exporter import LagExporter
+    from .ports.progress_listener import ProgressListener
 
 __version__: Final = "0.1.0"
 
@@ -41,7 +43,9 @@ __all__ = [
     "DefaultSource",
     "LagExporter",
     "LoggingLagExporter",
+    "ProgressListener",
     "PrometheusLagExporter",
+    "PrometheusProgressListener",
     "PysparkKafkaError",
     "QueryKind",
     "SinkContainer",
@@ -62,7 +66,9 @@ _LAZY_IMPORTS: Final = {
     "LagExporter": ".ports.lag_exporter",
     "LagListener": ".adapters.spark.lag_listener",
     "LoggingLagExporter": ".adapters.system.logged",
+    "ProgressListener": ".ports.progress_listener",
     "PrometheusLagExporter": ".adapters.prometheus.lag_exporter",
+    "PrometheusProgressListener": ".adapters.prometheus.progress_listener",
     "PysparkKafkaError": ".domain.errors",
     "QueryKind": ".domain.options",
     "SinkContainer": ".bootstrap.container",

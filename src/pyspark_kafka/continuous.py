@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .domain.continuous.progress import EpochProgress
     from .domain.options import SinkOptions, SourceOptions
+    from .ports.progress_listener import ProgressListener
     from .ports.record_function import FunctionFactory, RecordFunction
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ def start(  # noqa: PLR0913  # the options of a query
     tasks: int | None = None,
     channel: Literal["socket", "directory"] | None = None,
     limits: ExecutionLimits | None = None,
-    listeners: Sequence[Callable[[EpochProgress], None]] = (),
+    listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = (),
 ) -> ContinuousQuery:
     """Start a continuous query, and return it while it runs.
 
@@ -74,7 +75,8 @@ def start(  # noqa: PLR0913  # the options of a query
     this process. ``channel`` is how tasks reach the driver: ``socket`` (the default of a classic
     session), or ``directory``, files next to the checkpoint, where executors cannot connect to the
     driver (the default of Spark Connect). ``limits`` bound restarts and waits. ``listeners`` are
-    called with the progress after epochs, about once a second.
+    told the progress after epochs, about once a second: each is a ``ProgressListener``, a
+    ``lag_listener``, or a function that takes an ``EpochProgress``.
 
     :raises OptionsError: with all problems of the options.
     :raises MetadataLogError: if the checkpoint cannot be used.

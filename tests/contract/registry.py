@@ -25,18 +25,25 @@ from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
+from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
 from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
 from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.system.clock import SystemClock
-from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingSourceEvents
+from pyspark_kafka.adapters.system.logged import (
+    LoggingLagExporter,
+    LoggingProgressListener,
+    LoggingSourceEvents,
+)
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
+from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
@@ -129,6 +136,8 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     # In `test_metadata_log.py`.
     MetadataLog: (FsspecMetadataLog, MemoryMetadataLog),
     OffsetFetcher: tuple(held.adapter for held in OFFSET_FETCHERS),
+    # In `test_progress_listener.py`.
+    ProgressListener: (LagListener, LoggingProgressListener, PrometheusProgressListener),
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
     RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
     SourceEvents: SOURCE_EVENTS,

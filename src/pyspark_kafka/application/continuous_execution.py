@@ -175,7 +175,7 @@ class ContinuousExecution:
             self._wait_after(failure)
             return self._stop_requested.is_set()
         self._drain(job, self._limits.stop_timeout_s)
-        self._end_epoch()
+        self._end_epoch(is_final=True)
         return True
 
     def _start_job(self) -> ContinuousJob:
@@ -335,11 +335,11 @@ class ContinuousExecution:
 
     # Epochs
 
-    def _end_epoch(self) -> None:
+    def _end_epoch(self, *, is_final: bool = False) -> None:
         epoch = self._coordinator.next_epoch()
         if epoch is not None:
             self._commit_or_retry(epoch)
-        self._progress.record(self._coordinator.last, self._stream)
+        self._progress.record(self._coordinator.last, self._stream, is_final=is_final)
         self._finish_catch_ups()
 
     def _commit_or_retry(self, epoch: Epoch) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from ..domain.continuous.messages import TaskProgress
 from ..domain.continuous.progress import EpochProgress
 from ..domain.errors import PysparkKafkaError
+from ..ports.progress_listener import ProgressListener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,12 +41,12 @@ class ProgressRecorder:
         self,
         query: QueryIdentity,
         sink: str,
-        listeners: Sequence[Callable[[EpochProgress], None]] = (),
+        listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = (),
     ) -> None:
         self.tasks = 0
         self._query = query
         self._sink = sink
-        self._listeners = tuple(listeners)
+        self._listeners = tuple(map(_listener, listeners))
         self._lock = threading.Lock()
         self._recent: deque[EpochProgress] = deque(maxlen=MAX_RECENT)
         self._work = TaskProgress()
@@ -67,12 +68,16 @@ class ProgressRecorder:
         """Count a restart of a task, or of all."""
         self._restarts += 1
 
-    def record(self, last: Epoch, stream: KafkaContinuousStream) -> None:
-        """Report the time since the last report, if anything happened or enough time passed."""
+    def record(self, last: Epoch, stream: KafkaContinuousStream, *, is_final: bool = False) -> None:
+        """Report the time since the last report, if anything happened or enough time passed.
+
+        The final report has all that happened, however short the time is.
+        """
         now = time.monotonic()
         begun = self._start if self._start is not None else last.offsets
         has_worked = bool(self._work.input_rows) or begun != last.offsets
-        if now - self._since < (_MIN_INTERVAL_S if has_worked else IDLE_EVERY_S):
+        interval = _MIN_INTERVAL_S if has_worked else IDLE_EVERY_S
+        if now - self._since < interval and not (is_final and has_worked):
             return
         self._keep(
             EpochProgress(
@@ -95,12 +100,40 @@ class ProgressRecorder:
     def _keep(self, progress: EpochProgress) -> None:
         with self._lock:
             self._recent.append(progress)
+        self._tell(lambda listener: listener.progressed(progress))
+
+    def ended(self) -> None:
+        """Tell listeners that the run has ended."""
+        query = self._query
+        self._tell(lambda listener: listener.query_ended(query.query_id, query.run_id))
+
+    def _tell(self, call: Callable[[ProgressListener], None]) -> None:
         for listener in self._listeners:
             try:
-                listener(progress)
+                call(listener)
             except Exception:
                 # A listener is the user's code, and its errors must not stop the query.
                 log.exception("A listener of a continuous query failed")
+
+
+@final
+class _FunctionListener(ProgressListener):
+    """A function that takes the progress, and does not care about the end of queries."""
+
+    def __init__(self, function: Callable[[EpochProgress], None]) -> None:
+        self._function = function
+
+    def progressed(self, progress: EpochProgress) -> None:
+        self._function(progress)
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing."""
+
+
+def _listener(
+    listener: ProgressListener | Callable[[EpochProgress], None],
+) -> ProgressListener:
+    return listener if isinstance(listener, ProgressListener) else _FunctionListener(listener)
 
 
 def _latest(stream: KafkaContinuousStream) -> PartitionOffsets | None:

@@ -133,4 +133,5 @@ class ContinuousQuery:
                 self._close()
             except PysparkKafkaError as error:
                 self._error = self._error or error
+            self._progress.ended()
             self._ended.set()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.storage_path import StoragePath
     from ..ports.epoch_channel import ChannelAddress, EpochChannel
+    from ..ports.progress_listener import ProgressListener
     from ..ports.record_function import FunctionFactory, RecordFunction
     from ..ports.task_runner import TaskRunner
     from .container import Container
@@ -100,7 +101,7 @@ class QueryPlan:
     factory: FunctionFactory
     limits: ExecutionLimits
     name: str | None = None
-    listeners: Sequence[Callable[[EpochProgress], None]] = ()
+    listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = ()
     make_container: Callable[[SourceOptions], Container] = container_for
 
 
@@ -113,6 +114,7 @@ def start_query(
     :raises MetadataLogError: if the checkpoint cannot be used.
     """
     from ..adapters.storage.stream_metadata import query_id_of
+    from ..adapters.system.logged import LoggingProgressListener
 
     with ExitStack() as stack:
         stack.callback(channel.close)
@@ -135,7 +137,7 @@ def start_query(
             is_own_process=is_own_process,
         )
         sink = "foreach" if plan.sink is None else f"Kafka[{plan.sink.topic or 'column topic'}]"
-        progress = ProgressRecorder(identity, sink, plan.listeners)
+        progress = ProgressRecorder(identity, sink, (LoggingProgressListener(), *plan.listeners))
         offset_log = metadata_log_at(plan.checkpoint.child("offsets"))
         commit_log = metadata_log_at(plan.checkpoint.child("commits"))
         execution = ContinuousExecution(

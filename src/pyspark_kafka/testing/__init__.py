@@ -34,6 +34,7 @@ from .lag_exporter_contract import LagExporterContract
 from .memory_world import MemoryWorld
 from .metadata_log_contract import MetadataLogContract
 from .offset_fetcher_contract import OffsetFetcherContract
+from .progress_listener_contract import ProgressListenerContract
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
@@ -52,6 +53,7 @@ __all__ = [
     "MemoryWorld",
     "MetadataLogContract",
     "OffsetFetcherContract",
+    "ProgressListenerContract",
     "Record",
     "RecordReaderContract",
     "RecordWriterContract",

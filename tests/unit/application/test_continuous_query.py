@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from dependency_injector import providers
+from prometheus_client import CollectorRegistry
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.continuous_errors import (
     FunctionError,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.application.continuous_query import ContinuousQuery
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.ports.progress_listener import ProgressListener
     from pyspark_kafka.ports.record_function import RecordFunction
 
 FAST = ExecutionLimits(epoch_s=0.05, stop_timeout_s=10)
@@ -108,6 +111,7 @@ class Pipeline:
         *,
         limits: ExecutionLimits = FAST,
         sink: dict[str, str] | None = None,
+        listeners: Sequence[ProgressListener] = (),
         **source: str,
     ) -> ContinuousQuery:
         common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
@@ -119,6 +123,7 @@ class Pipeline:
             StoragePath(str(self.checkpoint)),
             ConstantFunction(function),
             limits,
+            listeners=listeners,
             make_container=self.container,
         )
         self.queries.append(start_in_threads(plan))
@@ -295,6 +300,29 @@ def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
     (source,) = progress["sources"]
     assert source["endOffset"] == {"in": {"0": 5, "1": 0}}
     assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
+
+
+def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:
+    registry = CollectorRegistry()
+    query = pipeline.start(listeners=[PrometheusProgressListener(registry)])
+    labels = {"query_id": query.id, "query": ""}
+
+    def value(name: str) -> float | None:
+        return registry.get_sample_value(f"pyspark_kafka_continuous_{name}", labels)
+
+    pipeline.produce(0, 5)
+    await_until(lambda: bool(value("input_rows_per_second")))
+    assert value("lag") == 0
+    query.stop()
+    assert value("lag") is None
+
+
+def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    pipeline.produce(0, 5)
+    query.processAllAvailable()
+    query.stop()
+    assert sum(each["numInputRows"] for each in query.recentProgress) == 5
 
 
 def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Final, final
 
-from ...domain.errors import requires_extra
 from ...ports.lag_exporter import LagExporter
+from .query_collector import QUERY_LABELS, QueryCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "pyspark_kafka_lag"
 
-_QUERY: Final = ("query_id", "query")
-_PARTITION: Final = (*_QUERY, "source", "topic", "partition")
-
+_PARTITION_LABELS: Final = (*QUERY_LABELS, "source", "topic", "partition")
 
 _STATISTICS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
     ("_min", "Minimum lag of the partitions", lambda lag: lag.lag.min),
@@ -51,39 +48,26 @@ class PrometheusLagExporter(LagExporter):
 
         :raises MissingDependencyError: if prometheus-client is not installed.
         """
-        with requires_extra("prometheus", "prometheus_client", "prometheus-client"):
-            from prometheus_client import REGISTRY
-        self._lock = threading.Lock()
-        self._lags: dict[str, QueryLag] = {}
-        self._registry: CollectorRegistry | None = REGISTRY if registry is None else registry
-        self._registry.register(self)
+        self._collector = QueryCollector(_gauges, registry)
 
     def export(self, lag: QueryLag) -> None:
-        with self._lock:
-            self._lags[lag.query_id] = lag
+        self._collector.put(lag.query_id, lag.run_id, lag)
 
     def query_ended(self, query_id: str, run_id: str) -> None:
-        with self._lock:
-            known = self._lags.get(query_id)
-            if known is not None and known.run_id == run_id:
-                del self._lags[query_id]
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges; prometheus-client calls this for each scrape."""
-        with self._lock:
-            lags = list(self._lags.values())
-        yield from _by_partition(lags)
-        yield from _by_query(lags)
+        self._collector.query_ended(query_id, run_id)
 
     def close(self) -> None:
-        registry, self._registry = self._registry, None
-        if registry is not None:
-            registry.unregister(self)
+        self._collector.close()
 
 
-def _by_partition(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
-    lag_gauge = _gauge("", "Records left to read, or offsets", _PARTITION)
-    exact_gauge = _gauge("_exact", "1 if records are counted, else 0", _PARTITION)
+def _gauges(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
+    yield from _by_partition(lags)
+    yield from _by_query(lags)
+
+
+def _by_partition(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
+    lag_gauge = _gauge("", "Records left to read, or offsets", _PARTITION_LABELS)
+    exact_gauge = _gauge("_exact", "1 if records are counted, else 0", _PARTITION_LABELS)
     for lag in lags:
         for source, measured in lag.sources.items():
             for each in measured.partitions:
@@ -95,9 +79,9 @@ def _by_partition(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
     yield exact_gauge
 
 
-def _by_query(lags: list[QueryLag]) -> Iterator[GaugeMetricFamily]:
+def _by_query(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
     for suffix, documentation, statistic in _STATISTICS:
-        gauge = _gauge(suffix, documentation, _QUERY)
+        gauge = _gauge(suffix, documentation, QUERY_LABELS)
         for lag in lags:
             gauge.add_metric([lag.query_id, lag.name or ""], statistic(lag))
         yield gauge

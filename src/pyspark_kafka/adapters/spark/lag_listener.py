@@ -17,21 +17,25 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.listener import StreamingQueryProgress as Progress
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ...application.continuous_query import ContinuousQuery
 from ...application.lag_meter import LagMeter
 from ...application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from ...domain.checkpoint_log import kafka_offsets
+from ...domain.continuous.progress import EpochProgress
 from ...domain.lag import QueryLag
 from ...ports.lag_exporter import LagExporter
+from ...ports.progress_listener import ProgressListener
 
 _MAX_EVENT_DELAY_SECONDS: Final = 5.0
 """How long after the end of a query Spark may take to report it."""
 
 
 @final
-class LagListener(StreamingQueryListener):
+class LagListener(StreamingQueryListener, ProgressListener):
     """Exports the lag of queries that read from Kafka, with this source or the JVM connector.
 
-    Kafka sources are recognized by the format of their offsets, also among other sources of a
+    It listens to Spark's streaming queries, and is a listener of continuous queries as well. Kafka
+    sources are recognized by the format of their offsets, also among other sources of a
     query. Spark calls all listeners in one thread, so this one only queues the events there, and
     processes them in its own thread. It works until ``close`` or the end of its ``with`` block;
     removing it from the session is up to the caller.
@@ -61,7 +65,9 @@ class LagListener(StreamingQueryListener):
         self._worker.close()
 
     def lags(
-        self, query: StreamingQuery | None = None, timeout_seconds: float | None = None
+        self,
+        query: StreamingQuery | ContinuousQuery | None = None,
+        timeout_seconds: float | None = None,
     ) -> Iterator[QueryLag]:
         """Yield the lag after each batch of a query, or of all queries.
 
@@ -83,18 +89,37 @@ class LagListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Queue the progress of a batch."""
-        progress = event.progress
-        if not self._queries or progress.name in self._queries:
-            parsed = _parse_progress(progress)
-            if parsed.sources:
-                self._worker.progressed(parsed)
+        self._queue(_parse_progress(event.progress))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Do nothing: an idle query has the offsets of its last batch."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Queue the end of a query."""
-        self._worker.query_ended(str(event.id), str(event.runId))
+        self.query_ended(str(event.id), str(event.runId))
+
+    def progressed(self, progress: EpochProgress) -> None:
+        """Queue the progress of a continuous query."""
+        query = progress.query
+        source = SourceProgress(progress.end, progress.latest)
+        self._queue(
+            QueryProgress(
+                query.query_id,
+                query.run_id,
+                query.name,
+                progress.epoch,
+                progress.timestamp_ms,
+                {"0": source},
+            )
+        )
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Queue the end of a query."""
+        self._worker.query_ended(query_id, run_id)
+
+    def _queue(self, progress: QueryProgress) -> None:
+        if progress.sources and (not self._queries or progress.name in self._queries):
+            self._worker.progressed(progress)
 
 
 def _parse_progress(progress: Progress) -> QueryProgress:

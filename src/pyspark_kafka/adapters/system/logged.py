@@ -1,20 +1,23 @@
-"""The events of sources, and the lag of queries, as log lines."""
+"""The events of sources, and the lag and progress of queries, as log lines."""
 
 from __future__ import annotations
 
 import logging
 from typing import final
 
+from ...domain.continuous.progress import EpochProgress
 from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
 from ...domain.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.write_result import DeliveryStats
 from ...ports.lag_exporter import LagExporter
+from ...ports.progress_listener import ProgressListener
 from ...ports.source_events import SourceEvents
 
 log = logging.getLogger("pyspark_kafka")
 lag_log = logging.getLogger("pyspark_kafka.lag")
+progress_log = logging.getLogger("pyspark_kafka.continuous")
 
 
 @final
@@ -82,3 +85,31 @@ class LoggingLagExporter(LagExporter):
 
     def query_ended(self, query_id: str, run_id: str) -> None:
         """Do nothing: log lines stay."""
+
+
+@final
+class LoggingProgressListener(ProgressListener):
+    """Logs a line per progress report to the logger ``pyspark_kafka.continuous``, at level INFO."""
+
+    def progressed(self, progress: EpochProgress) -> None:
+        lag, latency = progress.lag, progress.work.latency
+        progress_log.info(
+            "Query %s, epoch %d: %.1f rows/s in, %.1f rows/s out, lag %s, latency p50 %s ms, "
+            "p99 %s ms, %d tasks, %d restarts",
+            progress.query.name or progress.query.query_id,
+            progress.epoch,
+            progress.input_rows_per_second,
+            progress.output_rows_per_second,
+            "unknown" if lag is None else lag.total,
+            _or_dash(latency.percentile(50)),
+            _or_dash(latency.percentile(99)),
+            progress.tasks,
+            progress.restarts,
+        )
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        """Do nothing: log lines stay."""
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)

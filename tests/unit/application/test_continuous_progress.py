@@ -1,0 +1,104 @@
+"""Who is told the progress of a continuous query, and when."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.application.continuous_progress import ProgressRecorder
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
+from pyspark_kafka.domain.continuous.messages import TaskProgress
+from pyspark_kafka.domain.continuous.progress import QueryIdentity
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.progress_listener import ProgressListener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.application.continuous_stream import KafkaContinuousStream
+    from pyspark_kafka.domain.continuous.progress import EpochProgress
+
+PARTITION = TopicPartition("t", 0)
+QUERY = QueryIdentity("id", "run")
+
+
+class Notes(ProgressListener):
+    """Keeps what it is told, and can be made to fail."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.rows: list[int] = []
+        self.ended: list[tuple[str, str]] = []
+        self._fails = fails
+
+    def progressed(self, progress: EpochProgress) -> None:
+        self.rows.append(progress.work.input_rows)
+        if self._fails:
+            raise ZeroDivisionError
+
+    def query_ended(self, query_id: str, run_id: str) -> None:
+        self.ended.append((query_id, run_id))
+        if self._fails:
+            raise ZeroDivisionError
+
+
+@pytest.fixture
+def stream() -> Iterator[KafkaContinuousStream]:
+    """Yield a stream of a topic with five records."""
+    cluster = MemoryCluster()
+    cluster.create_topic("t", 1)
+    for _ in range(5):
+        cluster.produce("t", b"")
+    options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
+    with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
+        made.memory_cluster.override(cluster)
+        yield made.continuous_stream()
+
+
+def epoch(number: int, offset: int) -> Epoch:
+    return Epoch(number, PartitionOffsets({PARTITION: offset}))
+
+
+def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousStream) -> None:
+    """A query that stops within a second reports its rows, once."""
+    notes = Notes()
+    recorder = ProgressRecorder(QUERY, "foreach", [notes])
+    recorder.add(TaskProgress(2, 1))
+    recorder.record(epoch(0, 2), stream)
+    assert notes.rows == []
+    recorder.record(epoch(1, 3), stream, is_final=True)
+    recorder.record(epoch(1, 3), stream, is_final=True)
+    assert notes.rows == [2]
+    [report] = recorder.recent
+    assert (report.epoch, report.lag and report.lag.total) == (1, 2)
+
+
+def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:
+    """It takes each report, and is not told the end."""
+    reports: list[EpochProgress] = []
+    recorder = ProgressRecorder(QUERY, "foreach", [reports.append])
+    recorder.add(TaskProgress(1, 1))
+    recorder.record(epoch(0, 1), stream, is_final=True)
+    recorder.ended()
+    assert [report.work.input_rows for report in reports] == [1]
+
+
+def test_a_listener_that_fails_affects_no_other(
+    stream: KafkaContinuousStream, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its errors are logged, and the others are told the reports and the end."""
+    listeners = [Notes(fails=True), Notes()]
+    recorder = ProgressRecorder(QUERY, "foreach", listeners)
+    recorder.add(TaskProgress(1, 1))
+    with caplog.at_level(logging.ERROR, "pyspark_kafka"):
+        recorder.record(epoch(0, 1), stream, is_final=True)
+        recorder.ended()
+    assert [listener.rows for listener in listeners] == [[1], [1]]
+    assert [listener.ended for listener in listeners] == [[("id", "run")]] * 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["A listener of a continuous query failed"] * 2
