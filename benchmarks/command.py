@@ -14,11 +14,14 @@ from pyspark_kafka.brokers import KafkaCluster
 from .batch_read import measure_batch_read
 from .batch_write import measure_batch_write
 from .bench import Bench
+from .catch_up import measure_catch_up
+from .continuous import measure_continuous
 from .decoder import measure_decoder
 from .memory import measure_memory
 from .one_core import measure_one_core
 from .plan import FULL, QUICK, Plan
 from .planning import measure_planning
+from .results import LatencySection, Section
 from .tables import as_text
 from .topics import Topics
 from .trickle import measure_trickle
@@ -27,14 +30,15 @@ from .write_memory import measure_write_memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from .results import Section
 
-MEASURES: Final[Mapping[str, Callable[[Bench], Section]]] = {
+MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
     "batch": measure_batch_read,
     "write": measure_batch_write,
     "one-core": measure_one_core,
     "decoder": measure_decoder,
     "trickle": measure_trickle,
+    "continuous": measure_continuous,
+    "catch-up": measure_catch_up,
     "memory": measure_memory,
     "write-memory": measure_write_memory,
     "planning": measure_planning,
@@ -43,6 +47,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Section]]] = {
 DOCS: Final = Path(__file__).parents[1] / "docs"
 PAGE: Final = DOCS / "benchmarks.md"
 PLOT: Final = DOCS / "benchmarks.svg"
+LATENCY_PLOT: Final = DOCS / "latency.svg"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,7 +92,7 @@ def _positive(text: str) -> int:
     return number
 
 
-def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section]:
+def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section | LatencySection]:
     began = time.monotonic()
     for name, measure in MEASURES.items():
         if name in names:
@@ -96,11 +101,15 @@ def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section]:
     print(f"{time.monotonic() - began:4.0f} s: done", file=sys.stderr, flush=True)
 
 
-def _publish(sections: Sequence[Section], plan: Plan) -> None:
+def _publish(sections: Sequence[Section | LatencySection], plan: Plan) -> None:
     from .machine import describe_machine
-    from .page import page
-    from .plot import write_plot
+    from .page import Plots, page
+    from .plot import write_latency_plot, write_plot
 
-    write_plot(sections, PLOT)
+    write_plot([one for one in sections if isinstance(one, Section)], PLOT)
+    for section in sections:
+        if isinstance(section, LatencySection):
+            write_latency_plot(section, LATENCY_PLOT)
     command = " ".join(("python -m benchmarks", *sys.argv[1:]))
-    PAGE.write_text(page(sections, describe_machine(), plan, command, PLOT.name))
+    plots = Plots(PLOT.name, LATENCY_PLOT.name)
+    PAGE.write_text(page(sections, describe_machine(), plan, command, plots))

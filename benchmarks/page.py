@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
+from .results import LatencySection
 from .tables import as_markdown
 from .topics import KB1
 
@@ -14,15 +16,28 @@ if TYPE_CHECKING:
     from .results import Section
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Plots:
+    """The file names of the page's plots."""
+
+    speed: str
+    latency: str
+
+
 def page(
-    sections: Sequence[Section], machine: Mapping[str, str], plan: Plan, command: str, plot: str
+    sections: Sequence[Section | LatencySection],
+    machine: Mapping[str, str],
+    plan: Plan,
+    command: str,
+    plots: Plots,
 ) -> str:
-    """Return the page: the machine and versions, the plot, and a table per section."""
+    """Return the page: the machine and versions, the plots, and a table per section."""
     return "\n".join(
         (
-            _introduction(plan, command, plot),
+            _introduction(plan, command, plots.speed),
             _machine(machine),
-            *(_section(section) for section in sections),
+            *(_section(section, plots) for section in sections),
         )
     )
 
@@ -64,5 +79,8 @@ def _machine(machine: Mapping[str, str]) -> str:
     return f"## Machine and versions\n\n| | |\n|---|---|\n{rows}"
 
 
-def _section(section: Section) -> str:
-    return f"## {section.title}\n\n{section.about}\n\n{as_markdown(section)}"
+def _section(section: Section | LatencySection, plots: Plots) -> str:
+    parts = [f"## {section.title}", section.about, as_markdown(section)]
+    if isinstance(section, LatencySection):
+        parts.insert(2, f"![Latency from topic to topic]({plots.latency})")
+    return "\n\n".join(parts)

@@ -27,6 +27,17 @@ class Plan:
     triggers: int = 60
     """Counted micro-batches of a stream."""
 
+    rates: tuple[int, ...] = (100, 1_000, 10_000)
+    """Records per second while latencies are measured."""
+
+    latency_seconds: float = 10.0
+    """The time in which latencies are measured, of each competitor at each rate."""
+
+    latency_warm_up_seconds: float = 4.0
+
+    max_continuous_rounds: int = 2
+    """The maximum of counted rounds of continuous pipelines, one of which takes minutes."""
+
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)
 
@@ -39,6 +50,9 @@ QUICK: Final = Plan(
     records=50_000,
     read_seconds=0.2,
     triggers=5,
+    rates=(1_000,),
+    latency_seconds=1.0,
+    latency_warm_up_seconds=0.5,
     memory_bytes=(10 * MB, 50 * MB),
     partitions=(1, 50),
 )

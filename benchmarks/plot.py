@@ -1,4 +1,4 @@
-"""The plot: the speed of each competitor relative to the first peer."""
+"""The plots: the speed of each competitor relative to the first peer, and latencies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from .results import Comparison, Section
+    from .results import Comparison, LatencyComparison, LatencySection, Section
 
 SETTINGS: Final[dict[Any, Any]] = {
     # The same figures produce the same file, with selectable text.
@@ -20,7 +20,13 @@ SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
     "font.size": 9,
 }
-OURS: Final = {"kafka-python": "#1f77b4", "confluent": "#ff7f0e", "decoder": "#2ca02c"}
+OURS: Final = {
+    "kafka-python": "#1f77b4",
+    "confluent": "#ff7f0e",
+    "decoder": "#2ca02c",
+    "kafka-python, exactly-once": "#9ecae1",
+    "confluent, exactly-once": "#fdbe85",
+}
 PEERS: Final = ("#b0b0b0", "#808080", "#404040")
 WIDTH: Final = 9.0
 MIN_EXTENT: Final = (0.5, 2.0)
@@ -28,6 +34,7 @@ MIN_EXTENT: Final = (0.5, 2.0)
 
 BAR_HEIGHT: Final = 0.16
 PANEL_HEIGHT: Final = 0.9
+LATENCY_HEIGHT: Final = 0.22
 
 
 def write_plot(sections: Sequence[Section], path: Path) -> None:
@@ -40,6 +47,42 @@ def write_plot(sections: Sequence[Section], path: Path) -> None:
         for panel, section in zip(panels[:, 0], drawn, strict=True):
             _draw(panel, section)
         figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def write_latency_plot(section: LatencySection, path: Path) -> None:
+    """Draw a panel for each case, and in it a bar from p50 to p99 for each competitor."""
+    count = len(section.comparisons)
+    heights = [
+        PANEL_HEIGHT + LATENCY_HEIGHT * len(comparison.latencies)
+        for comparison in section.comparisons
+    ]
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+        panels = figure.subplots(count, 1, height_ratios=heights, sharex=True, squeeze=False)
+        for panel, comparison in zip(panels[:, 0], section.comparisons, strict=True):
+            _draw_latencies(panel, comparison)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _draw_latencies(panel: Any, comparison: LatencyComparison) -> None:
+    panel.use_sticky_edges = False
+    peer_colors = iter(PEERS)
+    for number, latencies in enumerate(comparison.latencies):
+        color = OURS.get(latencies.competitor) or next(peer_colors)
+        median = latencies.median
+        panel.barh(number, median.p99 - median.p50, left=median.p50, height=0.6, color=color)
+        panel.plot([median.p90], [number], marker="|", color="black")
+    panel.set_yticks(
+        range(len(comparison.latencies)), [one.competitor for one in comparison.latencies]
+    )
+    panel.invert_yaxis()
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.xaxis.set_major_formatter("{x:g} ms")
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.tick_params(labelbottom=True)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_title(f"{comparison.case}: p50 to p99, with a line at p90", loc="left")
 
 
 def _bars(section: Section) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final, final
 
 
@@ -51,6 +51,63 @@ class Samples:
     def max(self) -> float:
         """The maximum of all rounds."""
         return max(self.figures)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """The latencies of one run, in milliseconds."""
+
+    p50: float
+    p90: float
+    p99: float
+    max: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """One competitor's latencies, for each counted round."""
+
+    competitor: str
+    rounds: tuple[Percentiles, ...]
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            raise ValueError(f"'{self.competitor}' was never measured")
+
+    @property
+    def median(self) -> Percentiles:
+        """The median of all rounds, for each percentile on its own."""
+        return Percentiles(
+            *(statistics.median(one) for one in zip(*map(astuple, self.rounds), strict=True))
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LatencyComparison:
+    """Competitors whose latencies were measured in the same rounds, under the same load."""
+
+    case: str
+    latencies: tuple[Latencies, ...]
+
+    def of(self, competitor: str) -> Latencies:
+        """Return one competitor's latencies."""
+        return next(one for one in self.latencies if one.competitor == competitor)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LatencySection:
+    """The results of one measurement of latencies."""
+
+    name: str
+    title: str
+    about: str
+    comparisons: tuple[LatencyComparison, ...]
+    peers: tuple[str, ...] = ()
+    """The competitors whose p50 others are compared with."""
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from .results import Samples
 
@@ -11,14 +11,20 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
+T = TypeVar("T")
 
-def alternate(competitors: Mapping[str, Callable[[], float]], plan: Plan) -> tuple[Samples, ...]:
-    """Run every competitor once per round, and return the figures of the counted rounds."""
+
+def run_rounds(
+    competitors: Mapping[str, Callable[[], T]], plan: Plan
+) -> Mapping[str, tuple[T, ...]]:
+    """Run every competitor once per round, and return the results of the counted rounds."""
     for _ in range(plan.warm_up_rounds):
         for run in competitors.values():
             run()
     rounds = [[run() for run in competitors.values()] for _ in range(plan.runs)]
-    return tuple(
-        Samples(name, figures)
-        for name, figures in zip(competitors, zip(*rounds, strict=True), strict=True)
-    )
+    return dict(zip(competitors, zip(*rounds, strict=True), strict=True))
+
+
+def alternate(competitors: Mapping[str, Callable[[], float]], plan: Plan) -> tuple[Samples, ...]:
+    """Run every competitor once per round, and return the figures of the counted rounds."""
+    return tuple(Samples(name, figures) for name, figures in run_rounds(competitors, plan).items())

@@ -30,11 +30,11 @@ TUNED: Final[Mapping[str, str]] = {
 
 
 @contextmanager
-def spark_session() -> Iterator[SparkSession]:
-    """Yield a session with the JVM connector and this source."""
+def spark_session(slots: int = CORES) -> Iterator[SparkSession]:
+    """Yield a session with the JVM connector and this source, on ``local[slots]``."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = _start(
-        SparkSession.builder.master(f"local[{CORES}]")
+        SparkSession.builder.master(f"local[{slots}]")
         .config("spark.jars", ",".join(map(str, connector_jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

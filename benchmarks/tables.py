@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Final
 
 from .plan import MB
+from .results import MILLISECONDS, LatencySection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .results import Comparison, Samples, Section
 
+PERCENTILES: Final = ("p50", "p90", "p99", "max")
 
-def as_text(section: Section) -> str:
+
+def as_text(section: Section | LatencySection) -> str:
     """Return a section as aligned columns; the first two are left-aligned."""
     lines = [headings(section), *rows(section)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join((section.title, "", *(_aligned(line, widths) for line in lines), ""))
 
 
-def as_markdown(section: Section) -> str:
+def as_markdown(section: Section | LatencySection) -> str:
     """Return a section's table in Markdown."""
     head = headings(section)
     rule = ["---", "---", *["---:"] * (len(head) - 2)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows(section)))
 
 
-def headings(section: Section) -> list[str]:
+def headings(section: Section | LatencySection) -> list[str]:
     """Return the names of a section's columns."""
+    if isinstance(section, LatencySection):
+        ratios = [f"p50 to {peer}" for peer in section.peers]
+        return [
+            "case",
+            "client",
+            *(f"{name}, ms" for name in PERCENTILES),
+            "p50, min..max",
+            *ratios,
+        ]
     rate = ["MB/s"] if _has_bytes(section) else []
     ratios = [f"to {peer}" for peer in section.peers]
     return ["case", "client", section.unit.name, "min..max", *rate, *ratios]
 
 
-def rows(section: Section) -> Iterator[list[str]]:
+def rows(section: Section | LatencySection) -> Iterator[list[str]]:
     """Yield a row for each competitor of each case, whose name is in its first row only."""
+    if isinstance(section, LatencySection):
+        yield from _latency_rows(section)
+        return
     for comparison in section.comparisons:
         case = comparison.case
         for samples in comparison.samples:
@@ -52,12 +68,31 @@ def times(ratio: float) -> str:
     return f"{ratio:,.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
 
 
+def _latency_rows(section: LatencySection) -> Iterator[list[str]]:
+    for comparison in section.comparisons:
+        case = comparison.case
+        peers = [comparison.of(peer).median.p50 for peer in section.peers]
+        for latencies in comparison.latencies:
+            median = latencies.median
+            yield [
+                case,
+                latencies.competitor,
+                *map(figure, astuple(median)),
+                _extent([one.p50 for one in latencies.rounds]),
+                *(times(MILLISECONDS.times_as_good(median.p50, peer)) for peer in peers),
+            ]
+            case = ""
+
+
+def _extent(figures: Sequence[float]) -> str:
+    return f"{figure(min(figures))}..{figure(max(figures))}" if len(figures) > 1 else ""
+
+
 def _row(section: Section, comparison: Comparison, samples: Samples) -> list[str]:
-    extent = f"{figure(samples.min)}..{figure(samples.max)}"
     return [
         samples.competitor,
         figure(samples.median),
-        extent if len(samples.figures) > 1 else "",
+        _extent(samples.figures),
         *_megabytes(section, comparison, samples),
         *_ratios(section, comparison, samples),
     ]

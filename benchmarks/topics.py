@@ -40,6 +40,9 @@ class Shape:
     make_value: Callable[[Random, int], bytes] = random_bytes
     compression: str = "none"
     has_headers: bool = False
+    has_keys: bool = False
+    """Whether records have their number as a key of 8 B."""
+
     volume: int = 1
     """A factor for the bytes of topics, so that reads of large records take seconds, too, compared
     to which the start of a query is short.
@@ -53,6 +56,7 @@ class Shape:
 
 B100: Final = Shape("100 B", 100)
 B100_HEADERS: Final = Shape("100 B, 2 headers", 100, has_headers=True)
+B100_KEYS: Final = Shape("100 B, 8 B keys", 100, has_keys=True)
 JSON200: Final = Shape("200 B JSON, zstd", 200, json_event, "zstd")
 JSON100: Final = Shape("100 B JSON, zstd", 100, short_json_event, "zstd")
 KB1: Final = Shape("1 kB", 1_000, volume=3)
@@ -131,7 +135,8 @@ def _fill(bootstrap_servers: str, topic: Topic) -> None:
     headers = HEADERS if topic.shape.has_headers else None
     values = itertools.cycle(values_of(topic.shape))
     for number, value in enumerate(itertools.islice(values, topic.records)):
-        _produce(producer, topic.name, value, number % topic.partitions, headers)
+        key = b"%08d" % number if topic.shape.has_keys else None
+        _produce(producer, topic.name, key, value, number % topic.partitions, headers)
         if number % POLL_EVERY == 0:
             producer.poll(0)
     if producer.flush(FLUSH_SECONDS) or errors:
@@ -139,11 +144,16 @@ def _fill(bootstrap_servers: str, topic: Topic) -> None:
 
 
 def _produce(
-    producer: Producer, topic: str, value: bytes, partition: int, headers: Headers | None
+    producer: Producer,
+    topic: str,
+    key: bytes | None,
+    value: bytes,
+    partition: int,
+    headers: Headers | None,
 ) -> None:
     while True:
         try:
-            producer.produce(topic, value, partition=partition, headers=headers)
+            producer.produce(topic, value, key, partition, headers=headers)
         except BufferError:
             producer.poll(0.05)
         else:

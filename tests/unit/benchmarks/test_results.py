@@ -1,7 +1,15 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.results import MILLISECONDS, RECORDS_PER_SECOND, Comparison, Samples
+from benchmarks.results import (
+    MILLISECONDS,
+    RECORDS_PER_SECOND,
+    Comparison,
+    Latencies,
+    LatencyComparison,
+    Percentiles,
+    Samples,
+)
 
 
 def test_the_median_and_the_extent_of_samples() -> None:
@@ -30,3 +38,21 @@ def test_samples_by_competitor() -> None:
     """A comparison gives a competitor's samples by its name."""
     peer, ours = Samples("peer", (1.0,)), Samples("ours", (2.0,))
     assert Comparison("a case", (peer, ours)).of("ours") is ours
+
+
+def test_the_median_of_latencies() -> None:
+    """Each percentile is the median of its own in all rounds."""
+    rounds = Percentiles(1, 5, 6, 9), Percentiles(2, 3, 8, 8), Percentiles(3, 4, 7, 70)
+    assert Latencies("ours", rounds).median == Percentiles(2, 4, 7, 9)
+
+
+def test_no_latencies() -> None:
+    """What was never measured has no latencies."""
+    with pytest.raises(ValueError, match="'ours' was never measured"):
+        Latencies("ours", ())
+
+
+def test_latencies_by_competitor() -> None:
+    """A comparison gives a competitor's latencies by its name."""
+    peer, ours = (Latencies(name, (Percentiles(1, 2, 3, 4),)) for name in ("peer", "ours"))
+    assert LatencyComparison("a case", (peer, ours)).of("ours") is ours

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.results import Comparison, Samples
 from benchmarks.tables import as_markdown, as_text, figure, times
 
-from .sections import ONCE, OURS, PEER, RATES
+from .sections import LATENCY, ONCE, OURS, PEER, RATES
 
 
 def test_a_table_in_markdown() -> None:
@@ -33,6 +33,16 @@ def test_a_table_in_text() -> None:
 def test_a_single_round_has_no_extent() -> None:
     """A figure of one round has no range, and without peers there are no ratios."""
     assert as_markdown(ONCE).splitlines()[-1] == "| a case | ours | 1.5 |  |"
+
+
+def test_a_table_of_latencies() -> None:
+    """A row has the median of each percentile, the extent of p50 and its ratio to the peer."""
+    assert as_markdown(LATENCY) == (
+        "| case | client | p50, ms | p90, ms | p99, ms | max, ms | p50, min..max | p50 to peer |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        "| 100 records/s | peer | 3 | 4 | 8 | 45 | 2..4 | 1.00x |\n"
+        "|  | ours | 1.5 | 2 | 3 | 4 | 1.5..1.5 | 2.00x |\n"
+    )
 
 
 def test_each_case_has_its_own_peer() -> None:

@@ -1,0 +1,137 @@
+"""The pipelines from topic to topic that are compared; each passes records on as they are."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final, final
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from .spark import CORES, spark_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from multiprocessing.synchronize import Event
+
+    from .end_to_end import Route
+
+    Open = Callable[[Route], AbstractContextManager[None]]
+
+PLAIN: Final = "plain loop"
+JVM_CONTINUOUS: Final = "JVM, continuous"
+JVM_REAL_TIME: Final = "JVM, real-time"
+
+END_SECONDS: Final = 30.0
+COLUMNS: Final = ("key", "value", "partition")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How a pipeline is opened, and how its output has to be read."""
+
+    open: Open
+    isolation_level: str = "read_uncommitted"
+
+
+@contextmanager
+def _plain(route: Route) -> Iterator[None]:
+    context = get_context("spawn")
+    ended = context.Event()
+    process = context.Process(target=pass_on, args=(route, ended), name=PLAIN)
+    process.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        process.join(END_SECONDS)
+        if process.exitcode != 0:
+            process.kill()
+            raise RuntimeError(f"the {PLAIN} ended with {process.exitcode}")
+
+
+def pass_on(route: Route, ended: Event) -> None:
+    """Produce each record that is polled, until the end; in a process of its own."""
+    gc.disable()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": route.bootstrap_servers,
+            "group.id": "benchmarks",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    producer = Producer(
+        {
+            "bootstrap.servers": route.bootstrap_servers,
+            "linger.ms": 0,
+            "acks": "all",
+            "delivery.report.only.error": True,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(route.source, number, 0) for number in range(route.partitions)])
+    while not ended.is_set():
+        # It returns as soon as there is a record.
+        message = consumer.poll(0.5)
+        if message is not None:
+            if error := message.error():
+                raise KafkaException(error)
+            key, value, partition = message.key(), message.value(), message.partition()
+            assert partition is not None
+            producer.produce(route.sink, value, key, partition)
+        producer.poll(0)
+    producer.flush(END_SECONDS)
+    consumer.close()
+
+
+@contextmanager
+def _by_jvm(route: Route, output_mode: str, trigger: Mapping[str, str]) -> Iterator[None]:
+    servers = {"kafka.bootstrap.servers": route.bootstrap_servers}
+    # Both modes need a slot for each partition.
+    slots = max(CORES, route.partitions)
+    with (
+        tempfile.TemporaryDirectory(prefix="benchmarks-") as checkpoint,
+        spark_session(slots) as spark,
+    ):
+        query = (
+            spark.readStream.format("kafka")
+            .options(**servers, subscribe=route.source, startingOffsets="earliest")
+            .load()
+            .select(*COLUMNS)
+            .writeStream.format("kafka")
+            .options(**servers, topic=route.sink, checkpointLocation=checkpoint)
+            .outputMode(output_mode)
+            .trigger(**trigger)
+            .start()
+        )
+        try:
+            yield
+            if error := query.exception():
+                raise error
+        finally:
+            query.stop()
+
+
+@contextmanager
+def _continuous_mode(route: Route) -> Iterator[None]:
+    with _by_jvm(route, "append", {"continuous": "1 second"}):
+        yield
+
+
+@contextmanager
+def _real_time_mode(route: Route) -> Iterator[None]:
+    with _by_jvm(route, "update", {"realTime": "5 minutes"}):
+        yield
+
+
+PIPELINES: Final[Mapping[str, Pipeline]] = {
+    PLAIN: Pipeline(_plain),
+    JVM_CONTINUOUS: Pipeline(_continuous_mode),
+    JVM_REAL_TIME: Pipeline(_real_time_mode),
+}
