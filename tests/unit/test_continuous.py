@@ -1,0 +1,67 @@
+"""Starting a continuous query: what its options must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyspark_kafka import continuous
+from pyspark_kafka.domain.errors import OptionsError
+
+SOURCE = {"kafka.bootstrap.servers": "memory", "subscribe": "in", "client": "memory"}
+SINK = {"kafka.bootstrap.servers": "memory", "topic": "out", "client": "memory"}
+
+
+def function(_: Any) -> None:
+    """Do nothing."""
+
+
+def problems(*given: Any, **options: Any) -> tuple[str, ...]:
+    merged = {"source": SOURCE, "sink": SINK, "checkpointLocation": "memory://c", **options}
+    with pytest.raises(OptionsError) as raised:
+        continuous.start(None, *given, **merged)
+    return raised.value.problems
+
+
+def test_all_problems_are_reported_together() -> None:
+    assert problems(
+        source={**SOURCE, "subscribe": ""},
+        sink={**SINK, "deliveryGuarantee": "sometimes"},
+        checkpointLocation=" ",
+        epoch="soon",
+        tasks=0,
+    ) == (
+        "tasks must be at least 1, got 0",
+        (
+            "epoch: Time must be specified as seconds (s), milliseconds (ms), microseconds (us), "
+            "minutes (m or min), hour (h), or day (d). E.g. 50s, 100ms, or 250us.\n"
+            "Failed to parse time string: soon"
+        ),
+        "checkpointLocation must name a directory",
+        "No topics to subscribe to as specified value for option 'subscribe' is ''",
+        "deliveryGuarantee must be at-least-once or exactly-once, got 'sometimes'",
+        "one of 'function' and 'factory' must be given, and not both",
+    )
+
+
+def test_a_function_and_a_factory_exclude_each_other() -> None:
+    (problem,) = problems(function, factory=lambda: None)
+    assert problem == "one of 'function' and 'factory' must be given, and not both"
+
+
+def test_options_are_refused_in_the_words_of_a_stream() -> None:
+    (problem,) = problems(function, source={**SOURCE, "endingOffsets": "latest"})
+    assert problem == "ending offset not valid in streaming queries"
+
+
+def test_options_of_source_and_sink_have_to_go_together() -> None:
+    (problem,) = problems(function, sink={**SINK, "client": "kafka-python"})
+    assert "the same client" in problem
+
+
+def test_a_storage_that_cannot_arbitrate_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="ftp"):
+        continuous.start(
+            None, function, source=SOURCE, sink=SINK, checkpointLocation="ftp://host/c"
+        )
