@@ -17,7 +17,8 @@ from ..application.epoch_log import EpochLog
 from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
-from .channels import MEMORY, SOCKET, connect_task, open_channel
+from ..domain.errors import OptionsError
+from .channels import DIRECTORY, MEMORY, SOCKET, connect_task, open_channel
 from .container import closing_clients, container_for, metadata_log_at, require_stream_client
 from .pool import freeze_gc
 
@@ -168,12 +169,22 @@ def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) ->
     return start_query(
         plan,
         SparkTaskRunner(spark),
-        _channel_for(spark, channel),
+        _channel_for(spark, channel, plan.checkpoint),
         is_own_process=True,
     )
 
 
-def _channel_for(spark: SparkSession, kind: str | None) -> EpochChannel:  # noqa: ARG001
+def _channel_for(spark: SparkSession, kind: str | None, checkpoint: StoragePath) -> EpochChannel:
+    from ..adapters.spark.job_group import is_classic
+
+    if kind == SOCKET and not is_classic(spark):
+        problem = (
+            "channel 'socket' needs a classic session: the tasks of a Spark Connect server cannot "
+            "connect to its client. Set it to 'directory'"
+        )
+        raise OptionsError([problem])
+    if kind == DIRECTORY or (kind is None and not is_classic(spark)):
+        return open_channel(DIRECTORY, directory=checkpoint.child("channel"))
     if (spark.conf.get("spark.master") or "").startswith("local"):
         return open_channel(SOCKET)
     host = spark.conf.get("spark.driver.host")
