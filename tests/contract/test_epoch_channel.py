@@ -33,7 +33,7 @@ class TestMemory(EpochChannelContract):
 
 
 class TestSocket(EpochChannelContract):
-    driver_timeout_s = 1.0
+    driver_timeout_s = 2.0
 
     def open_channel(self) -> EpochChannel:
         return SocketEpochChannel(ping_interval_s=0.1)
@@ -48,7 +48,7 @@ class TestSocket(EpochChannelContract):
 class DirectoryContract(EpochChannelContract):
     """The contract for a directory; a subclass provides it."""
 
-    driver_timeout_s = 1.5
+    driver_timeout_s = 2.5
     path: StoragePath
 
     def open_channel(self) -> EpochChannel:

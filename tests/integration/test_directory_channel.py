@@ -203,6 +203,7 @@ def test_a_storage_that_fails_for_a_while_loses_nothing(
             channel.send(TASK, StopTask())
             assert list(channel.receive(0.2)) == []
             assert list(task.receive()) == []
+        await_until(lambda: len(caplog.messages) == 2)
     assert receive(channel, 3) == [numbered(number) for number in (1, 2, 3)]
     await_until(lambda: bool(task.receive()))
     assert len(caplog.messages) == 2

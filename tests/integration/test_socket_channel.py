@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 
     Talk = Callable[[socket.socket, bytes], None]
 
+PROGRAMS = Path(__file__).parent / "programs"
 HELD, OTHER = TaskId(1, 0, "held"), TaskId(1, 1, "other")
 SECRET = b"content-that-no-log-shows"
 
@@ -326,6 +332,56 @@ def test_a_frame_that_is_not_from_the_driver_ends_a_task(
 
     await_until(is_lost)
     assert received == []
+    task.close()
+
+
+@pytest.fixture
+def driver() -> Iterator[tuple[subprocess.Popen[str], ChannelAddress]]:
+    """Return a driver in another process, and its address."""
+    with subprocess.Popen(
+        [sys.executable, PROGRAMS / "drive_tasks.py"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        location, key = process.stdout.readline().split()
+        yield process, ChannelAddress("socket", location, bytes.fromhex(key))
+        process.kill()
+
+
+@pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
+def test_a_driver_that_is_killed_or_stopped_is_lost(
+    fate: signal.Signals, driver: tuple[subprocess.Popen[str], ChannelAddress]
+) -> None:
+    """Its tasks end at once, or after the time-out if its machine still answers."""
+    process, address = driver
+    task = SocketTaskChannel(address, driver_timeout_s=2.0)
+    task.send(TaskDrained(OTHER))
+    await_until(lambda: list(task.receive()) == [StopTask()])
+    process.send_signal(fate)
+    began = time.monotonic()
+    reason = "nothing was heard" if fate is signal.SIGSTOP else "the driver closed|is broken"
+    with pytest.raises(DriverLostError, match=reason):
+        await_until(lambda: bool(task.receive()), 10.0)
+    assert (time.monotonic() - began > 1.0) == (fate is signal.SIGSTOP)
+    task.close()
+
+
+def test_a_fork_of_the_driver_does_not_keep_its_tasks(channel: SocketEpochChannel) -> None:
+    """A child process has the sockets as well, and yet closing the channel ends the tasks."""
+    task = SocketTaskChannel(channel.address)
+    task.send(TaskDrained(OTHER))
+    assert list(channel.receive(10.0)) == [TaskDrained(OTHER)]
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        channel.close()
+        with pytest.raises(DriverLostError, match="the driver closed"):
+            await_until(lambda: bool(task.receive()), 10.0)
+        with pytest.raises(DriverLostError, match="cannot be reached"):
+            SocketTaskChannel(channel.address)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     task.close()
 
 

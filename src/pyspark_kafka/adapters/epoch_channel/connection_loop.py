@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import read_message
 from .frames import PING
-from .task_connection import RefusedError, TaskConnection
+from .task_connection import RefusedError, TaskConnection, shut_down
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,5 +217,6 @@ class ConnectionLoop:
     def _close_all(self) -> None:
         for connection in (*self._unauthenticated, *self._authenticated):
             connection.close()
-        for each in (self._selector, self._listener, self._woken, self._waker):
+        shut_down(self._listener)
+        for each in (self._selector, self._woken, self._waker):
             each.close()

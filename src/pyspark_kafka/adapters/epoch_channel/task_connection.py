@@ -18,6 +18,13 @@ _RECEIVE_BYTES: Final = 256 * 1024
 _MAX_UNSENT_BYTES: Final = 64 * 1024 * 1024
 
 
+def shut_down(connected: socket.socket) -> None:
+    """Close a socket, also for child processes that were forked and have it too."""
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
+    connected.close()
+
+
 class RefusedError(Exception):
     """What came from the other side is not to be trusted; the text says why, without content."""
 
@@ -96,7 +103,7 @@ class TaskConnection:
 
     def close(self) -> None:
         """Close the socket; the task notices at once."""
-        self.socket.close()
+        shut_down(self.socket)
 
     def _authenticate(self) -> None:
         self._reply += self._read(REPLY_BYTES - len(self._reply))
