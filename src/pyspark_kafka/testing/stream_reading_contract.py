@@ -300,7 +300,7 @@ class StreamReadingContract(WorldContract):
         assert task.values(one) == _values(0, 5_000)
 
     def test_a_recreated_topic_is_an_error(self, world: World, task: StreamTask) -> None:
-        """Records of a new topic are not taken for those of the old one."""
+        """Records of a new topic are not taken for those of the old one, until it is assigned."""
         world.require(Capability.DELETE_TOPICS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, numbered(0, 3))
@@ -313,6 +313,9 @@ class StreamReadingContract(WorldContract):
             task.poll()
         assert (caught.value.partition, caught.value.offset) == (partition, 3)
         assert caught.value.earliest == 0
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        assert task.values(partition) == _values(0, 3) + _values(0, 10)
 
     def test_a_recreated_topic_that_is_shorter_is_an_error(
         self, world: World, task: StreamTask

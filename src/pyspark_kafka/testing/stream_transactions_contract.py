@@ -8,6 +8,7 @@ from typing import final
 
 import pytest
 
+from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import ProducerFencedError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
@@ -37,6 +38,11 @@ class _Query:
         """Return a new task, as another process would have."""
         sink = stream_sink(self.world, self.target, exactly_once=True)
         return StreamTask(self.world.stream_client(sink, self.group_id), function)
+
+    def transactional_id(self, partition: TopicPartition) -> str:
+        """Return the transactional id of a partition of the input."""
+        settings = ContinuousSettings(self.group_id)
+        return settings.transactional_id(partition.topic, partition.partition)
 
     def visible(self, number: int) -> list[bytes]:
         """Return the values of an output partition that a reader of committed records sees."""
@@ -192,7 +198,7 @@ class StreamTransactionsContract(WorldContract):
         polled = zombie.poll()
         later = query.task()
         assert later.assign({partition: 0}) == {partition: 0}
-        with pytest.raises(ProducerFencedError, match=query.group_id):
+        with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, polled)
         later.read_to({partition: 10})
         later.settle()
@@ -208,11 +214,26 @@ class StreamTransactionsContract(WorldContract):
         later = query.task()
         later.assign({partition: 0})
         world.produce(partition, numbered(10, 20))
-        with pytest.raises(ProducerFencedError, match=query.group_id):
+        with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
             _write_and_settle(zombie, zombie.poll())
         later.read_to({partition: 20})
         later.settle()
         query.await_visible(0, 20)
+
+    def test_another_client_fences_by_the_transactional_id(
+        self, world: World, query: _Query
+    ) -> None:
+        """Whichever client begins a transaction under a partition's id takes it over."""
+        world.require(Capability.TRANSACTIONAL_WRITES)
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        zombie = query.task()
+        zombie.assign({partition: 0})
+        polled = zombie.poll()
+        world.sink_container().transactions().begin(query.transactional_id(partition))
+        with pytest.raises(ProducerFencedError, match=query.transactional_id(partition)):
+            _write_and_settle(zombie, polled)
+        assert query.visible(0) == []
 
     def test_partitions_are_committed_independently(self, world: World, query: _Query) -> None:
         """The offset of one input partition does not wait for the outputs of another."""
