@@ -1,0 +1,144 @@
+"""What the cluster in memory offers beside topics and records: waiting, ids, transactions."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.domain.errors import ProducerFencedError
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import MemoryWorld, await_until, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PARTITION: Final = TopicPartition("t", 0)
+LONG_S: Final = 30.0
+
+CHANGES: Final[dict[str, Callable[[MemoryCluster, int], object]]] = {
+    "a record is produced": lambda cluster, _: cluster.produce("t", b"v"),
+    "a transaction ends": lambda cluster, number: cluster.end_transaction(number, commit=True),
+    "a topic is created": lambda cluster, _: cluster.create_topic("other"),
+    "a topic is deleted": lambda cluster, _: cluster.delete_topic("t"),
+    "partitions are added": lambda cluster, _: cluster.add_partitions("t", 2),
+    "records are deleted": lambda cluster, _: cluster.delete_records({PARTITION: 1}),
+}
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    """Return a cluster with a topic."""
+    made = MemoryCluster()
+    made.create_topic("t")
+    return made
+
+
+def values(cluster: MemoryCluster) -> list[bytes | None]:
+    found = cluster.fetch(PARTITION, 0, 100, committed_only=True, max_records=100)
+    return [record.value for record in found]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_wakes_those_who_wait(cluster: MemoryCluster, change: str) -> None:
+    """A condition is evaluated again at each change, and not later."""
+    transaction = cluster.begin_transaction()
+    cluster.produce("t", b"v", transaction=transaction)
+    asked: list[bool] = []
+
+    def is_changed() -> bool:
+        asked.append(len(asked) > 0)
+        return asked[-1]
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(cluster.wait_for, is_changed, LONG_S)
+        await_until(lambda: len(asked) == 1)
+        started = time.monotonic()
+        CHANGES[change](cluster, transaction)
+        assert waiting.result() is True
+        assert time.monotonic() - started < LONG_S / 2
+
+
+def test_waiting_ends_in_time(cluster: MemoryCluster) -> None:
+    """The last answer is returned when the time is up; none is waited for after a true one."""
+    assert cluster.wait_for(lambda: 0, 0.01) == 0
+    assert cluster.wait_for(lambda: 0, 0) == 0
+    assert cluster.wait_for(lambda: "found", LONG_S) == "found"
+
+
+def test_a_recreated_topic_has_another_id(cluster: MemoryCluster) -> None:
+    """An id belongs to one topic, however many have had its name."""
+    first = cluster.topic_id("t")
+    cluster.delete_topic("t")
+    assert cluster.topic_id("t") is None
+    cluster.create_topic("t")
+    assert first is not None
+    assert cluster.topic_id("t") not in (None, first)
+
+
+def test_a_commit_makes_records_and_offsets_visible(cluster: MemoryCluster) -> None:
+    """The next transaction of the producer is open afterwards, under the same epoch."""
+    transaction = cluster.open_transaction("id")
+    cluster.produce("t", b"v", transaction=cluster.number_of(transaction))
+    cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
+    cluster.produce("t", b"w", transaction=cluster.number_of(transaction))
+    cluster.close_transaction(transaction, commit=False)
+    assert values(cluster) == [b"v"]
+    assert cluster.committed("group") == {PARTITION: 7}
+
+
+def test_a_fenced_producer_commits_nothing(cluster: MemoryCluster) -> None:
+    """Neither its records nor its offsets are committed."""
+    zombie = cluster.open_transaction("id")
+    cluster.produce("t", b"v", transaction=cluster.number_of(zombie))
+    cluster.open_transaction("id")
+    with pytest.raises(ProducerFencedError, match="'id'"):
+        cluster.commit_and_begin(zombie, "group", {PARTITION: 7})
+    assert values(cluster) == []
+    assert cluster.committed("group") == {}
+
+
+def test_an_aborted_transaction_is_not_committed_again(cluster: MemoryCluster) -> None:
+    """After an abort the producer has no open transaction."""
+    transaction = cluster.open_transaction("id")
+    cluster.close_transaction(transaction, commit=False)
+    with pytest.raises(ProducerFencedError):
+        cluster.commit_and_begin(transaction, "group", {PARTITION: 7})
+
+
+def test_many_threads_share_a_cluster() -> None:
+    """Tasks of a query read and write in threads; each output is written once and in order."""
+    world = MemoryWorld()
+    source, target = world.topic(4), world.topic(4)
+
+    def run(number: int) -> None:
+        partition = TopicPartition(source, number)
+        sink = world.sink_options(
+            topic=target, deliveryGuarantee="exactly-once", metadataPath="memory://transactions"
+        )
+        client = world.stream_client(sink, "group")
+        client.assign(PartitionOffsets({partition: 0}))
+        done = 0
+        while done < 500:
+            for polled in client.poll(LONG_S):
+                assert polled.records is not None
+                client.write(polled, [polled.records.select(["value", "partition"])])
+            done = client.acknowledged().get(partition, done)
+
+    with ThreadPoolExecutor(5) as pool:
+        tasks = [pool.submit(run, number) for number in range(4)]
+        for start in range(0, 500, 5):
+            for number in range(4):
+                world.produce(TopicPartition(source, number), numbered(start, start + 5))
+        for task in tasks:
+            task.result(LONG_S)
+    for number in range(4):
+        rows = world.records(
+            TopicPartition(target, number), kafka__isolation__level="read_committed"
+        )
+        assert [row["value"] for row in rows] == [record.value for record in numbered(0, 500)]
+    world.close()
