@@ -19,7 +19,7 @@ _MESSAGE: Final = ".message"
 def digest_of(task: TaskId) -> str:
     """Return what stands for a task in names: an attempt may be any text."""
     text = f"{task.generation} {task.slot} {task.attempt}"
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def message_name(digest: str, number: int) -> str:

@@ -59,6 +59,8 @@ def test_commands_survive_json(command: TaskCommand) -> None:
         "",
         "[]",
         "{}",
+        "[" * 100_000,
+        '{"type":[]}',
         '{"type":"TaskReport"}',
         '{"type":"TaskDrained","generation":true,"slot":0,"attempt":"a"}',
         '{"type":"TaskDrained","generation":1,"slot":0,"attempt":1}',
