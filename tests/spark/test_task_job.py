@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-import time
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -20,12 +23,14 @@ from pyspark_kafka.testing.task_runner_contract import (
     await_end,
     fail_in_slot_1,
 )
+from tests.spark_home import unzipped_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+PROGRAM: Final = Path(__file__).parent / "programs" / "lose_executor.py"
 
 
 @pytest.fixture
@@ -54,16 +59,16 @@ def miss_a_topic(_slot: int, _attempt: str) -> None:
 def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(
     runner: SparkTaskRunner, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """When it returns the slots are free: another job's tasks run at once."""
+    """When it returns the slots are free: Spark counts no task of the job any more."""
     rendezvous = Rendezvous(tmp_path)
     runner.start(TASKS, WaitingTask(rendezvous))
     await_until(rendezvous.have_all_arrived, MAX_SECONDS)
     runner.cancel(30)
     assert not runner.is_running()
     assert runner.failure() is None
-    begin = time.monotonic()
+    assert runner._job is not None
+    assert runner._job._group.active_tasks() == 0
     assert spark.range(0, TASKS, 1, TASKS).count() == TASKS
-    assert time.monotonic() - begin < 2
 
 
 def test_spark_names_the_job_in_its_ui(
@@ -109,9 +114,37 @@ def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> Non
     assert "Python worker exited unexpectedly (crashed)" in failure
 
 
+def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
+    """Spark runs a lost task as another attempt of its slot; without a driver the job fails.
+
+    A Python worker ends with its executor.
+    """
+    home = unzipped_spark_home(tmp_path / "spark")
+    done = subprocess.run(
+        [sys.executable, PROGRAM, tmp_path],
+        env=os.environ | {"SPARK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found.pop("failure without JVM").startswith("The JVM of Spark's driver has ended: ")
+    assert found == {
+        "slots": 1,
+        "runs failed tasks again": True,
+        "slots run": [0, 0],
+        "running": True,
+        "old worker": False,
+        "running after cancel": False,
+        "failure": None,
+    }
+
+
 def test_the_slots_of_a_local_master_are_known(runner: SparkTaskRunner) -> None:
-    """The tests' session is local[2]."""
+    """The tests' session is local[2], with which Spark runs no failed task again."""
     assert runner.available_slots() == 2
+    assert not runner.runs_failed_tasks_again()
 
 
 def test_a_spark_that_kills_idle_workers_is_refused(

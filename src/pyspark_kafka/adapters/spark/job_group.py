@@ -7,6 +7,9 @@ from typing import final
 
 from pyspark.sql import SparkSession
 
+from ...domain.error_text import describe_error
+from .failure_text import summarize_failure
+
 
 class JobGroup(ABC):
     """The jobs of the thread that called ``join``."""
@@ -22,6 +25,10 @@ class JobGroup(ABC):
     @abstractmethod
     def active_tasks(self) -> int:
         """Return how many tasks of the group run, or 0 where Spark does not tell."""
+
+    def describe_failure(self, error: Exception) -> str:
+        """Return on one line why a job of the group failed, from what Spark raised."""
+        return summarize_failure(str(error))
 
 
 def is_classic(session: object) -> bool:
@@ -60,6 +67,14 @@ class _ClassicJobGroup(JobGroup):
         jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(self._name))
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
         return sum(stage.numActiveTasks for stage in stages if stage)
+
+    def describe_failure(self, error: Exception) -> str:
+        # Not installed with Spark Connect's own package, pyspark-client.
+        from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+        if isinstance(error, (Py4JNetworkError, OSError)):
+            return f"The JVM of Spark's driver has ended: {describe_error(error)}"
+        return super().describe_failure(error)
 
 
 @final

@@ -8,14 +8,12 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import InheritableThread, TaskContext
 from pyspark.sql.functions import udf
 
 from ...domain.errors import OptionsError
 from ...ports.deadline import Deadline
 from ...ports.task_runner import TaskRunner
-from .failure_text import summarize_failure
 from .job_group import JobGroup, is_classic, job_group
 
 if TYPE_CHECKING:
@@ -95,7 +93,7 @@ class SparkTaskRunner(TaskRunner):
             # Private in Scala: what Spark itself asks before it runs a job with a barrier.
             profile = context.resourceProfileManager().defaultResourceProfile()
             return int(context.maxNumConcurrentTasks(profile))
-        except (Py4JError, TypeError):
+        except Exception:
             log.debug("Cannot tell how many tasks Spark can run at once", exc_info=True)
             return None
 
@@ -137,7 +135,7 @@ class _Job:
         except Exception as error:
             log.debug("A job of a continuous query ended", exc_info=True)
             if not self._is_cancelled:
-                self.failure = summarize_failure(str(error))
+                self.failure = self._group.describe_failure(error)
         Deadline.after(_MAX_KILL_SECONDS).poll(self._have_tasks_ended, 0.1)
 
     def _have_tasks_ended(self) -> bool:
@@ -183,9 +181,10 @@ def _check_settings(spark: SparkSession) -> None:
     timeout = spark.conf.get(_IDLE_TIMEOUT, "0") or "0"
     if spark.conf.get(_KILL_ON_IDLE, "false") == "true" and re.match("0*[1-9]", timeout):
         problem = (
-            f"Spark would kill the query's tasks, which return no rows, after {timeout}: "
-            f"'{_KILL_ON_IDLE}' or 'spark.python.worker.killOnIdleTimeout' is true. Set "
-            f"'{_KILL_ON_IDLE}' to false."
+            "Spark would kill the query's tasks, which return no rows: "
+            f"'{_IDLE_TIMEOUT}' is {timeout}, and '{_KILL_ON_IDLE}' is true (by default it is "
+            "'spark.python.worker.killOnIdleTimeout'). "
+            f"Set '{_KILL_ON_IDLE}' to false."
         )
         raise OptionsError([problem])
     if spark.conf.get("spark.speculation", "false") == "true":
