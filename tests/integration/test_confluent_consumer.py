@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.confluent import consumed_partition
+from pyspark_kafka.adapters.confluent import message_gatherer
 from pyspark_kafka.adapters.confluent.gather_kernel import gather
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
@@ -246,7 +246,7 @@ def test_compiling_takes_nothing_of_the_poll_timeout(
             time.sleep(compiles.pop())
         return int(gather(*arguments))
 
-    monkeypatch.setattr(consumed_partition, "gather", gather_when_compiled)
+    monkeypatch.setattr(message_gatherer, "gather", gather_when_compiled)
     reader = reader_of(world, **{"kafkaConsumer.pollTimeoutMs": "1000"})
     assert offsets(reader.read(OffsetRange(partition, 0, 10), OFFSETS)) == list(range(10))
     assert not compiles

@@ -12,12 +12,14 @@ from .connection import log
 from .librdkafka import EVENT_ERROR, EVENT_LOG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .connection import Connection
 
 ERROR_SIZE: Final = 512
 """The bytes of a buffer for the text of an error."""
+
+_WAKE_UP: Final = b"."
 
 _QUEUE: Final = {
     # Log lines and errors are polled, so that librdkafka's threads never call Python.
@@ -55,30 +57,52 @@ def new_client(
     return client, main_queue
 
 
-def handle_event(library: ctypes.CDLL, event: int, name: str, connection: Connection) -> int:
-    """Log a line with the name of its handle, or keep an error; return the type of the event."""
+def notify(library: ctypes.CDLL, queue: int, file: int) -> None:
+    """Have librdkafka write a byte to a file when a queue is not empty any more.
+
+    It writes the next one only after the queue was polled: poll until it is empty.
+    """
+    library.rd_kafka_queue_io_event_enable(queue, file, _WAKE_UP, len(_WAKE_UP))
+
+
+def handle_event(
+    library: ctypes.CDLL,
+    event: int,
+    name: str,
+    connection: Connection,
+    read_line: Callable[[str], None] | None = None,
+) -> int:
+    """Log a line with the name of its handle, or keep an error; return the type of the event.
+
+    ``read_line`` gets the text of a line as well.
+    """
     event_type: int = library.rd_kafka_event_type(event)
     if event_type == EVENT_LOG:
-        _log_line(library, event, name)
+        text = _log_line(library, event, name)
+        if read_line is not None:
+            read_line(text)
     elif event_type == EVENT_ERROR:
         text = library.rd_kafka_event_error_string(event).decode(errors="replace")
         connection.remember_error(KafkaError(library.rd_kafka_event_error(event), text))
     return event_type
 
 
-def _log_line(library: ctypes.CDLL, event: int, name: str) -> None:
+def _log_line(library: ctypes.CDLL, event: int, name: str) -> str:
+    """Log a line, and return its text."""
     facility, text, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()
     if library.rd_kafka_event_log(
         event, ctypes.byref(facility), ctypes.byref(text), ctypes.byref(level)
     ):
-        return
+        return ""
+    line = (text.value or b"").decode(errors="replace")
     log.log(
         _LEVELS[min(level.value, len(_LEVELS) - 1)],
         "%s [%s] %s",
         (facility.value or b"").decode(errors="replace"),
         name,
-        (text.value or b"").decode(errors="replace"),
+        line,
     )
+    return line
 
 
 def _new(

@@ -1,0 +1,132 @@
+"""librdkafka's messages of one partition, gathered into Arrow batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ..kafka_format import decode_cursor as at
+from ..kafka_format import status
+from ..kafka_format.column_mask import column_mask
+from .error_codes import PARTITION_EOF
+from .gather_kernel import BAD_HEADERS, TIMESTAMP_TYPE, gather
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from confluent_kafka import KafkaError
+
+    from ...domain.projection import Projection
+    from ...domain.topic_partition import TopicPartition
+    from ..kafka_format.column_buffers import BatchBuilder
+    from ..kernels.arrays import UInt64Array
+    from .consumer_handle import FetchQueue
+
+
+def consumer_mask(projection: Projection) -> int:
+    """Return the columns that the kernel has to write, as bits."""
+    return column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
+
+
+@final
+class MessageGatherer:
+    """Gathers the messages of one fetch at a time; ``start`` comes first."""
+
+    def __init__(
+        self, partition: TopicPartition, builder: BatchBuilder, mask: int, calls: UInt64Array
+    ) -> None:
+        """Take a builder for the columns of ``consumer_mask``, and a consumer's functions."""
+        self._partition = partition
+        self._builder = builder
+        self._mask = mask
+        self._calls = calls
+        self._queue: FetchQueue | None = None
+        self._count = 0
+        # The first call on a machine compiles the kernel, which can exceed a short poll timeout.
+        self._gather_from(calls[:0], 0)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after everything that was passed."""
+        return int(self._builder.cursor[at.OFFSET]) + 1
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are rows that no batch holds yet."""
+        return self._builder.rows > 0
+
+    def start(self, queue: FetchQueue, position: int) -> None:
+        """Gather from a new queue, whose messages begin at an offset."""
+        self._queue = queue
+        self._count = 0
+        self._builder.cursor[at.RECORD] = 0
+        self._builder.cursor[at.OFFSET] = position - 1
+
+    def take(self, timeout_s: float = 0.0) -> bool:
+        """Take the next messages out of the queue; return whether any came in time."""
+        self._count = self._fetch_queue.take(timeout_s)
+        self._builder.cursor[at.RECORD] = 0
+        return self._count > 0
+
+    def gather(self, until_offset: int) -> int:
+        """Append the messages before an offset to the rows; return why the kernel stopped."""
+        return self._gather_from(self._fetch_queue.messages[: self._count], until_offset)
+
+    def grow(self, full: int) -> None:
+        """Enlarge the column that the kernel found full before it wrote a row."""
+        self._builder.buffers.grow(full)
+
+    def finish(self) -> pa.RecordBatch:
+        """Return the rows as a batch, and start the next one."""
+        return self._builder.finish()
+
+    def discard(self) -> None:
+        """Forget the rows that no batch holds yet."""
+        self._builder.reset()
+
+    def next_event(self) -> tuple[KafkaError, int]:
+        """Return the error that the next message carries, and its offset."""
+        return self._fetch_queue.event(int(self._builder.cursor[at.RECORD]))
+
+    def pass_event(self) -> None:
+        """Take the next message, which is no record."""
+        cursor = self._builder.cursor
+        self._fetch_queue.drop(int(cursor[at.RECORD]))
+        cursor[at.RECORD] += 1
+
+    def pass_end(self) -> bool:
+        """Take the next message if it is the end of the partition."""
+        error, offset = self.next_event()
+        if error.code() != PARTITION_EOF:
+            return False
+        cursor = self._builder.cursor
+        # A lagging replica may end before offsets that were already read.
+        cursor[at.OFFSET] = max(cursor[at.OFFSET], offset - 1)
+        self.pass_event()
+        return True
+
+    def require_readable(self, result: int) -> None:
+        """Raise what is wrong with the next message, unless it is an event.
+
+        :raises MalformedTimestampError: if its timestamp overflows.
+        :raises CorruptBatchError: if its headers are corrupt.
+        """
+        if result == status.BAD_TIMESTAMP:
+            timestamp = int(self._builder.cursor[at.TIMESTAMP])
+            raise MalformedTimestampError(self._partition, self.next_event()[1], timestamp)
+        if result == BAD_HEADERS:
+            reason = "a record's headers cannot be read"
+            raise CorruptBatchError(self._partition, self.next_event()[1], reason)
+
+    @property
+    def _fetch_queue(self) -> FetchQueue:
+        if self._queue is None:
+            raise RuntimeError("no fetch was started")
+        return self._queue
+
+    def _gather_from(self, messages: UInt64Array, until_offset: int) -> int:
+        builder = self._builder
+        arrays = builder.buffers.arrays
+        result: int = gather(
+            messages, builder.cursor, until_offset, self._mask, arrays, self._calls
+        )
+        return result
