@@ -38,6 +38,11 @@ class PartitionedRows:
         names = self.batch.schema.names
         return "timestamp" not in names and "headers" not in names
 
+    @property
+    def payload_bytes(self) -> int:
+        """The bytes of all keys, values and headers."""
+        return self.columns.payload_bytes(self.rows)
+
     def size(self, place: int) -> int:
         """Return the bytes of key, value and headers of one of the rows."""
         return self.columns.payload_bytes(self.rows[place : place + 1])
