@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
@@ -391,6 +392,29 @@ def test_a_topic_that_comes_to_be_is_written_to(
     assert writer.flush().records == 1
     later.join()
     assert texts(kafka, topic) == [b"v"]
+
+
+def test_nothing_is_lost_in_a_topic_that_was_just_created(
+    kafka: KafkaCluster, fresh_name: Callable[[], str]
+) -> None:
+    """A broker announces a partition before its leader serves it."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for _ in range(15):
+        topic = fresh_name()
+        [created] = admin.create_topics([NewTopic(topic, 4, 1)]).values()
+        writer = ConfluentRecordWriter(
+            # Each write becomes a batch of its own.
+            options_of(kafka.options, kafka__queue__buffering__max__ms="0"),
+        )
+        batch = pa.RecordBatch.from_pydict(
+            {"value": [b"v"] * 4, "partition": pa.array(range(4), pa.int32())}
+        )
+        for _ in range(30):
+            writer.write(batch, topic)
+        assert writer.flush().records == 120
+        writer.close()
+        created.result()
+        assert [len(texts(kafka, topic, number)) for number in range(4)] == [30] * 4
 
 
 def test_a_topic_that_goes_is_reported(

@@ -62,3 +62,10 @@ METADATA_RETRIABLE_ERRORS: Final = (
     UNREACHABLE_ERRORS | UNKNOWN_TOPIC_ERRORS | {KafkaError.LEADER_NOT_AVAILABLE}
 )
 """A topic may be about to be created."""
+
+NOT_SERVING_ERRORS: Final = UNKNOWN_TOPIC_ERRORS | {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+}
+"""The leader of a partition does not serve it yet."""

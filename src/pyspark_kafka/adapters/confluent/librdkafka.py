@@ -36,6 +36,9 @@ EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
 """``RD_KAFKA_EVENT_DR``, ``RD_KAFKA_EVENT_LOG`` and ``RD_KAFKA_EVENT_ERROR``."""
 
+LISTED_LATEST: Final = -1
+"""``RD_KAFKA_OFFSET_SPEC_LATEST``."""
+
 
 class Message(ctypes.Structure):
     """``rd_kafka_message_t``."""
@@ -53,13 +56,41 @@ class Message(ctypes.Structure):
     )
 
 
+class TopicPartitionResult(ctypes.Structure):
+    """``rd_kafka_topic_partition_t``."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition", c_int32),
+        ("offset", c_int64),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int),
+    )
+
+
+class MetadataPartition(ctypes.Structure):
+    """``rd_kafka_metadata_partition_t``."""
+
+    _fields_ = (
+        ("id", c_int32),
+        ("err", c_int),
+        ("leader", c_int32),
+        ("replica_cnt", c_int),
+        ("replicas", c_void_p),
+        ("isr_cnt", c_int),
+        ("isrs", c_void_p),
+    )
+
+
 class MetadataTopic(ctypes.Structure):
     """``rd_kafka_metadata_topic_t``."""
 
     _fields_ = (
         ("topic", c_char_p),
         ("partition_cnt", c_int),
-        ("partitions", c_void_p),
+        ("partitions", POINTER(MetadataPartition)),
         ("err", c_int),
     )
 
@@ -91,6 +122,9 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_last_error": (c_int, ()),
     "rd_kafka_fatal_error": (c_int, (c_void_p, c_char_p, c_size_t)),
     "rd_kafka_error_code": (c_int, (c_void_p,)),
+    "rd_kafka_error_string": (c_char_p, (c_void_p,)),
+    "rd_kafka_error_is_retriable": (c_int, (c_void_p,)),
+    "rd_kafka_error_txn_requires_abort": (c_int, (c_void_p,)),
     "rd_kafka_error_destroy": (None, (c_void_p,)),
     "rd_kafka_sasl_background_callbacks_enable": (c_void_p, (c_void_p,)),
     "rd_kafka_set_log_queue": (c_int, (c_void_p, c_void_p)),
@@ -103,11 +137,12 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_queue_get_main": (c_void_p, (c_void_p,)),
     "rd_kafka_queue_destroy": (None, (c_void_p,)),
     "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_queue_io_event_enable": (None, (c_void_p, c_int, c_char_p, c_size_t)),
     "rd_kafka_event_type": (c_int, (c_void_p,)),
     "rd_kafka_event_error": (c_int, (c_void_p,)),
     "rd_kafka_event_error_string": (c_char_p, (c_void_p,)),
     "rd_kafka_event_log": (c_int, (c_void_p, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_int))),
-    "rd_kafka_event_message_next": (c_void_p, (c_void_p,)),
+    "rd_kafka_event_message_array": (c_size_t, (c_void_p, c_void_p, c_size_t)),
     "rd_kafka_event_destroy": (None, (c_void_p,)),
     "rd_kafka_consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),
     "rd_kafka_consume_batch_queue": (c_ssize_t, (c_void_p, c_int, c_void_p, c_size_t)),
@@ -126,6 +161,21 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_flush": (c_int, (c_void_p, c_int)),
     "rd_kafka_purge": (c_int, (c_void_p, c_int)),
     "rd_kafka_outq_len": (c_int, (c_void_p,)),
+    "rd_kafka_ListOffsets": (None, (c_void_p, c_void_p, c_void_p, c_void_p)),
+    "rd_kafka_event_ListOffsets_result": (c_void_p, (c_void_p,)),
+    "rd_kafka_ListOffsets_result_infos": (POINTER(c_void_p), (c_void_p, POINTER(c_size_t))),
+    "rd_kafka_ListOffsetsResultInfo_topic_partition": (c_void_p, (c_void_p,)),
+    "rd_kafka_init_transactions": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_begin_transaction": (c_void_p, (c_void_p,)),
+    "rd_kafka_send_offsets_to_transaction": (c_void_p, (c_void_p, c_void_p, c_void_p, c_int)),
+    "rd_kafka_commit_transaction": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_abort_transaction": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_topic_partition_list_new": (c_void_p, (c_int,)),
+    "rd_kafka_topic_partition_list_add": (c_void_p, (c_void_p, c_char_p, c_int32)),
+    "rd_kafka_topic_partition_list_set_offset": (c_int, (c_void_p, c_char_p, c_int32, c_int64)),
+    "rd_kafka_topic_partition_list_destroy": (None, (c_void_p,)),
+    "rd_kafka_consumer_group_metadata_new": (c_void_p, (c_char_p,)),
+    "rd_kafka_consumer_group_metadata_destroy": (None, (c_void_p,)),
 }
 
 

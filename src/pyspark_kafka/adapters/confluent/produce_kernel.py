@@ -33,11 +33,12 @@ _PAYLOAD: Final = Message.payload.offset // _WORD
 _LEN: Final = Message.len.offset // _WORD
 _KEY: Final = Message.key.offset // _WORD
 _KEY_LEN: Final = Message.key_len.offset // _WORD
+_OPAQUE: Final = Message.private.offset // _WORD
 _MESSAGE_WORDS: Final = 9
 
 # The tags of `rd_kafka_vu_t`, in the order of our array; 64 bytes follow each tag.
-_TAGS: Final = (2, 3, 4, 5, 7, 8, 10)
-_TOPIC, _TO, _VALUE, _KEY_OF, _FLAGS, _TIMESTAMP, _HEADERS = range(len(_TAGS))
+_TAGS: Final = (2, 3, 4, 5, 6, 7, 8, 10)
+_TOPIC, _TO, _VALUE, _KEY_OF, _OPAQUE_OF, _FLAGS, _TIMESTAMP, _HEADERS = range(len(_TAGS))
 _TAGGED_WORDS: Final = 9
 
 _PRODUCE_BATCH: Final = 0
@@ -105,13 +106,21 @@ def bases_of(columns: Any) -> UInt64Array:
 
 @compiled
 def produce_plain(
-    columns: Any, bases: Any, rows: Any, partitions: Any, at: int, topic: int, calls: Any
+    columns: Any,
+    bases: Any,
+    rows: Any,
+    partitions: Any,
+    at: int,
+    topic: int,
+    opaque: int,
+    calls: Any,
 ) -> Any:
     """Queue keys and values of ``rows`` from place ``at`` on, with the current time.
 
-    ``partitions`` has one for each of the rows. Return the place of the first row that was not
-    queued, and librdkafka's error code for it, 0 if all were. After a row that was refused for
-    itself others may have been queued; after one for which the queue had no room none was.
+    ``partitions`` has one for each of the rows; delivery reports return ``opaque``. Return the
+    place of the first row that was not queued, and librdkafka's error code for it, 0 if all were.
+    After a row that was refused for itself others may have been queued; after one for which the
+    queue had no room none was.
     """
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
     addresses, messages, _ = borrowed(calls)
@@ -125,6 +134,7 @@ def produce_plain(
             message[_TO_PARTITION] = np.uint64(np.uint32(partitions[at + place]))
             message[_PAYLOAD], message[_LEN] = _bytes_of(values, bases[1], row)
             message[_KEY], message[_KEY_LEN] = _bytes_of(keys, bases[0], row)
+            message[_OPAQUE] = np.uint64(opaque)
         queued = _produce_batch(
             addresses[_PRODUCE_BATCH],
             (
@@ -146,13 +156,21 @@ def produce_plain(
 
 @compiled
 def produce_full(
-    columns: Any, bases: Any, rows: Any, partitions: Any, at: int, topic: int, calls: Any
+    columns: Any,
+    bases: Any,
+    rows: Any,
+    partitions: Any,
+    at: int,
+    topic: int,
+    opaque: int,
+    calls: Any,
 ) -> Any:
     """Do as ``produce_plain``, with timestamps and headers, one record at a time."""
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
     addresses, _, fields = borrowed(calls)
     timestamps, keys, values, headers = columns
     fields[_TOPIC][1] = np.uint64(topic)
+    fields[_OPAQUE_OF][1] = np.uint64(opaque)
     fields[_FLAGS][1] = np.uint64(_COPY)
     while at < len(rows):
         row = rows[at]

@@ -18,9 +18,12 @@ MESSAGE_MAX_BYTES: Final = "message.max.bytes"
 PARTITIONER: Final = "partitioner"
 METADATA_MAX_AGE_MS: Final = "topic.metadata.refresh.interval.ms"
 
+IDEMPOTENCE: Final = "enable.idempotence"
+REPORT_FAILURES_ONLY: Final = "delivery.report.only.error"
+
 FORCED: Final = {
     # Otherwise every record would be an event; only failures are needed.
-    "delivery.report.only.error": "true"
+    REPORT_FAILURES_ONLY: "true"
 }
 
 _CONSUMER_ONLY: Final = """
@@ -78,7 +81,7 @@ def producer_config(producer: ProducerSettings) -> dict[str, str]:
         for field, (name, number) in _NUMBERS.items()
     } | {
         "acks": str(producer.acks),
-        "enable.idempotence": str(producer.is_idempotent).lower(),
+        IDEMPOTENCE: str(producer.is_idempotent).lower(),
         "compression.type": producer.compression,
         # Batches are limited by their bytes: 10,000 small records are less than that.
         "batch.num.messages": "1000000",

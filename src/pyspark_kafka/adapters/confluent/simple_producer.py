@@ -1,4 +1,4 @@
-"""librdkafka's producer: rows go into its queues, and only failures are reported."""
+"""librdkafka's producer: rows go into its queues, and their delivery is reported."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import KafkaError, KafkaException
 
+from ...ports.deadline import Deadline
 from ..process_local import ProcessLocal
-from .client_handle import ERROR_SIZE, handle_event, new_client
+from .client_handle import ERROR_SIZE, handle_event, new_client, notify
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 from .error_codes import FATAL, QUEUE_FULL
+from .leader_check import LeaderCheck
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
+from .producer_config import IDEMPOTENCE, REPORT_FAILURES_ONLY
+from .report_kernel import DeliveryReports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from .connection import Connection
     from .partitioned_rows import PartitionedRows
@@ -77,6 +81,10 @@ class SimpleProducer:
         self._handles = _Handles(library, client, main_queue)
         self._name = library.rd_kafka_name(client).decode()
         self._calls = ProducerCalls(library, client)
+        self._reports = DeliveryReports(library)
+        self._reports_all = config.get(REPORT_FAILURES_ONLY) == "false"
+        is_idempotent = config.get(IDEMPOTENCE) == "true"
+        self._leaders = LeaderCheck(library, client) if is_idempotent else None
         self._failed: Undelivered | None = None
         self._max_uncounted = max_uncounted
         self._uncounted = 0
@@ -84,32 +92,38 @@ class SimpleProducer:
         weakref.finalize(self, _destroy, self._local).atexit = False
 
     def partitions(self, topic: str, timeout_s: float) -> int:
-        """Return the number of partitions of a topic, from a broker.
+        """Return the number of partitions of a topic, from a broker, once their leaders serve them.
 
         :raises KafkaException: if there is no response, or it is an error.
         """
-        library = self._library
-        response = ctypes.POINTER(Metadata)()
-        milliseconds = min(_MAX_MS, round(timeout_s * 1_000))
-        error = library.rd_kafka_metadata(
-            self._handles.client, 0, self._topic(topic), ctypes.byref(response), milliseconds
-        )
-        if error:
-            raise KafkaException(KafkaError(error))
-        try:
-            metadata = response.contents.topics[0]
-            if metadata.err:
-                raise KafkaException(KafkaError(metadata.err))
-            return int(metadata.partition_cnt)
-        finally:
-            library.rd_kafka_metadata_destroy(response)
+        deadline = Deadline.after(timeout_s)
+        count, led = self._metadata(topic, timeout_s)
+        if self._leaders is not None:
+            self._leaders.wait(topic, led, deadline.remaining)
+        return count
 
     def wait(self, seconds: float) -> None:
         """Handle librdkafka's events for so long at most."""
         self._handle_events(round(seconds * 1_000))
 
-    def send(self, rows: PartitionedRows) -> None:
-        """Queue records, and block while the queue is full.
+    def notify(self, file: int) -> None:
+        """Write a byte to a file when there are events."""
+        notify(self._library, self._handles.main_queue, file)
+
+    def take_delivered(self) -> list[tuple[int, int]]:
+        """Return how many records of which outputs were delivered since the last call.
+
+        They are known only with the setting ``delivery.report.only.error=false``.
+
+        :raises PysparkKafkaError: if a record was not delivered.
+        """
+        self._check()
+        if self._uncounted and not self._library.rd_kafka_outq_len(self._handles.client):
+            self._uncounted = 0
+        return self._reports.take_delivered()
+
+    def send(self, rows: PartitionedRows, output: int = 0) -> None:
+        """Queue records of an output, and block while the queue is full.
 
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
         """
@@ -124,7 +138,7 @@ class SimpleProducer:
         self._uncounted += uncounted_bytes(columns, rows.rows)
         while True:
             at, code = produce(
-                columns, bases, rows.rows, rows.partitions, at, topic, self._calls.arrays
+                columns, bases, rows.rows, rows.partitions, at, topic, output, self._calls.arrays
             )
             if code == 0:
                 return
@@ -137,14 +151,36 @@ class SimpleProducer:
 
         :raises PysparkKafkaError: as soon as one fails.
         """
-        while self._library.rd_kafka_flush(self._handles.client, FLUSH_MS):
-            self._check()
+        # Records whose delivery is reported count until the report is taken.
+        flush_ms, wait_ms = (0, FLUSH_MS) if self._reports_all else (FLUSH_MS, 0)
+        while self._library.rd_kafka_flush(self._handles.client, flush_ms):
+            self._check(wait_ms)
         self._check()
         self._uncounted = 0
 
     def close(self) -> None:
         """Drop what was not flushed, and destroy the handle; a second call does nothing."""
         _destroy(self._local)
+
+    def _metadata(self, topic: str, timeout_s: float) -> tuple[int, Sequence[int]]:
+        """Return a topic's number of partitions, and those that have a leader."""
+        library = self._library
+        response = ctypes.POINTER(Metadata)()
+        milliseconds = min(_MAX_MS, round(timeout_s * 1_000))
+        error = library.rd_kafka_metadata(
+            self._handles.client, 0, self._topic(topic), ctypes.byref(response), milliseconds
+        )
+        if error:
+            raise KafkaException(KafkaError(error))
+        try:
+            metadata = response.contents.topics[0]
+            if metadata.err:
+                raise KafkaException(KafkaError(metadata.err))
+            count = int(metadata.partition_cnt)
+            found = metadata.partitions[:count]
+            return count, [each.id for each in found if each.leader >= 0]
+        finally:
+            library.rd_kafka_metadata_destroy(response)
 
     def _topic(self, name: str) -> int:
         topics = self._handles.topics
@@ -170,9 +206,8 @@ class SimpleProducer:
             library.rd_kafka_event_destroy(event)
 
     def _take_reports(self, event: int) -> None:
-        while address := self._library.rd_kafka_event_message_next(event):
-            if Message.from_address(address).err:
-                self._failed = to_report(self._failed, self._undelivered(address))
+        for address in self._reports.take(event):
+            self._failed = to_report(self._failed, self._undelivered(address))
 
     def _undelivered(self, address: int) -> Undelivered:
         library, message = self._library, Message.from_address(address)

@@ -1,0 +1,81 @@
+"""librdkafka's delivery reports, counted in one pass of machine code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from ..kernels.compiled import compiled
+from ..kernels.intrinsics import borrowed
+from .c_calls import int32_at, uint64_at
+from .librdkafka import Message
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Iterator
+
+    from ..kernels.arrays import Int64Array, UInt64Array
+
+REPORTS: Final = 1_024
+"""The reports that are taken from an event at once."""
+
+_ERR: Final = np.uint64(Message.err.offset)
+_OPAQUE: Final = np.uint64(Message.private.offset)
+
+_OUTPUT: Final = 0
+_COUNT: Final = 1
+
+
+@final
+class DeliveryReports:
+    """Counts delivered records by the number of the output that they belong to."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self._messages: UInt64Array = np.zeros(REPORTS, np.uint64)
+        self._runs: Int64Array = np.zeros((REPORTS, 2), np.int64)
+        self._delivered: list[tuple[int, int]] = []
+
+    def take(self, event: int) -> Iterator[int]:
+        """Count the delivered records of an event, and yield the addresses of the others."""
+        messages = self._messages.ctypes.data
+        while count := self._library.rd_kafka_event_message_array(event, messages, REPORTS):
+            place = 0
+            while place < count:
+                place, runs = count_delivered(self._messages[:count], place, self._runs)
+                self._delivered += map(tuple, self._runs[:runs].tolist())
+                if place < count:
+                    yield int(self._messages[place])
+                    place += 1
+
+    def take_delivered(self) -> list[tuple[int, int]]:
+        """Return the outputs with records delivered since the last call, and their numbers.
+
+        An output may be there several times.
+        """
+        delivered, self._delivered = self._delivered, []
+        return delivered
+
+
+@compiled
+def count_delivered(messages: Any, place: int, runs: Any) -> Any:
+    """Write how many messages in a row belong to the same output, from ``place`` on.
+
+    Return the place of the first message with an error, or the number of messages, and how many
+    runs were written: an output and a count each.
+    """
+    messages, runs = borrowed((messages, runs))
+    count = 0
+    while place < len(messages):
+        message = messages[place]
+        if int32_at(message + _ERR) != 0:
+            break
+        output = np.int64(uint64_at(message + _OPAQUE))
+        if count == 0 or runs[count - 1, _OUTPUT] != output:
+            runs[count, _OUTPUT] = output
+            runs[count, _COUNT] = 0
+            count += 1
+        runs[count - 1, _COUNT] += 1
+        place += 1
+    return place, count
