@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
 from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
@@ -86,6 +87,11 @@ def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("confluent", fresh_name, kafka(), ALL - {Capability.TRANSACTIONAL_WRITES})
 
 
+def _confluent_stream(fresh_name: FreshName, kafka: Kafka) -> World:
+    capabilities = ALL - {Capability.CONTINUOUS_TRANSACTIONS}
+    return KafkaWorld("confluent", fresh_name, kafka(), capabilities)
+
+
 def _consume(fresh_name: FreshName, kafka: Kafka) -> World:
     return ConsumeWorld("confluent", fresh_name, kafka())
 
@@ -120,6 +126,7 @@ TRANSACTIONS: Final = (
     Held(MemoryTransactions, _memory),
 )
 STREAM_CLIENTS: Final = (
+    Held(ConfluentStreamClient, _confluent_stream),
     Held(KafkaPythonStreamClient, _kafka_python_stream),
     Held(MemoryStreamClient, _memory),
 )

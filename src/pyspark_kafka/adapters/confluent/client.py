@@ -10,10 +10,12 @@ from ...ports.client import Client
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options import SinkOptions, SourceOptions
     from ...ports.offset_fetcher import OffsetFetcher
     from ...ports.record_reader import RecordReader
     from ...ports.record_writer import RecordWriter
+    from ...ports.stream_client import StreamClient
 
 
 def _requires_confluent() -> AbstractContextManager[None]:
@@ -38,10 +40,24 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
     return ConfluentRecordWriter(options)
 
 
+def _stream_client(
+    source: SourceOptions, sink: SinkOptions | None, settings: ContinuousSettings
+) -> StreamClient:
+    with _requires_confluent():
+        from .stream_client import ConfluentStreamClient
+    return ConfluentStreamClient(source, sink, settings)
+
+
 def _preload() -> None:
     with _requires_confluent():
-        from . import record_reader, record_writer  # noqa: F401
+        from . import record_reader, record_writer, stream_client  # noqa: F401
 
 
-CLIENT: Final = Client(_offset_fetcher, _record_reader, _record_writer, preload=_preload)
+CLIENT: Final = Client(
+    _offset_fetcher,
+    _record_reader,
+    _record_writer,
+    stream_client=_stream_client,
+    preload=_preload,
+)
 """Without transactions: librdkafka cannot end one that another process began."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
@@ -53,6 +55,12 @@ class Connection:
         self.timeout_s = api_timeout_ms(settings) / 1_000
         self._config = translate(settings)
         self._last_error = ""
+        self._down_since = math.inf
+
+    @property
+    def down_s(self) -> float:
+        """How long ago no broker could be reached any more; negative if one could."""
+        return time.monotonic() - self._down_since
 
     @property
     def last_error(self) -> str:
@@ -97,3 +105,9 @@ class Connection:
         """Keep why a connection failed; that all of them did explains nothing."""
         if error.code() != ALL_BROKERS_DOWN or not self._last_error:
             self._last_error = error.str()
+        if error.code() == ALL_BROKERS_DOWN:
+            self._down_since = min(self._down_since, time.monotonic())
+
+    def remember_success(self) -> None:
+        """Note that a broker was reached: librdkafka does not report that."""
+        self._down_since = math.inf

@@ -1,0 +1,105 @@
+"""Reading and writing of continuous queries through librdkafka's C API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from ...domain.errors import UnsupportedFeatureError
+from ...ports.deadline import Deadline
+from ...ports.stream_client import StreamClient
+from .librdkafka import LibraryUnusableError, load
+from .stream_consumer import StreamConsumer
+from .stream_writer import AtLeastOnceWriter, NoSink, SinkProducers
+from .wake_pipe import WakePipe
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.options import SinkOptions, SourceOptions
+    from ...domain.partition_offsets import PartitionOffsets
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.stream_client import PolledRecords
+    from .stream_writer import StreamWriter
+
+
+@final
+class ConfluentStreamClient(StreamClient):
+    """One consumer for all partitions, whose queues and those of producers end one wait."""
+
+    def __init__(
+        self,
+        source: SourceOptions,
+        sink: SinkOptions | None,
+        settings: ContinuousSettings,
+        library: Callable[[], ctypes.CDLL] = load,
+    ) -> None:
+        """Check the options; nothing is connected yet.
+
+        :raises OptionsError: if librdkafka does not know a setting.
+        :raises UnsupportedFeatureError: if its C API cannot be called.
+        """
+        try:
+            loaded = library()
+        except LibraryUnusableError as error:
+            raise UnsupportedFeatureError(
+                "The client 'confluent'",
+                f"run continuous queries here: it needs {error}; use the client 'kafka-python'",
+            ) from error
+        self._is_closed = False
+        self._wake = WakePipe()
+        self._consumer = StreamConsumer(loaded, source, self._wake.file)
+        self._writer = _writer(loaded, sink, settings, self._wake)
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        self._consumer.revoke(offsets.keys())
+        begins = self._writer.assign(offsets)
+        self._consumer.assign(begins)
+        return begins
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._consumer.revoke(partitions)
+        self._writer.revoke(partitions)
+
+    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+        deadline = Deadline.after(timeout_s)
+        while not self._is_closed:
+            self._writer.handle_events()
+            found = self._consumer.poll()
+            if found or self._writer.has_acknowledged or deadline.has_passed:
+                return found
+            if self._consumer.is_drained:
+                self._wake.wait(min(deadline.remaining, self._consumer.next_retry_s))
+        return ()
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        self._writer.write(polled, [batch for batch in outputs if batch.num_rows])
+
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._writer.take_acknowledged()
+
+    def is_settled(self) -> bool:
+        self._writer.handle_events()
+        return self._writer.is_settled
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._consumer.close()
+        self._writer.close()
+        self._wake.close()
+
+
+def _writer(
+    library: ctypes.CDLL, sink: SinkOptions | None, settings: ContinuousSettings, wake: WakePipe
+) -> StreamWriter:
+    if sink is None:
+        return NoSink()
+    if sink.is_exactly_once:
+        raise UnsupportedFeatureError(
+            "The client 'confluent'",
+            f"write continuous queries in transactions yet, as '{settings.group_id}' would",
+        )
+    return AtLeastOnceWriter(SinkProducers(library, sink), wake.file)

@@ -1,0 +1,102 @@
+"""One partition that a continuous query fetches without an end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.option_values import INT64_MAX
+from ...ports.stream_client import PolledRecords
+from ..kafka_format import status
+from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
+from .gather_kernel import EVENT
+
+if TYPE_CHECKING:
+    from ...domain.topic_partition import TopicPartition
+    from .connection import Connection
+    from .consumer_handle import ConsumerHandle, FetchQueue
+    from .message_gatherer import MessageGatherer
+
+_TRANSIENT_ERRORS: Final = UNKNOWN_PARTITION_ERRORS | UNREACHABLE_ERRORS
+"""librdkafka fetches on by itself once they have passed."""
+
+
+@final
+class StreamFetch:
+    """Fetches one partition; it has to be started, and again after ``is_out_of_range``."""
+
+    def __init__(
+        self, partition: TopicPartition, gatherer: MessageGatherer, connection: Connection
+    ) -> None:
+        self.partition = partition
+        self.position = 0
+        self.is_out_of_range = False
+        self.is_drained = True
+        self._gatherer = gatherer
+        self._connection = connection
+        self._queue: FetchQueue | None = None
+
+    def start(self, handle: ConsumerHandle, file: int, position: int) -> None:
+        """Fetch from an offset on, and write a byte to a file when there are messages."""
+        self.stop(handle)
+        self.position = position
+        self._queue = handle.start(self.partition, position)
+        self._queue.notify(file)
+        self._gatherer.start(self._queue, position)
+        # Messages may have come before the notification was requested.
+        self.is_drained = False
+
+    def stop(self, handle: ConsumerHandle) -> None:
+        """Stop to fetch, and drop what was fetched."""
+        queue, self._queue = self._queue, None
+        self.is_drained, self.is_out_of_range = True, False
+        if queue is not None:
+            handle.stop(queue)
+            self._gatherer.discard()
+
+    def poll(self) -> PolledRecords | None:
+        """Return a batch of the records that have come, or where offsets without any end.
+
+        :raises MalformedTimestampError: if a timestamp overflows.
+        :raises CorruptBatchError: if a record is corrupt.
+        :raises KafkaRequestError: if the broker refuses the fetch.
+        """
+        if self._queue is None:
+            return None
+        self.is_drained = self._gather()
+        next_offset = self._gatherer.next_offset
+        if next_offset <= self.position:
+            return None
+        self.position = next_offset
+        records = self._gatherer.finish() if self._gatherer.has_rows else None
+        return PolledRecords(self.partition, records, next_offset)
+
+    def _gather(self) -> bool:
+        """Gather until the batch is full; return whether no message is left."""
+        gatherer = self._gatherer
+        while True:
+            result = gatherer.gather(INT64_MAX)
+            if result == status.DONE:
+                if not gatherer.take():
+                    return True
+            elif result == EVENT and gatherer.pass_end():
+                continue
+            elif gatherer.has_rows:
+                # An error of the next message is raised by the next call.
+                return False
+            elif result in status.FULL:
+                gatherer.grow(result)
+            elif not self._pass_error(result):
+                return True
+
+    def _pass_error(self, result: int) -> bool:
+        """Raise what is wrong with the next message; return whether the fetch goes on."""
+        self._gatherer.require_readable(result)
+        error, _ = self._gatherer.next_event()
+        if error.code() in OUT_OF_RANGE_ERRORS:
+            # librdkafka reports it once and stops fetching.
+            self.is_out_of_range = True
+            return False
+        if error.code() not in _TRANSIENT_ERRORS:
+            raise self._connection.error(f"a fetch from {self.partition}", error)
+        self._gatherer.pass_event()
+        return True

@@ -1,0 +1,221 @@
+"""What a continuous query makes of its records, written with at-least-once delivery."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.continuous.output_tracker import OutputTracker
+from ...domain.partition_offsets import PartitionOffsets
+from ..partitioning.topic_rows import require_topic
+from .connection import Connection
+from .producer_config import REPORT_FAILURES_ONLY, producer_client_config, producer_config
+from .row_partitioner import RowPartitioner
+from .simple_producer import SimpleProducer
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ...domain.continuous.output_tracker import Output
+    from ...domain.options import SinkOptions
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.stream_client import PolledRecords
+    from .partitioned_rows import PartitionedRows
+    from .topic_partitions import MetadataClient
+
+STREAM_TUNED: Final = {
+    # What comes while requests are in flight is sent together.
+    "linger.ms": "0",
+    "socket.nagle.disable": "true",
+}
+
+
+class StreamWriter(ABC):
+    """The part of ``StreamClient`` that writes; its methods mean what they mean there."""
+
+    @property
+    @abstractmethod
+    def has_acknowledged(self) -> bool:
+        """Whether ``take_acknowledged`` has something to return."""
+
+    @property
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Whether all that was written is acknowledged."""
+
+    @abstractmethod
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        """Wait until earlier outputs of these partitions are delivered; return where to begin."""
+
+    @abstractmethod
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Write no further outputs of these partitions."""
+
+    @abstractmethod
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        """Write what was made of polled records."""
+
+    @abstractmethod
+    def handle_events(self) -> None:
+        """Take acknowledgements without waiting, and raise what could not be delivered."""
+
+    @abstractmethod
+    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
+        """Return the offsets of the partitions that have advanced since the last call."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Destroy what was created; a second call does nothing."""
+
+
+@final
+class NoSink(StreamWriter):
+    """Writes nothing, and so acknowledges at once."""
+
+    def __init__(self) -> None:
+        self._tracker = OutputTracker()
+
+    @property
+    def has_acknowledged(self) -> bool:
+        return self._tracker.has_acknowledged
+
+    @property
+    def is_settled(self) -> bool:
+        return True
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        for partition in offsets:
+            self._tracker.forget(partition)
+        return offsets
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Do nothing: all is acknowledged."""
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        if outputs:
+            raise ValueError("there is no sink to write to")
+        self._tracker.close(self._tracker.open(polled.partition, polled.next_offset))
+
+    def handle_events(self) -> None:
+        """Do nothing: there is no producer."""
+
+    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._tracker.take_acknowledged()
+
+    def close(self) -> None:
+        """Do nothing: nothing was created."""
+
+
+@final
+class SinkProducers:
+    """Creates producers for a sink, and prepares what they send."""
+
+    def __init__(self, library: ctypes.CDLL, options: SinkOptions) -> None:
+        """Check the options; nothing is connected yet.
+
+        :raises OptionsError: if librdkafka does not know a setting.
+        """
+        self.connection = Connection(options, producer_client_config)
+        self.library = library
+        self.options = options
+        self._partitioner = RowPartitioner(options.producer, self.connection)
+
+    def create(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> SimpleProducer:
+        """Return a new producer; ``forced`` settings override the user's, and these ``tuned``.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        producer = self.options.producer
+        config = self.connection.config(
+            forced, {**producer_config(producer), **STREAM_TUNED, **tuned}
+        )
+        return SimpleProducer(self.library, self.connection, config, producer.buffer_memory)
+
+    def partitioned(
+        self, client: MetadataClient, outputs: Sequence[pa.RecordBatch]
+    ) -> list[PartitionedRows]:
+        """Return the rows of each topic, all of which are checked.
+
+        :raises PysparkKafkaError: if a row cannot be written.
+        """
+        topic = self.options.topic
+        for batch in outputs:
+            require_topic(batch, topic)
+        return [
+            part
+            for batch in outputs
+            for part in self._partitioner.partitioned(client, batch, topic)
+        ]
+
+
+@final
+class AtLeastOnceWriter(StreamWriter):
+    """Sends outputs at once, with one producer, and counts their acknowledgements."""
+
+    def __init__(self, producers: SinkProducers, file: int) -> None:
+        """Connect to nothing yet; ``file`` gets a byte when there are acknowledgements."""
+        self._producers = producers
+        self._file = file
+        self._tracker = OutputTracker()
+        self._numbers = itertools.count(1)
+        self._outputs: dict[int, Output] = {}
+        self._producer: SimpleProducer | None = None
+
+    @property
+    def has_acknowledged(self) -> bool:
+        return self._tracker.has_acknowledged
+
+    @property
+    def is_settled(self) -> bool:
+        return self._tracker.is_settled
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        if self._producer is not None and self._outputs:
+            self._producer.flush()
+            self.handle_events()
+        for partition in offsets:
+            self._tracker.forget(partition)
+        return offsets
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        """Do nothing: what was written is delivered."""
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        parts: list[PartitionedRows] = []
+        if outputs:
+            parts = self._producers.partitioned(self._connected(), outputs)
+        output = self._tracker.open(polled.partition, polled.next_offset)
+        output.unacknowledged = sum(len(part.rows) for part in parts)
+        if parts:
+            number = next(self._numbers)
+            self._outputs[number] = output
+            for part in parts:
+                self._connected().send(part, number)
+        self._tracker.close(output)
+
+    def handle_events(self) -> None:
+        if self._producer is None:
+            return
+        for number, rows in self._producer.take_delivered():
+            output = self._outputs[number]
+            self._tracker.acknowledge(output, rows)
+            if output.is_acknowledged:
+                del self._outputs[number]
+
+    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self._tracker.take_acknowledged()
+
+    def close(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close()
+
+    def _connected(self) -> SimpleProducer:
+        if self._producer is None:
+            self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
+            self._producer.notify(self._file)
+        return self._producer

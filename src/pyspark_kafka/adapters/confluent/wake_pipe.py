@@ -1,0 +1,46 @@
+"""A pipe that ends a wait from other threads, librdkafka's included."""
+
+from __future__ import annotations
+
+import os
+import select
+import weakref
+from contextlib import suppress
+from typing import Final, final
+
+_READ: Final = 4_096
+
+
+@final
+class WakePipe:
+    """Waits until a byte is written to ``file``; one thread waits, and any may write."""
+
+    def __init__(self) -> None:
+        self._source, self.file = os.pipe()
+        for end in (self._source, self.file):
+            # librdkafka ignores that a pipe is full: a byte in it is enough.
+            os.set_blocking(end, False)
+        self._poll = select.poll()
+        self._poll.register(self._source, select.POLLIN)
+        self._close = weakref.finalize(self, _close, self._source, self.file)
+        self._close.atexit = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something was written since the last call, or in time."""
+        if self._poll.poll(timeout_s * 1_000):
+            with suppress(BlockingIOError):
+                os.read(self._source, _READ)
+
+    def set(self) -> None:
+        """End the current wait, or else the next one."""
+        with suppress(BlockingIOError):
+            os.write(self.file, b".")
+
+    def close(self) -> None:
+        """Close both ends; nothing may write any more. A second call does nothing."""
+        self._close()
+
+
+def _close(*ends: int) -> None:
+    for end in ends:
+        os.close(end)

@@ -1,0 +1,154 @@
+"""What librdkafka leaves to the client of continuous queries."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    OptionsError,
+    UnsupportedFeatureError,
+)
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
+from pyspark_kafka.testing.world import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SETTINGS = ContinuousSettings("unused")
+
+
+@pytest.fixture
+def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+    """Yield the run's broker."""
+    made = KafkaWorld("confluent", fresh_name, kafka)
+    yield made
+    made.close()
+
+
+def unreachable(**given: str) -> ConfluentStreamClient:
+    [port] = free_ports(1)
+    options = {
+        "kafka.bootstrap.servers": f"127.0.0.1:{port}",
+        "client": "confluent",
+        "subscribe": "t",
+        "kafka.default.api.timeout.ms": "1000",
+        **{name.replace("__", "."): value for name, value in given.items()},
+    }
+    return ConfluentStreamClient(parse_source_options(options, QueryKind.STREAM), None, SETTINGS)
+
+
+def descriptors() -> int:
+    files = Path("/proc/self/fd")
+    if not files.exists():
+        pytest.skip("open files cannot be counted here")
+    return len(list(files.iterdir()))
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_the_c_api_is_required(world: KafkaWorld) -> None:
+    """There is no slow way: the error says what is missing and what to do."""
+
+    def no_library() -> ctypes.CDLL:
+        raise LibraryUnusableError("what a test took away")
+
+    options = world.options(QueryKind.STREAM)
+    with pytest.raises(UnsupportedFeatureError, match=r"what a test took away.*kafka-python"):
+        ConfluentStreamClient(options, None, SETTINGS, no_library)
+
+
+def test_a_closed_client_gives_back_its_threads_and_files(world: KafkaWorld) -> None:
+    """Those of the consumer, of the producer, and what wakes them."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, numbered(0, 10))
+    sink = stream_sink(world, world.topic(), exactly_once=False)
+    before = threads(), descriptors()
+    task = StreamTask(world.stream_client(sink), echo)
+    task.assign({partition: 0})
+    task.read_to({partition: 10})
+    task.settle()
+    task.client.close()
+    assert (threads(), descriptors()) == before
+
+
+def test_unreachable_brokers_are_reported_in_time() -> None:
+    """After the time-out of the client's requests, with the last reason; not before."""
+    client = unreachable()
+    client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))
+    started = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match="Connection refused"):
+        client.poll(20.0)
+    assert 1.0 <= time.monotonic() - started < 8.0
+    client.close()
+
+
+def test_a_setting_that_is_refused_is_an_error_of_options() -> None:
+    """It is named when the first partition is assigned."""
+    client = unreachable(kafka__fetch__error__backoff__ms="soon")
+    with pytest.raises(OptionsError, match=r"fetch\.error\.backoff\.ms"):
+        client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))
+    client.close()
+
+
+def test_the_users_own_settings_are_kept(
+    world: KafkaWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Lines that the user asked for are logged beside those that the client needs."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, numbered(0, 1))
+    task = StreamTask(world.stream_client(None, kafka__debug="conf"))
+    with caplog.at_level("DEBUG", logger="pyspark_kafka.librdkafka"):
+        task.assign({partition: 0})
+        task.read_to({partition: 1})
+    assert "fetch.wait.max.ms" in caplog.text
+
+
+def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:
+    """Columns grow to what one record needs."""
+    partition = TopicPartition(world.topic(max__message__bytes="20000000"), 0)
+    sizes = [10, 900_000, 900_000, 900_000, 10]
+    world.produce(partition, [Record(bytes(size)) for size in sizes])
+    task = StreamTask(world.stream_client(None))
+    task.assign({partition: 0})
+    task.read_to({partition: len(sizes)})
+    assert [len(value) for value in task.values(partition)] == sizes
+
+
+def test_fetches_go_on_when_the_broker_comes_back(fresh_name: Callable[[], str]) -> None:
+    """Neither reading nor writing fails while a broker restarts, and nothing is lost."""
+    with KafkaCluster() as cluster:
+        world = KafkaWorld("confluent", fresh_name, cluster)
+        partition = TopicPartition(world.topic(), 0)
+        target = TopicPartition(world.topic(), 0)
+        sink = stream_sink(world, target.topic, exactly_once=False)
+        task = StreamTask(world.stream_client(sink), echo)
+        world.produce(partition, numbered(0, 100))
+        task.assign({partition: 0})
+        task.read_to({partition: 100})
+        task.settle()
+        cluster.kill_broker(0)
+        assert not task.client.poll(1.0)
+        cluster.start_broker(0)
+        world.produce(partition, numbered(100, 200))
+        task.read_to({partition: 200})
+        task.settle()
+        written = [row["value"] for row in world.records(target)]
+        assert written == [record.value for record in numbered(0, 200)]
+        world.close()
