@@ -179,6 +179,8 @@ class ContinuousExecution:
         return True
 
     def _start_job(self) -> ContinuousJob:
+        if self._runner.is_running():
+            raise JobFailedError("tasks of the last run have not ended")
         try:
             self._update_partitions()
         except (BrokerUnreachableError, KafkaRequestError) as error:
@@ -232,12 +234,13 @@ class ContinuousExecution:
 
     def _handle(self, job: ContinuousJob, message: TaskMessage) -> None:
         task, now = message.task, time.monotonic()
-        if task.generation != job.generation:
-            return
-        if isinstance(message, TaskStarted):
+        if task.generation == job.generation and isinstance(message, TaskStarted):
             self._start_task(job, task, now)
-        elif job.hear(task, now):
+        elif task.generation == job.generation and job.hear(task, now):
             self._take(job, message)
+        else:
+            # It was replaced, because it was silent or its executor was lost, and is alive.
+            self._channel.send(task, StopTask())
 
     def _start_task(self, job: ContinuousJob, task: TaskId, now: float) -> None:
         """Let a task read the partitions of its slot, from what an earlier attempt acknowledged."""

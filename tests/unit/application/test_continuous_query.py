@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,8 @@ from prometheus_client import CollectorRegistry
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.application import continuous_execution
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.continuous_errors import (
     FunctionError,
@@ -20,8 +24,15 @@ from pyspark_kafka.application.continuous_errors import (
     TaskFailedError,
 )
 from pyspark_kafka.application.continuous_execution import ExecutionLimits
+from pyspark_kafka.bootstrap.channels import MEMORY, connect_task, open_channel
 from pyspark_kafka.bootstrap.container import Container, container_for
-from pyspark_kafka.bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads
+from pyspark_kafka.bootstrap.continuous import (
+    ConstantFunction,
+    QueryPlan,
+    start_in_threads,
+    start_query,
+)
+from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
 from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options import (
@@ -30,6 +41,7 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
@@ -40,7 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark_kafka.application.continuous_query import ContinuousQuery
-    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.ports.epoch_channel import EpochChannel
     from pyspark_kafka.ports.progress_listener import ProgressListener
     from pyspark_kafka.ports.record_function import RecordFunction
 
@@ -112,6 +124,7 @@ class Pipeline:
         limits: ExecutionLimits = FAST,
         sink: dict[str, str] | None = None,
         listeners: Sequence[ProgressListener] = (),
+        channel: EpochChannel | None = None,
         **source: str,
     ) -> ContinuousQuery:
         common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
@@ -126,7 +139,11 @@ class Pipeline:
             listeners=listeners,
             make_container=self.container,
         )
-        self.queries.append(start_in_threads(plan))
+        self.queries.append(
+            start_in_threads(plan)
+            if channel is None
+            else start_query(plan, ThreadTaskRunner(), channel, is_own_process=False)
+        )
         return self.queries[-1]
 
     def produce(self, start: int, end: int, topic: str = "in", partition: int = 0) -> None:
@@ -256,6 +273,39 @@ def test_tasks_that_fail_start_again_where_they_ended(
     query.processAllAvailable()
     assert pipeline.written() == list(range(6))
     assert pipeline.poll_failures == 0
+
+
+def test_a_task_that_does_not_end_delays_a_restart(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A thread cannot be ended, and Spark cannot kill a worker that it does not reach."""
+    monkeypatch.setattr(continuous_execution, "_CANCEL_S", 0.1)
+    goes_on = threading.Event()
+
+    def wait(records: pa.RecordBatch) -> pa.RecordBatch:
+        goes_on.wait(30)
+        return keep(records)
+
+    pipeline.produce(0, 3)
+    limits = replace(
+        FAST, task_timeout_s=0.2, restarts=RestartLimits(1_000, first_delay_s=0.01, max_delay_s=0.1)
+    )
+    query = pipeline.start(wait, limits=limits)
+    await_until(lambda: "tasks of the last run have not ended" in caplog.text)
+    goes_on.set()
+    query.processAllAvailable()
+    assert set(pipeline.written()) == set(range(3))
+
+
+def test_a_task_that_was_replaced_has_to_stop(pipeline: Pipeline) -> None:
+    channel = open_channel(MEMORY)
+    query = pipeline.start(channel=channel)
+    query.processAllAvailable()
+    for task in (TaskId(0, 0, "of an earlier run"), TaskId(1, 0, "an earlier attempt")):
+        with closing(connect_task(channel.address, task)) as replaced:
+            replaced.send(TaskReport(task, PartitionOffsets(), TaskProgress()))
+            await_until(lambda: StopTask() in replaced.receive())  # it is called here
+    assert query.isActive
 
 
 def test_deleted_records_end_the_query(pipeline: Pipeline) -> None:
