@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from .application.continuous_execution import ExecutionLimits
 from .application.continuous_query import ContinuousQuery
+from .application.execution_limits import ExecutionLimits
 from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
 from .domain.continuous.query_options import interval_ms, option_conflicts
 from .domain.continuous.restart_strategy import RestartLimits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from ..domain import data_loss
@@ -21,19 +20,19 @@ from ..domain.continuous.messages import (
     TaskReport,
     TaskStarted,
 )
-from ..domain.continuous.restart_strategy import RestartLimits, RestartStrategy
+from ..domain.continuous.restart_strategy import RestartStrategy
 from ..domain.errors import (
     BrokerUnreachableError,
     DataLossError,
     KafkaRequestError,
-    MetadataLogError,
     PysparkKafkaError,
     UnknownTopicError,
 )
 from ..domain.partition_offsets import PartitionOffsets
-from .batch_files import ConcurrentUpdateError
+from .catch_ups import CatchUps
 from .continuous_errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
 from .continuous_job import ContinuousJob, JobFailedError
+from .epoch_committer import EpochCommitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from .continuous_progress import ProgressRecorder
     from .continuous_stream import KafkaContinuousStream
     from .epoch_log import EpochLog
+    from .execution_limits import ExecutionLimits
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -59,20 +59,6 @@ _RETRY_S: Final = 10.0
 
 _ABANDON_S: Final = 2.0
 """How long the other tasks of a failed job may take to end in order."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ExecutionLimits:
-    """Times in seconds, and the bounds of a query."""
-
-    epoch_s: float = 1.0
-    max_tasks: int | None = None
-    start_timeout_s: float = 60.0
-    task_timeout_s: float = 30.0
-    stop_timeout_s: float = 30.0
-    log_outage_s: float = 60.0
-    restarts: RestartLimits = field(default_factory=RestartLimits)
 
 
 @final
@@ -102,12 +88,11 @@ class ContinuousExecution:
         self._progress = progress
         self._strategy = RestartStrategy(limits.restarts)
         self._stop_requested = threading.Event()
-        self._catch_ups: list[_CatchUp] = []
-        self._lock = threading.Lock()
+        self._committer = EpochCommitter(epoch_log, stream, limits.log_outage_s)
+        self._catch_ups = CatchUps()
         self._coordinator = EpochCoordinator(Epoch(-1, PartitionOffsets()))
         self._generation = 0
         self._next_epoch = self._next_partitions = 0.0
-        self._log_failed_at: float | None = None
 
     # For other threads
 
@@ -117,10 +102,7 @@ class ContinuousExecution:
 
     def catch_up(self) -> threading.Event:
         """Return an event that is set once all records that exist now are processed and logged."""
-        request = _CatchUp()
-        with self._lock:
-            self._catch_ups.append(request)
-        return request.done
+        return self._catch_ups.add()
 
     # The driver's thread
 
@@ -148,7 +130,7 @@ class ContinuousExecution:
         if logged.planned is None:
             # Initial offsets are logged before the first record is read; and a run that is still
             # active fails to write this epoch, and ends.
-            self._commit(Epoch(start.number + 1, start.offsets))
+            self._committer.commit(self._coordinator, Epoch(start.number + 1, start.offsets))
 
     def _wait_after(self, failure: JobFailedError) -> None:
         self._runner.cancel(_CANCEL_S)
@@ -339,56 +321,7 @@ class ContinuousExecution:
     # Epochs
 
     def _end_epoch(self, *, is_final: bool = False) -> None:
-        epoch = self._coordinator.next_epoch()
-        if epoch is not None:
-            self._commit_or_retry(epoch)
-        self._progress.record(self._coordinator.last, self._stream, is_final=is_final)
-        self._finish_catch_ups()
-
-    def _commit_or_retry(self, epoch: Epoch) -> None:
-        """Commit an epoch; while the log's storage fails, tasks go on without epochs."""
-        try:
-            self._commit(epoch)
-        except ConcurrentUpdateError:
-            raise
-        except MetadataLogError as error:
-            now = time.monotonic()
-            if self._log_failed_at is None:
-                self._log_failed_at = now
-                log.warning("An epoch could not be logged, and is tried again: %s", error)
-            if now - self._log_failed_at > self._limits.log_outage_s:
-                raise
-        else:
-            self._log_failed_at = None
-
-    def _commit(self, epoch: Epoch) -> None:
-        if epoch == self._coordinator.planned:
-            self._log.commit_planned(epoch)
-        else:
-            epoch = self._log.add(epoch)
-        self._coordinator.committed(epoch)
-        self._stream.commit(epoch.offsets)
-
-    def _finish_catch_ups(self) -> None:
-        with self._lock:
-            requests = list(self._catch_ups)
-        for request in requests:
-            if request.target is None:
-                request.target = self._stream.latest_offset()
-            if request.is_reached(self._coordinator.last.offsets):
-                request.done.set()
-                with self._lock:
-                    self._catch_ups.remove(request)
-
-
-@final
-@dataclass(slots=True, eq=False)
-class _CatchUp:
-    """Waits until the offsets that are the latest at its first look are processed."""
-
-    done: threading.Event = field(default_factory=threading.Event)
-    target: PartitionOffsets | None = None
-
-    def is_reached(self, offsets: PartitionOffsets) -> bool:
-        target = self.target or PartitionOffsets()
-        return all(offsets.get(partition, 0) >= offset for partition, offset in target.items())
+        self._committer.commit_next(self._coordinator, is_final=is_final)
+        last = self._coordinator.last
+        self._progress.record(last, self._stream, is_final=is_final)
+        self._catch_ups.check(last.offsets, self._stream.latest_offset)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from ..application.continuous_execution import ContinuousExecution, ExecutionLimits
+from ..application.continuous_execution import ContinuousExecution
 from ..application.continuous_progress import ProgressRecorder
 from ..application.continuous_query import ContinuousQuery
 from ..application.continuous_task import ContinuousTask
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from ..application.execution_limits import ExecutionLimits
     from ..domain.continuous.progress import EpochProgress
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.storage_path import StoragePath

@@ -23,7 +23,7 @@ from pyspark_kafka.application.continuous_errors import (
     RestartsExhaustedError,
     TaskFailedError,
 )
-from pyspark_kafka.application.continuous_execution import ExecutionLimits
+from pyspark_kafka.application.execution_limits import ExecutionLimits
 from pyspark_kafka.bootstrap.channels import MEMORY, connect_task, open_channel
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.bootstrap.continuous import (

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.epoch_log import EPOCHS_TO_RETAIN, EpochLog
 from pyspark_kafka.domain.checkpoint_log import COMMITTED, write_batch_end
@@ -14,41 +11,12 @@ from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.metadata_log import MetadataLog
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .failing_log import FailingLog
 
 
 def offsets(value: int) -> PartitionOffsets:
     return PartitionOffsets({TopicPartition("t", 0): value})
-
-
-class FailingLog(MetadataLog):
-    """Stores what it is given, and then fails."""
-
-    def __init__(self) -> None:
-        self._log = MemoryMetadataLog()
-        self.fails = 0
-
-    def add(self, batch_id: int, metadata: bytes) -> bool:
-        added = self._log.add(batch_id, metadata)
-        if self.fails:
-            self.fails -= 1
-            raise MetadataLogError("the log", "the connection broke")
-        return added
-
-    def get(self, batch_id: int) -> bytes | None:
-        return self._log.get(batch_id)
-
-    def latest(self) -> tuple[int, bytes] | None:
-        return self._log.latest()
-
-    def batch_ids(self) -> Sequence[int]:
-        return self._log.batch_ids()
-
-    def purge(self, threshold: int) -> None:
-        self._log.purge(threshold)
 
 
 class Checkpoint:

@@ -1,0 +1,42 @@
+"""A metadata log whose storage fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.ports.metadata_log import MetadataLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@final
+class FailingLog(MetadataLog):
+    """Fails the next ``fails`` writes, before or after the entry is stored."""
+
+    def __init__(self, *, is_stored: bool = True) -> None:
+        self._log = MemoryMetadataLog()
+        self._is_stored = is_stored
+        self.fails = 0
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        if not self.fails:
+            return self._log.add(batch_id, metadata)
+        self.fails -= 1
+        if self._is_stored:
+            self._log.add(batch_id, metadata)
+        raise MetadataLogError("the log", "the connection broke")
+
+    def get(self, batch_id: int) -> bytes | None:
+        return self._log.get(batch_id)
+
+    def latest(self) -> tuple[int, bytes] | None:
+        return self._log.latest()
+
+    def batch_ids(self) -> Sequence[int]:
+        return self._log.batch_ids()
+
+    def purge(self, threshold: int) -> None:
+        self._log.purge(threshold)
