@@ -100,11 +100,6 @@ def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("kafka-python", fresh_name, kafka())
 
 
-def _kafka_python_stream(fresh_name: FreshName, kafka: Kafka) -> World:
-    capabilities = ALL - {Capability.CONTINUOUS_TRANSACTIONS}
-    return KafkaWorld("kafka-python", fresh_name, kafka(), capabilities)
-
-
 OFFSET_FETCHERS: Final = (
     Held(ConfluentOffsetFetcher, _confluent),
     Held(KafkaPythonOffsetFetcher, _kafka_python),
@@ -127,7 +122,7 @@ TRANSACTIONS: Final = (
 )
 STREAM_CLIENTS: Final = (
     Held(ConfluentStreamClient, _confluent_stream),
-    Held(KafkaPythonStreamClient, _kafka_python_stream),
+    Held(KafkaPythonStreamClient, _kafka_python),
     Held(MemoryStreamClient, _memory),
 )
 CLOCKS: Final = (MemoryClock, SystemClock)

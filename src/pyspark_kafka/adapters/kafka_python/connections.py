@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import ssl
+import struct
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, final
@@ -194,3 +195,49 @@ class ProduceConnection(RawConnection):
         # Brokers answer in the order of the requests, which are numbered from 1 on.
         self._received += 1
         return responses_of(frame, self._version, self._received)
+
+
+@final
+class CoordinatorConnection(RawConnection):
+    """Sends requests to a coordinator, several before the first response."""
+
+    def __init__(self, connected: Any, client_id: str, timeout_ms: int) -> None:
+        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        self._broker = connected.broker_version_data
+        self._client_id = client_id
+        self._in_flight: deque[tuple[int, Any, int]] = deque()
+        super().__init__(connected, timeout_ms)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no response is waited for."""
+        return not self._in_flight
+
+    def send(self, request: Any, response: Any) -> None:
+        """Send one of kafka-python's requests, with the class of its response.
+
+        :raises OSError: if the connection is lost.
+        :raises IncompatibleBrokerVersion: if the broker does not support it.
+        """
+        self._correlation_id += 1
+        version: int = self._broker.api_version(request)
+        request.API_VERSION = version
+        request.with_header(correlation_id=self._correlation_id, client_id=self._client_id)
+        self._send(request.encode(version=version, framed=True, header=True))
+        self._in_flight.append((self._correlation_id, response, version))
+
+    def receive(self) -> Any:
+        """Wait for the response to the oldest request.
+
+        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises KafkaProtocolError: if something else is received.
+        """
+        frame = self._receive_frame(lambda size: memoryview(bytearray(size)))
+        correlation_id, response, version = self._in_flight.popleft()
+        try:
+            received = response.decode(bytes(frame), version=version, header=True)
+        except (struct.error, ValueError, IndexError) as error:
+            raise kafka_errors.KafkaProtocolError(f"a response is truncated: {error}") from error
+        if received.header.correlation_id != correlation_id:
+            raise kafka_errors.CorrelationIdError("a response answers another request")
+        return received

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
     from ..kernels.arrays import Int64Array
+    from .awaited import Awaited
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
     from .produce_wire import ProduceSettings
@@ -158,7 +159,7 @@ class ProduceClient:
             self._perform(request)
         return math.inf
 
-    def awaited(self) -> Iterable[tuple[ProduceConnection, Callable[[], None]]]:
+    def awaited(self) -> Iterable[Awaited]:
         """Return connections with requests in flight, and what receives their next response."""
         return [
             (connection, partial(self._receive, node))

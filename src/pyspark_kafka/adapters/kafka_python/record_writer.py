@@ -5,23 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
-from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
 
 from ...domain.errors import ProducerFencedError
-from ...domain.kafka_settings import api_timeout_ms
 from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
-from ..kafka_format.compression import Codec, Compressor
-from ..kafka_format.record_encoder import RecordEncoder
 from ..partitioning.batch_gatherer import FEW_BYTES, BatchGatherer
 from ..partitioning.topic_rows import require_topic
-from .cluster_metadata import ClusterMetadata
-from .failures import ErrorMapper
-from .produce_client import ProduceClient
-from .produce_wire import ProduceSettings
-from .row_partitioner import RowPartitioner
-from .settings import client_config
+from .producer_factory import ProducerFactory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,26 +32,11 @@ class KafkaPythonRecordWriter(RecordWriter):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings = dict(options.kafka)
-        config = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
         self._producer = options.producer
-        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
-        self._metadata = ClusterMetadata(config, self._errors, for_writing=True)
-        codec = Codec[options.producer.compression.upper()]
-        self._partitioner = RowPartitioner(self._metadata, self._errors, options.producer)
-        self._client = ProduceClient(
-            config,
-            self._errors,
-            ProduceSettings(
-                client_id=config["client_id"],
-                acks=options.producer.acks,
-                timeout_ms=config["request_timeout_ms"],
-                needs_zstd=codec is Codec.ZSTD,
-            ),
-            options.producer,
-            self._metadata,
-            RecordEncoder(Compressor(codec, options.producer.compression_level)),
-        )
+        self._factory = ProducerFactory(options)
+        self._errors = self._factory.errors
+        self._partitioner = self._factory.partitioner
+        self._client = self._factory.new_client()
         self._transaction: Transaction | None = None
         self._gatherer = BatchGatherer(FEW_BYTES)
 
@@ -83,7 +59,7 @@ class KafkaPythonRecordWriter(RecordWriter):
 
     def close(self) -> None:
         self._client.close()
-        self._metadata.close()
+        self._factory.close()
 
     def _write_gathered(self) -> None:
         for batch, topic in self._gatherer.take():

@@ -27,7 +27,7 @@ from .failures import RETRIABLE_ERRORS
 from .fetch_client import TRANSIENT_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from uuid import UUID
 
     import pyarrow as pa
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...domain.projection import Projection
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
+    from .awaited import Awaited
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
     from .fetch_wire import FetchedData, FetchSettings
@@ -177,7 +178,7 @@ class StreamFetcher:
         waits += [position.retry_at - now for position in self._leaderless.values()]
         return max(0.0, min(waits, default=math.inf))
 
-    def awaited(self) -> Iterable[tuple[FetchConnection, Callable[[], None]]]:
+    def awaited(self) -> Iterable[Awaited]:
         """Return connections with requests in flight, and what receives their response."""
         return [
             (leader.connection, partial(self._receive, leader))

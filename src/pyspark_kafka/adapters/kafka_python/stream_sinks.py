@@ -6,22 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, final
 
-from kafka import KafkaConsumer
-
 from ...domain.continuous.output_tracker import OutputTracker
-from ...domain.kafka_settings import api_timeout_ms
-from ..kafka_format.compression import Codec, Compressor
-from ..kafka_format.record_encoder import RecordEncoder
 from ..partitioning.topic_rows import require_topic
-from .cluster_metadata import ClusterMetadata
-from .failures import ErrorMapper
-from .produce_client import ProduceClient, Rows
-from .produce_wire import ProduceSettings
-from .row_partitioner import RowPartitioner
-from .settings import client_config
+from .producer_factory import ProducerFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -29,7 +20,10 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
     from ...ports.stream_client import PolledRecords
-    from .connections import RawConnection
+    from ..kafka_format.producer_columns import ProducerColumns
+    from ..kernels.arrays import Int64Array
+    from .awaited import Awaited
+    from .produce_client import Rows
 
 
 class StreamSink(ABC):
@@ -42,6 +36,9 @@ class StreamSink(ABC):
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         """Return the offsets from which partitions are read."""
 
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:  # noqa: B027  # a hook
+        """Deliver what is written of partitions; there comes no more."""
+
     @abstractmethod
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         """Write, and send at once; waits while buffers are full."""
@@ -51,7 +48,7 @@ class StreamSink(ABC):
         """Send what can be sent, and return for how many seconds the caller may wait."""
 
     @abstractmethod
-    def awaited(self) -> Iterable[tuple[RawConnection, Callable[[], None]]]:
+    def awaited(self) -> Iterable[Awaited]:
         """Return connections with requests in flight, and what receives the next response."""
 
     @abstractmethod
@@ -90,7 +87,7 @@ class NoSink(StreamSink):
     def send(self) -> float:
         return math.inf
 
-    def awaited(self) -> Iterable[tuple[RawConnection, Callable[[], None]]]:
+    def awaited(self) -> Iterable[Awaited]:
         return ()
 
     def close(self) -> None:
@@ -107,27 +104,9 @@ class AtLeastOnceSink(StreamSink):
         :raises OptionsError: if a setting is not known to kafka-python.
         """
         super().__init__()
-        settings = dict(options.kafka)
-        config = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
-        errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
         self._topic = options.topic
-        self._metadata = ClusterMetadata(config, errors, for_writing=True)
-        self._partitioner = RowPartitioner(self._metadata, errors, options.producer)
-        codec = Codec[options.producer.compression.upper()]
-        self._client = ProduceClient(
-            config,
-            errors,
-            ProduceSettings(
-                client_id=config["client_id"],
-                acks=options.producer.acks,
-                timeout_ms=config["request_timeout_ms"],
-                needs_zstd=codec is Codec.ZSTD,
-            ),
-            options.producer,
-            self._metadata,
-            RecordEncoder(Compressor(codec, options.producer.compression_level)),
-            on_delivery=self._acknowledge,
-        )
+        self._factory = ProducerFactory(options)
+        self._client = self._factory.new_client(self._acknowledge)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         for partition in offsets:
@@ -135,27 +114,40 @@ class AtLeastOnceSink(StreamSink):
         return offsets
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
-        for batch in outputs:
-            require_topic(batch, self._topic)
-        output = self._tracker.open(polled.partition, polled.next_offset)
-        for batch in outputs:
-            for columns, of_topic in self._partitioner.partition(batch, self._topic):
-                for partition, rows in of_topic:
-                    output.unacknowledged += len(rows)
-                    self._client.append(partition, columns, rows, output)
-        self._tracker.close(output)
-        self._client.send_without_waiting()
+        with self._mapped_errors():
+            output = self._tracker.open(polled.partition, polled.next_offset)
+            for partition, columns, rows in partitioned(outputs, self._topic, self._factory):
+                output.unacknowledged += len(rows)
+                self._client.append(partition, columns, rows, output)
+            self._tracker.close(output)
+            self._client.send_without_waiting()
 
     def send(self) -> float:
-        return self._client.send_without_waiting()
+        with self._mapped_errors():
+            return self._client.send_without_waiting()
 
-    def awaited(self) -> Iterable[tuple[RawConnection, Callable[[], None]]]:
+    def awaited(self) -> Iterable[Awaited]:
         return self._client.awaited()
 
     def close(self) -> None:
         self._client.close()
-        self._metadata.close()
+        self._factory.close()
+
+    def _mapped_errors(self) -> AbstractContextManager[None]:
+        return self._factory.errors.mapped_errors("a request to produce")
 
     def _acknowledge(self, records: Rows) -> None:
         if records.output is not None:
             self._tracker.acknowledge(records.output, len(records))
+
+
+def partitioned(
+    outputs: Sequence[pa.RecordBatch], topic: str | None, factory: ProducerFactory
+) -> Iterator[tuple[TopicPartition, ProducerColumns, Int64Array]]:
+    """Yield the rows of outputs by partition; raises as ``RowPartitioner.partition``."""
+    for batch in outputs:
+        require_topic(batch, topic)
+    for batch in outputs:
+        for columns, of_topic in factory.partitioner.partition(batch, topic):
+            for partition, rows in of_topic:
+                yield partition, columns, rows

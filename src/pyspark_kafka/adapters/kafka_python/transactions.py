@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.admin.transactions import ListTransactionsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
-from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
 
 from ...domain.errors import TransactionLostError
 from ...domain.kafka_settings import api_timeout_ms
+from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import Transaction
 from ...ports.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from ...domain.options import SinkOptions
-    from ...domain.topic_partition import TopicPartition
 
 _RETRY_S: Final = 0.05
 
@@ -36,7 +43,7 @@ _GONE: Final = (
     # Metadata do not name it any more.
     kafka_errors.UnknownBrokerIdError,
 )
-_COORDINATOR_MOVED: Final = (
+COORDINATOR_MOVED: Final = (
     kafka_errors.NotCoordinatorError,
     kafka_errors.CoordinatorNotAvailableError,
     *_GONE,
@@ -57,7 +64,7 @@ class TransactionRequests:
     def __init__(self, metadata: ClusterMetadata, errors: ErrorMapper) -> None:
         self._metadata = metadata
         self._errors = errors
-        self._coordinators: dict[str, int] = {}
+        self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
 
     def new_producer(self) -> tuple[int, int]:
         """Return the id and the epoch of a new producer without transactions.
@@ -65,7 +72,7 @@ class TransactionRequests:
         :raises KafkaError: if no broker answers in time.
         """
         request = _init_producer_id(None, 0)
-        answer = self._errors.retry(lambda: _checked(self._metadata.send(request)), _RETRY_S)
+        answer = self._errors.retry(lambda: check_response(self._metadata.send(request)), _RETRY_S)
         return answer.producer_id, answer.producer_epoch
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
@@ -78,31 +85,38 @@ class TransactionRequests:
         self, transaction: Transaction, partitions: Collection[TopicPartition]
     ) -> None:
         """Add partitions to a transaction, which comes before writing to them."""
-        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
-        by_topic: dict[str, list[int]] = {}
-        for partition in partitions:
-            by_topic.setdefault(partition.topic, []).append(partition.partition)
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=transaction.transactional_id,
-            v3_and_below_producer_id=transaction.producer_id,
-            v3_and_below_producer_epoch=transaction.epoch,
-            v3_and_below_topics=[
-                topic(name=name, partitions=numbers) for name, numbers in by_topic.items()
-            ],
-            max_version=3,
-        )
+        request = add_partitions_request(transaction, partitions)
         self._of_coordinator(transaction.transactional_id, request)
 
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         """Commit or abort a transaction; a second call of the same kind does nothing."""
-        request = EndTxnRequest(
-            transactional_id=transaction.transactional_id,
-            producer_id=transaction.producer_id,
-            producer_epoch=transaction.epoch,
-            committed=commit,
-            max_version=_END_TXN_VERSION,
+        self._of_coordinator(transaction.transactional_id, end_request(transaction, commit=commit))
+
+    def committed_offsets(
+        self, group_id: str, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return a group's offsets, once no open transaction is about to change them (KIP-447).
+
+        Partitions without an offset are missing.
+        """
+        topic = OffsetFetchRequest.OffsetFetchRequestTopic
+        request = OffsetFetchRequest(
+            group_id=group_id,
+            topics=[
+                topic(name=name, partition_indexes=numbers)
+                for name, numbers in _by_topic(partitions).items()
+            ],
+            require_stable=True,
+            min_version=7,
+            max_version=7,
         )
-        self._of_coordinator(transaction.transactional_id, request)
+        answer = self._of_coordinator(group_id, request, CoordinatorType.GROUP)
+        return {
+            TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+            for topic in answer.topics
+            for partition in topic.partitions
+            if partition.committed_offset >= 0
+        }
 
     def open_transactions(self) -> Iterable[str]:
         """Yield the ids of the cluster's open transactions.
@@ -117,32 +131,111 @@ class TransactionRequests:
     def _open_transactions_at(self, node: int) -> Any:
         request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
         try:
-            return _checked(self._metadata.send(request, node))
+            return check_response(self._metadata.send(request, node))
         except _GONE:
             # Other brokers coordinate its transactions, now or soon.
             return None
 
-    def _of_coordinator(self, transactional_id: str, request: Any) -> Any:
+    def _of_coordinator(
+        self, key: str, request: Any, kind: CoordinatorType = CoordinatorType.TRANSACTION
+    ) -> Any:
         def ask() -> Any:
-            node = self._coordinators.get(transactional_id)
-            if node is None:
-                node = self._coordinators[transactional_id] = self._coordinator(transactional_id)
+            node = self.coordinator(key, kind)
             try:
-                return _checked(self._metadata.send(request, node))
-            except _COORDINATOR_MOVED:
-                self._coordinators.pop(transactional_id, None)
+                return check_response(self._metadata.send(request, node))
+            except COORDINATOR_MOVED:
+                self.forget_coordinator(key, kind)
                 raise
 
         return self._errors.retry(ask, _RETRY_S)
 
-    def _coordinator(self, transactional_id: str) -> int:
-        request = FindCoordinatorRequest(
-            key=transactional_id, key_type=CoordinatorType.TRANSACTION.value, max_version=3
-        )
-        node: int = _checked(self._metadata.send(request)).node_id
-        if node not in self._metadata.nodes():
-            self._metadata.refresh()
+    def coordinator(self, key: str, kind: CoordinatorType) -> int:
+        """Return the node id of the coordinator of a transactional id or a group.
+
+        :raises KafkaError: if it cannot be found now.
+        """
+        node = self._coordinators.get((kind, key))
+        if node is None:
+            request = FindCoordinatorRequest(key=key, key_type=kind.value, max_version=3)
+            node = self._coordinators[kind, key] = check_response(
+                self._metadata.send(request)
+            ).node_id
+            if node not in self._metadata.nodes():
+                self._metadata.refresh()
         return node
+
+    def forget_coordinator(self, key: str, kind: CoordinatorType) -> None:
+        """Find a coordinator again before it is returned again."""
+        self._coordinators.pop((kind, key), None)
+
+
+def add_partitions_request(
+    transaction: Transaction, partitions: Iterable[TopicPartition]
+) -> AddPartitionsToTxnRequest:
+    """Return a request to add partitions to a transaction."""
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=transaction.transactional_id,
+        v3_and_below_producer_id=transaction.producer_id,
+        v3_and_below_producer_epoch=transaction.epoch,
+        v3_and_below_topics=[
+            topic(name=name, partitions=numbers) for name, numbers in _by_topic(partitions).items()
+        ],
+        max_version=3,
+    )
+
+
+def add_offsets_request(transaction: Transaction, group_id: str) -> AddOffsetsToTxnRequest:
+    """Return a request to add a group's offsets to a transaction."""
+    return AddOffsetsToTxnRequest(
+        transactional_id=transaction.transactional_id,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        group_id=group_id,
+        max_version=3,
+    )
+
+
+def commit_offsets_request(
+    transaction: Transaction, group_id: str, partition: TopicPartition, next_offset: int
+) -> TxnOffsetCommitRequest:
+    """Return a request to commit the offset of a group without members in a transaction."""
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    committed = topic.TxnOffsetCommitRequestPartition(
+        partition_index=partition.partition,
+        committed_offset=next_offset,
+        committed_leader_epoch=-1,
+        committed_metadata="",
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id=transaction.transactional_id,
+        group_id=group_id,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        generation_id=-1,
+        member_id="",
+        group_instance_id=None,
+        topics=[topic(name=partition.topic, partitions=[committed])],
+        max_version=3,
+    )
+
+
+def end_request(transaction: Transaction, *, commit: bool) -> EndTxnRequest:
+    """Return a request to commit or to abort a transaction."""
+    return EndTxnRequest(
+        transactional_id=transaction.transactional_id,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        committed=commit,
+        max_version=_END_TXN_VERSION,
+    )
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    return by_topic
 
 
 def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProducerIdRequest:
@@ -155,11 +248,13 @@ def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProd
     )
 
 
-def _checked(answer: Any) -> Any:
+def check_response(answer: Any) -> Any:
     """Return a response, unless it has an error to raise."""
     codes = [getattr(answer, "error_code", 0)]
     for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
         codes += [result.partition_error_code for result in topic.results_by_partition]
+    for topic in getattr(answer, "topics", None) or ():
+        codes += [partition.error_code for partition in topic.partitions]
     # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
     codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
     for code in codes:

@@ -1,0 +1,385 @@
+"""Exactly-once outputs of a continuous query: a transactional producer for each input partition."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import (
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnResponse,
+    EndTxnResponse,
+    TxnOffsetCommitResponse,
+)
+
+from ...domain.partition_offsets import PartitionOffsets
+from ...domain.producer.requests import AddPartitionsToTxn
+from ...domain.producer.transaction_cycle import (
+    AddOffsetsToTxn,
+    EndTxn,
+    TransactionCycle,
+    TransactionError,
+    TransactionRequest,
+    TxnOffsetCommit,
+    WriteRecords,
+)
+from .awaited import receive_ready
+from .connections import CoordinatorConnection
+from .failures import RETRIABLE_ERRORS
+from .produce_client import Rows
+from .producer_factory import ProducerFactory
+from .stream_sinks import StreamSink, partitioned
+from .transactions import (
+    COORDINATOR_MOVED,
+    TransactionRequests,
+    add_offsets_request,
+    add_partitions_request,
+    check_response,
+    commit_offsets_request,
+    end_request,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from contextlib import AbstractContextManager
+
+    import pyarrow as pa
+
+    from ...domain.continuous.output_tracker import Output
+    from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.options import SinkOptions
+    from ...domain.topic_partition import TopicPartition
+    from ...domain.transaction import Transaction
+    from ...ports.stream_client import PolledRecords
+    from .awaited import Awaited
+
+MAX_TIMEOUT_MS: Final = 60_000
+"""The longest time-out of a transaction, which is Java's default: each takes milliseconds, and an
+abandoned one keeps readers of committed records waiting."""
+
+_ABORT_S: Final = 1.0
+
+_FENCED: Final = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)
+
+
+@final
+class _Coordinator:
+    """A connection to the coordinator of a transactional id or a group, made when it is needed."""
+
+    def __init__(
+        self,
+        key: str,
+        kind: CoordinatorType,
+        factory: ProducerFactory,
+        cycle: TransactionCycle[Rows],
+    ) -> None:
+        self._key = key
+        self._kind = kind
+        self._factory = factory
+        self._requests = TransactionRequests(factory.metadata, factory.errors)
+        self._cycle = cycle
+        self._connection: CoordinatorConnection | None = None
+        self._in_flight: deque[TransactionRequest[Rows]] = deque()
+
+    def send(self, request: TransactionRequest[Rows], encoded: Any, response: Any) -> None:
+        """Send a request; errors are reported to the cycle."""
+        self._in_flight.append(request)
+        try:
+            self._connected().send(encoded, response)
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(error)
+
+    def awaited(self) -> Iterable[Awaited]:
+        """Return the connection if there are requests in flight."""
+        return [(self._connection, self._receive)] if self._connection and self._in_flight else ()
+
+    def check_time(self) -> None:
+        """Repeat requests whose responses should have come, over another connection."""
+        if self._connection is not None and self._connection.is_overdue:
+            self._disconnect(TimeoutError("no response from a coordinator"))
+
+    def abort(self, transaction: Transaction) -> None:
+        """Abort a transaction if that is possible at once."""
+        if self._connection is None or self._in_flight:
+            return
+        with suppress(OSError, kafka_errors.KafkaError):
+            self._connection.send(end_request(transaction, commit=False), EndTxnResponse)
+            receive_ready([(self._connection, self._connection.receive)], _ABORT_S)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> CoordinatorConnection:
+        kept = self._connection
+        if kept is not None and kept.is_expired and kept.is_idle:
+            self.close()
+        if self._connection is None:
+            metadata, config = self._factory.metadata, self._factory.config
+            node = self._requests.coordinator(self._key, self._kind)
+            if metadata.connection_delay(node):
+                raise kafka_errors.NodeNotReadyError(node)
+            self._connection = CoordinatorConnection(
+                metadata.connect(node), config["client_id"], config["request_timeout_ms"]
+            )
+        return self._connection
+
+    def _receive(self) -> None:
+        if self._connection is None or not self._in_flight:
+            return
+        try:
+            response = self._connection.receive()
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(error)
+            return
+        request = self._in_flight.popleft()
+        now = time.monotonic()
+        try:
+            check_response(response)
+        except COORDINATOR_MOVED as error:
+            self._fail(request, error)
+            self._disconnect(error)
+        except kafka_errors.KafkaError as error:
+            self._fail(request, error)
+        else:
+            self._cycle.succeeded(request, now)
+
+    def _disconnect(self, error: Exception) -> None:
+        """Find the coordinator again; what is in flight is sent again."""
+        self.close()
+        self._requests.forget_coordinator(self._key, self._kind)
+        failed, self._in_flight = self._in_flight, deque()
+        for request in failed:
+            self._fail(request, error)
+
+    def _fail(self, request: TransactionRequest[Rows], error: Exception) -> None:
+        reason = str(error) or type(error).__name__
+        self._cycle.failed(request, _class_of(error), reason, time.monotonic())
+
+
+def _class_of(error: Exception) -> TransactionError:
+    if isinstance(error, kafka_errors.ConcurrentTransactionsError):
+        return TransactionError.CONCURRENT_TRANSACTIONS
+    if isinstance(error, _FENCED):
+        return TransactionError.FENCED
+    if isinstance(error, OSError | kafka_errors.KafkaConnectionError):
+        return TransactionError.DISCONNECTED
+    if isinstance(error, RETRIABLE_ERRORS):
+        return TransactionError.RETRIABLE
+    return TransactionError.FATAL
+
+
+@final
+class _TransactionalWriter:
+    """Writes the outputs of one input partition, one transaction after the other."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        transaction: Transaction,
+        group_id: str,
+        factory: ProducerFactory,
+    ) -> None:
+        self._partition = partition
+        self._transaction = transaction
+        self._group_id = group_id
+        self._factory = factory
+        errors = factory.errors
+        self.cycle: TransactionCycle[Rows] = TransactionCycle(
+            transaction,
+            factory.config["retry_backoff_ms"] / 1_000,
+            errors.timeout_ms / 1_000,
+            errors.bootstrap_servers,
+        )
+        self._producer = factory.new_client()
+        self._producer.join_transaction(transaction)
+        self._written: WriteRecords[Rows] | None = None
+        self._coordinator, self._group = (
+            _Coordinator(key, kind, factory, self.cycle)
+            for key, kind in (
+                (transaction.transactional_id, CoordinatorType.TRANSACTION),
+                (group_id, CoordinatorType.GROUP),
+            )
+        )
+        self.outputs: deque[Output] = deque()
+
+    def send(self) -> float:
+        """Send what can be sent, and return for how many seconds the caller may wait."""
+        if self.cycle.is_settled:
+            return math.inf
+        self._coordinator.check_time()
+        self._group.check_time()
+        now = time.monotonic()
+        while requests := self.cycle.next_requests(now):
+            for request in requests:
+                self._perform(request)
+        wait_s = self._producer.send_without_waiting()
+        if self._written is not None and self._producer.is_settled:
+            written, self._written = self._written, None
+            self.cycle.succeeded(written, now)
+            return self.send()
+        return min(wait_s, self.cycle.seconds_to_retry(now))
+
+    def awaited(self) -> Iterable[Awaited]:
+        """Return connections with requests in flight, and what receives the next response."""
+        if self.cycle.is_settled:
+            return ()
+        return (
+            *self._coordinator.awaited(),
+            *self._group.awaited(),
+            *self._producer.awaited(),
+        )
+
+    def close(self) -> None:
+        """Close all connections, and abort the transaction if nothing else is in flight.
+
+        Otherwise what is in flight might come after the abort. The next producer with the
+        transactional id aborts it, or its time-out.
+        """
+        if self.cycle.is_open and self._producer.is_settled:
+            self._coordinator.abort(self._transaction)
+        self._producer.close()
+        self._coordinator.close()
+        self._group.close()
+
+    def _perform(self, request: TransactionRequest[Rows]) -> None:
+        transaction, group_id = self._transaction, self._group_id
+        match request:
+            case WriteRecords(batches):
+                self._produce(request, batches)
+            case AddPartitionsToTxn(_, partitions):
+                self._coordinator.send(
+                    request,
+                    add_partitions_request(transaction, partitions),
+                    AddPartitionsToTxnResponse,
+                )
+            case AddOffsetsToTxn():
+                self._coordinator.send(
+                    request, add_offsets_request(transaction, group_id), AddOffsetsToTxnResponse
+                )
+            case TxnOffsetCommit(_, next_offset):
+                self._group.send(
+                    request,
+                    commit_offsets_request(transaction, group_id, self._partition, next_offset),
+                    TxnOffsetCommitResponse,
+                )
+            case EndTxn():
+                self._coordinator.send(
+                    request, end_request(transaction, commit=True), EndTxnResponse
+                )
+
+    def _produce(
+        self, request: WriteRecords[Rows], batches: Iterable[tuple[TopicPartition, Rows]]
+    ) -> None:
+        self._producer.partitions_added(partition for partition, _ in batches)
+        for partition, rows in batches:
+            self._producer.append(partition, rows.columns, rows.rows)
+        self._written = request
+
+
+@final
+class ExactlyOnceSink(StreamSink):
+    """Commits outputs and the offsets of their input together."""
+
+    def __init__(self, options: SinkOptions, continuous: ContinuousSettings) -> None:
+        """Translate the options; nothing is connected yet.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        super().__init__()
+        self._topic = options.topic
+        self._continuous = continuous
+        self._timeout_ms = min(options.producer.transaction_timeout_ms, MAX_TIMEOUT_MS)
+        self._max_waiting_bytes = options.producer.buffer_memory // 2
+        self._factory = ProducerFactory(options)
+        self._requests = TransactionRequests(self._factory.metadata, self._factory.errors)
+        self._writers: dict[TopicPartition, _TransactionalWriter] = {}
+        self._revoked: set[TopicPartition] = set()
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        self._close_writers(offsets)
+        for partition in offsets:
+            self._tracker.forget(partition)
+        if not offsets:
+            return offsets
+        group_id = self._continuous.group_id
+        with self._factory.errors.mapped_errors("a request to begin a transaction"):
+            for partition in offsets:
+                name = self._continuous.transactional_id(partition.topic, partition.partition)
+                transaction = self._requests.begin(name, self._timeout_ms)
+                self._writers[partition] = _TransactionalWriter(
+                    partition, transaction, group_id, self._factory
+                )
+            committed = self._requests.committed_offsets(group_id, offsets)
+        return PartitionOffsets(
+            {each: max(offset, committed.get(each, offset)) for each, offset in offsets.items()}
+        )
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self._revoked.update(partitions)
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        writer = self._writers.get(polled.partition)
+        if writer is None:
+            # It was revoked, and another task may read it already.
+            return
+        with self._mapped_errors():
+            batches = [
+                (partition, Rows.of(columns, rows))
+                for partition, columns, rows in partitioned(outputs, self._topic, self._factory)
+            ]
+            output = self._tracker.open(polled.partition, polled.next_offset)
+            # Acknowledged by the commit of the offset.
+            output.unacknowledged = 1
+            self._tracker.close(output)
+            writer.outputs.append(output)
+            writer.cycle.append(batches, polled.next_offset)
+            wait_s = self._send(writer)
+            while writer.cycle.waiting_bytes > self._max_waiting_bytes:
+                receive_ready(list(self.awaited()), wait_s)
+                wait_s = self.send()
+
+    def send(self) -> float:
+        with self._mapped_errors():
+            wait_s = min(map(self._send, list(self._writers.values())), default=math.inf)
+        done = [each for each in self._revoked if self._is_done(each)]
+        if done:
+            self._close_writers(done)
+        return wait_s
+
+    def awaited(self) -> Iterable[Awaited]:
+        return [awaited for writer in self._writers.values() for awaited in writer.awaited()]
+
+    def close(self) -> None:
+        self._close_writers(list(self._writers))
+        self._factory.close()
+
+    def _send(self, writer: _TransactionalWriter) -> float:
+        wait_s = writer.send()
+        committed = writer.cycle.take_committed()
+        while committed is not None and writer.outputs:
+            if writer.outputs[0].next_offset > committed:
+                break
+            self._tracker.acknowledge(writer.outputs.popleft(), 1)
+        return wait_s
+
+    def _is_done(self, partition: TopicPartition) -> bool:
+        writer = self._writers.get(partition)
+        return writer is None or writer.cycle.is_settled
+
+    def _close_writers(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self._revoked.discard(partition)
+            writer = self._writers.pop(partition, None)
+            if writer is not None:
+                writer.close()
+
+    def _mapped_errors(self) -> AbstractContextManager[None]:
+        return self._factory.errors.mapped_errors("a request of a transaction")
