@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from typing import Any
+from uuid import UUID
 
 import pytest
 from kafka import errors as kafka_errors
@@ -12,6 +13,7 @@ from kafka.protocol.consumer import FetchResponse as TheirResponse
 
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+    BY_ID_VERSION,
     MAX_VERSION,
     MIN_VERSION,
     NO_REPLICA,
@@ -19,14 +21,19 @@ from pyspark_kafka.adapters.kafka_python.fetch_wire import (
     FetchResponse,
     FetchSettings,
 )
+from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-VERSIONS = pytest.mark.parametrize("version", range(MIN_VERSION, MAX_VERSION + 1))
+NAMED = range(MIN_VERSION, MAX_VERSION + 1)
+VERSIONS = pytest.mark.parametrize("version", [*NAMED, BY_ID_VERSION])
+NAMED_VERSIONS = pytest.mark.parametrize("version", NAMED)
 CORRELATION = 7
 RECORDS = b"what was fetched"
 INT32_MAX = 2**31 - 1
 
 PARTITION = TopicPartition("tøpic", 3)
+TOPIC_IDS = {name: UUID(int=number) for number, name in enumerate(("tøpic", "one", "two"), 1)}
+TOPICS = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
 
 THEIR_TOPIC = TheirResponse.FetchableTopicResponse
 THEIR_PARTITION = THEIR_TOPIC.PartitionData
@@ -50,21 +57,30 @@ def partition(version: int, **given: Any) -> Any:
     return THEIR_PARTITION(**fields)
 
 
+def topic(name: str, version: int, *partitions: Any) -> Any:
+    named = {"topic_id": TOPIC_IDS[name]} if version >= BY_ID_VERSION else {"topic": name}
+    return THEIR_TOPIC(partitions=list(partitions), **named)
+
+
 def answer(version: int, *partitions: Any, error_code: int = 0) -> bytes:
     """Encode a response to one request, without its length."""
-    topics = [THEIR_TOPIC(topic="tøpic", partitions=list(partitions))] if partitions else []
+    topics = [topic("tøpic", version, *partitions)] if partitions else []
     theirs = TheirResponse(
         throttle_time_ms=1_500,
         error_code=error_code if version >= 7 else 0,
         session_id=0,
         responses=topics,
     )
+    return framed(theirs, version)
+
+
+def framed(theirs: Any, version: int) -> bytes:
     body: bytes = theirs.encode(version=version)
-    return struct.pack(">i", CORRELATION) + body
+    return struct.pack(">i", CORRELATION) + (NO_TAGS if version >= BY_ID_VERSION else b"") + body
 
 
 def read(frame: bytes | bytearray, version: int) -> FetchResponse:
-    return FetchResponse.of(memoryview(frame), version, CORRELATION)
+    return FetchResponse.of(memoryview(frame), version, CORRELATION, TOPICS)
 
 
 def read_one(frame: bytes | bytearray, version: int) -> FetchedData:
@@ -83,7 +99,7 @@ def test_an_answer_is_read(version: int) -> None:
     assert bytes(found.records) == RECORDS
 
 
-@VERSIONS
+@NAMED_VERSIONS
 def test_records_stay_where_they_were_received(version: int) -> None:
     """Records are a view of the frame, and no copy."""
     frame = bytearray(answer(version, partition(version)))
@@ -120,7 +136,7 @@ def test_a_partitions_error_is_reported(version: int, error: type[kafka_errors.K
     assert read_one(answer(version, partition(version, **fields)), version).error is error
 
 
-@pytest.mark.parametrize("version", range(7, MAX_VERSION + 1))
+@pytest.mark.parametrize("version", [*range(7, MAX_VERSION + 1), BY_ID_VERSION])
 @pytest.mark.parametrize("with_partition", [True, False])
 def test_an_error_of_the_whole_answer_is_reported(version: int, with_partition: bool) -> None:
     """A broker that fails a whole request says so at the top, with the partition or without."""
@@ -170,7 +186,7 @@ def test_another_requests_answer_is_refused(version: int) -> None:
         FetchResponse.of(memoryview(frame), version, CORRELATION + 1)
 
 
-@VERSIONS
+@NAMED_VERSIONS
 @pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
 def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) -> None:
     """A size of records that reaches behind the frame is an error of the protocol."""
@@ -180,7 +196,7 @@ def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) 
         read(bytes(frame), version)
 
 
-@VERSIONS
+@NAMED_VERSIONS
 @pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
 def test_more_aborted_transactions_than_there_are_bytes_are_refused(
     version: int, count: int
@@ -193,7 +209,7 @@ def test_more_aborted_transactions_than_there_are_bytes_are_refused(
         read(bytes(frame), version)
 
 
-@VERSIONS
+@NAMED_VERSIONS
 @pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
 def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> None:
     """A name's size that is negative, or reaches behind the frame, is an error of the protocol."""
@@ -216,18 +232,19 @@ def test_an_answer_of_several_partitions_is_read(version: int) -> None:
         error_code=0,
         session_id=0,
         responses=[
-            THEIR_TOPIC(
-                topic=topic,
-                partitions=[
+            topic(
+                name,
+                version,
+                *(
                     partition(version, partition_index=each.partition, records=records)
                     for each, records in topics.items()
-                    if each.topic == topic
-                ],
+                    if each.topic == name
+                ),
             )
-            for topic in ("one", "two")
+            for name in ("one", "two")
         ],
     )
-    found = read(struct.pack(">i", CORRELATION) + theirs.encode(version=version), version)
+    found = read(framed(theirs, version), version)
     assert {each: bytes(data.records) for each, data in found.partitions.items()} == topics
 
 
@@ -244,7 +261,8 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
         max_wait_ms=4,
     )
     offsets = {TopicPartition("t", 5): 6, TopicPartition("ü", 0): 2**40, TopicPartition("t", 1): 7}
-    sent = settings.request(offsets, version=version, correlation_id=CORRELATION)
+    ids = {each: UUID(int=ord(each.topic)) for each in offsets}
+    sent = settings.request(offsets, version=version, correlation_id=CORRELATION, topic_ids=ids)
     theirs = FetchRequest.decode(sent, version=version, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.header.client_id) == (CORRELATION, "me")
     assert theirs.header.request_api_version == version
@@ -256,8 +274,27 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
     if version >= 11:
         assert theirs.rack_id == "here"
     wanted = [
-        (topic.topic, each.partition, each.fetch_offset, each.partition_max_bytes)
-        for topic in theirs.topics
-        for each in topic.partitions
+        (
+            chr(each.topic_id.int) if version >= BY_ID_VERSION else each.topic,
+            one.partition,
+            one.fetch_offset,
+            one.partition_max_bytes,
+        )
+        for each in theirs.topics
+        for one in each.partitions
     ]
     assert wanted == [("t", 5, 6, 3), ("t", 1, 7, 3), ("ü", 0, 2**40, 3)]
+
+
+def test_a_topic_that_was_not_asked_for_is_refused() -> None:
+    """A response with another topic's id is an error of the protocol."""
+    frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION))
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        FetchResponse.of(memoryview(frame), BY_ID_VERSION, CORRELATION)
+
+
+def test_sizes_beyond_a_byte_are_read() -> None:
+    """Compact sizes are numbers of variable length."""
+    records = b"x" * 100_000
+    frame = answer(BY_ID_VERSION, partition(BY_ID_VERSION, records=records))
+    assert bytes(read_one(frame, BY_ID_VERSION).records) == records

@@ -13,12 +13,21 @@ import numpy as np
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
-from .fetch_wire import MAX_VERSION, MIN_VERSION, FetchResponse, FetchSettings
+from .fetch_wire import (
+    BY_ID_VERSION,
+    MAX_VERSION,
+    MIN_VERSION,
+    NO_TOPIC_IDS,
+    NO_TOPICS,
+    FetchResponse,
+    FetchSettings,
+)
 from .produce_wire import ProduceSettings, responses_of
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
+    from uuid import UUID
 
     from ...domain.producer.requests import Failure
     from ...domain.topic_partition import TopicPartition
@@ -134,20 +143,35 @@ class FetchConnection(RawConnection):
         self._version = connected.broker_version_data.api_version(
             FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
         )
+        self._by_id_version = _by_id_version(connected.broker_version_data)
         self._settings = settings
+        self._sent_version = self._version
+        self._topics: Mapping[UUID, str] = NO_TOPICS
         self.in_flight: Mapping[TopicPartition, int] | None = None
         """The offsets of the request in flight."""
 
         super().__init__(connected, timeout_ms)
 
-    def send(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def send(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
+    ) -> None:
         """Request the records of partitions, each from an offset on.
+
+        The topics are those of the ids if all are known, and the broker is Kafka 3.1 or newer.
 
         :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
+        is_by_id = self._by_id_version is not None and offsets.keys() <= topic_ids.keys()
+        self._sent_version = BY_ID_VERSION if is_by_id else self._version
+        self._topics = {topic_ids[each]: each.topic for each in offsets} if is_by_id else NO_TOPICS
         request = self._settings.request(
-            offsets, version=self._version, correlation_id=self._correlation_id
+            offsets,
+            version=self._sent_version,
+            correlation_id=self._correlation_id,
+            topic_ids=topic_ids,
         )
         self._send(request)
         self.in_flight = offsets
@@ -160,7 +184,17 @@ class FetchConnection(RawConnection):
         """
         frame = self._receive_frame(buffer.view)
         self.in_flight = None
-        return FetchResponse.of(frame, self._version, self._correlation_id)
+        return FetchResponse.of(frame, self._sent_version, self._correlation_id, self._topics)
+
+
+def _by_id_version(broker: Any) -> int | None:
+    try:
+        version: int = broker.api_version(
+            FetchRequest, min_version=BY_ID_VERSION, max_version=BY_ID_VERSION
+        )
+    except kafka_errors.IncompatibleBrokerVersion:
+        return None
+    return version
 
 
 @final

@@ -7,18 +7,18 @@ records stay where they were received.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partialmethod
-from typing import TYPE_CHECKING, Final, final
+from types import MappingProxyType
+from typing import Final, final
+from uuid import UUID
 
 from kafka import errors as kafka_errors
 
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
-from .wire_text import encode_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from .wire_text import NO_TAGS, encode_count, encode_text
 
 MIN_VERSION: Final = 4
 """The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
@@ -26,8 +26,16 @@ MIN_VERSION: Final = 4
 MAX_VERSION: Final = 11
 """The last version without compact fields; later ones bring nothing that a range read uses."""
 
+BY_ID_VERSION: Final = 13
+"""The version with topic ids for names (KIP-516): a topic that was deleted and created again is not
+taken for the old one."""
+
 NO_REPLICA: Final = -1
 _FETCH: Final = 1
+_MAX_VARINT_SHIFT: Final = 28
+
+NO_TOPIC_IDS: Final[Mapping[TopicPartition, UUID]] = MappingProxyType({})
+NO_TOPICS: Final[Mapping[UUID, str]] = MappingProxyType({})
 
 
 @final
@@ -44,42 +52,58 @@ class FetchSettings:
     max_wait_ms: int
 
     def request(
-        self, offsets: Mapping[TopicPartition, int], *, version: int, correlation_id: int
+        self,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        version: int,
+        correlation_id: int,
+        topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
     ) -> bytes:
         """Return the bytes of a request for the records of partitions, each from an offset on.
 
-        Brokers fill a response in the order of its partitions.
+        Brokers fill a response in the order of its partitions. ``BY_ID_VERSION`` needs the ids of
+        all topics.
         """
-        by_topic: dict[str, list[tuple[int, int]]] = {}
+        is_compact = version >= BY_ID_VERSION
+        end = NO_TAGS if is_compact else b""
+        by_topic: dict[bytes, list[tuple[int, int]]] = {}
         for partition, offset in offsets.items():
-            by_topic.setdefault(partition.topic, []).append((partition.partition, offset))
+            topic = topic_ids[partition].bytes if is_compact else encode_text(partition.topic)
+            by_topic.setdefault(topic, []).append((partition.partition, offset))
         limits = (NO_REPLICA, self.max_wait_ms, self.min_bytes, self.max_bytes)
         parts = [
             struct.pack(">hhi", _FETCH, version, correlation_id),
             encode_text(self.client_id),
+            end,
             struct.pack(">iiiib", *limits, self.isolation_level),
             # A session (KIP-227) would save little: a reader has few partitions.
             struct.pack(">ii", 0, -1) if version >= 7 else b"",
-            struct.pack(">i", len(by_topic)),
+            encode_count(len(by_topic), is_compact=is_compact),
         ]
         for topic, positions in by_topic.items():
-            parts += [encode_text(topic), struct.pack(">i", len(positions))]
+            parts += [topic, encode_count(len(positions), is_compact=is_compact)]
             parts += [self._position(version, *position) for position in positions]
+            parts.append(end)
         if version >= 7:
-            parts.append(struct.pack(">i", 0))  # partitions that leave the session
+            # Partitions that leave the session.
+            parts.append(encode_count(0, is_compact=is_compact))
         if version >= 11:
-            parts.append(encode_text(self.rack))
+            parts.append(encode_text(self.rack, is_compact=is_compact))
+        parts.append(end)
         size = sum(map(len, parts))
         return b"".join((struct.pack(">i", size), *parts))
 
     def _position(self, version: int, number: int, offset: int) -> bytes:
         # -1 is no leader epoch, which the broker need not check: a former leader refuses the
-        # request in any case. The other is where a follower's log begins.
+        # request in any case. The others are a follower's.
+        limit = self.partition_bytes
+        if version >= BY_ID_VERSION:
+            return struct.pack(">iiqiqi", number, -1, offset, -1, -1, limit) + NO_TAGS
         if version >= 9:
-            return struct.pack(">iiqqi", number, -1, offset, -1, self.partition_bytes)
+            return struct.pack(">iiqqi", number, -1, offset, -1, limit)
         if version >= 5:
-            return struct.pack(">iqqi", number, offset, -1, self.partition_bytes)
-        return struct.pack(">iqi", number, offset, self.partition_bytes)
+            return struct.pack(">iqqi", number, offset, -1, limit)
+        return struct.pack(">iqi", number, offset, limit)
 
 
 @final
@@ -105,14 +129,20 @@ class FetchResponse:
     partitions: Mapping[TopicPartition, FetchedData]
 
     @classmethod
-    def of(cls, frame: memoryview, version: int, correlation_id: int) -> FetchResponse:
-        """Read a response's frame, without its length.
+    def of(
+        cls,
+        frame: memoryview,
+        version: int,
+        correlation_id: int,
+        topics: Mapping[UUID, str] = NO_TOPICS,
+    ) -> FetchResponse:
+        """Read a response's frame, without its length; ``topics`` are those of the request, by id.
 
         :raises KafkaProtocolError: if it is not the response to that request.
         """
         try:
-            return _response(_Fields(frame), version, correlation_id)
-        except (struct.error, ValueError) as error:
+            return _response(_Fields(frame, version), correlation_id, topics)
+        except (struct.error, ValueError, LookupError) as error:
             raise kafka_errors.KafkaProtocolError(
                 f"a fetch response is truncated: {error}"
             ) from error
@@ -128,45 +158,76 @@ class FetchResponse:
         return FetchedData(error, NO_REPLICA, (), memoryview(b""))
 
 
-def _response(fields: _Fields, version: int, correlation_id: int) -> FetchResponse:
+def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) -> FetchResponse:
     answered = fields.int32()
     if answered != correlation_id:
         raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
+    fields.skip_tags()
     throttle_s = fields.int32() / 1_000
     error_code = 0
-    if version >= 7:
+    if fields.version >= 7:
         error_code = fields.int16()
         fields.skip(4)  # the session
     partitions: dict[TopicPartition, FetchedData] = {}
-    for _ in range(fields.int32()):
-        topic = fields.text()
-        for _ in range(fields.int32()):
+    for _ in range(fields.count()):
+        topic = topics[UUID(bytes=bytes(fields.bytes(16)))] if fields.is_compact else fields.text()
+        for _ in range(fields.count()):
             partition = TopicPartition(topic, fields.int32())
-            partitions[partition] = _fetched_data(fields, version, error_code)
+            partitions[partition] = _fetched_data(fields, error_code)
+        fields.skip_tags()
+    fields.skip_tags()
     return FetchResponse(kafka_errors.for_code(error_code), throttle_s, partitions)
 
 
-def _fetched_data(fields: _Fields, version: int, error_code: int) -> FetchedData:
+def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:
     partition_error = fields.int16()
     # High watermark, last stable offset, and from version 5 on where the log begins.
-    fields.skip(24 if version >= 5 else 16)
-    aborted = tuple(
-        AbortedTransaction(producer_id=fields.int64(), first_offset=fields.int64())
-        for _ in range(max(fields.int32(), 0))
-    )
-    replica = fields.int32() if version >= 11 else NO_REPLICA
-    records = fields.bytes(max(fields.int32(), 0))
+    fields.skip(24 if fields.version >= 5 else 16)
+    aborted = tuple(_aborted(fields) for _ in range(fields.count()))
+    replica = fields.int32() if fields.version >= 11 else NO_REPLICA
+    records = fields.bytes(fields.count())
+    fields.skip_tags()
     error = kafka_errors.for_code(error_code or partition_error)
     return FetchedData(error, replica, aborted, records)
+
+
+def _aborted(fields: _Fields) -> AbortedTransaction:
+    producer_id, first_offset = fields.int64(), fields.int64()
+    fields.skip_tags()
+    return AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
 
 
 @final
 class _Fields:
     """Reads the fields of a frame in order."""
 
-    def __init__(self, frame: memoryview) -> None:
+    def __init__(self, frame: memoryview, version: int) -> None:
         self._frame = frame
         self._position = 0
+        self.version = version
+        self.is_compact = version >= BY_ID_VERSION
+
+    def count(self) -> int:
+        """Read the size of an array or of bytes, 0 for null."""
+        return max(self._varint() - 1 if self.is_compact else self.int32(), 0)
+
+    def skip_tags(self) -> None:
+        if self.is_compact:
+            for _ in range(self._varint()):
+                self._varint()
+                self.bytes(self._varint())
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._frame[self._position]
+            self._position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > _MAX_VARINT_SHIFT:
+                raise ValueError("a number is too large")
 
     def skip(self, size: int) -> None:
         if size < 0:

@@ -267,8 +267,13 @@ class StreamFetcher:
         }
         if not due:
             return min(position.retry_at for position in leader.positions.values()) - now
+        topic_ids = {
+            partition: topic_id
+            for partition in due
+            if (topic_id := leader.positions[partition].topic_id) is not None
+        }
         try:
-            self._connected(leader).send(due)
+            self._connected(leader).send(due, topic_ids)
         except RETRIABLE_ERRORS as error:
             self._disconnect(leader, error)
             return 0.0
