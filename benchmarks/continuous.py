@@ -16,6 +16,8 @@ from .spark import CORES
 from .topics import partitions_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark_kafka.brokers import KafkaCluster
 
     from .bench import Bench
@@ -33,7 +35,9 @@ ABOUT: Final = (
     "requests wait at the broker. The plain loop is confluent-kafka's `Consumer.poll` and "
     "`Producer.produce` in a process, without Spark: what the machine allows. The JVM connector "
     'runs with `trigger(continuous="1 second")` and with `trigger(realTime="5 minutes")`, on '
-    f"`local[n]` with a slot for each partition and at least {CORES}. Latencies count after some "
+    f"`local[n]` with a slot for each partition and at least {CORES}. `kafka-python` and "
+    f"`confluent` are `pyspark_kafka.continuous` on `local[{CORES}]`, with epochs of a second and "
+    "a function that selects the key, the value and the partition. Latencies count after some "
     "seconds of warming up. The percentiles are medians of the rounds, of which there are "
     f"{FULL.max_continuous_rounds} at most."
 )
@@ -43,26 +47,28 @@ _NUMBERS: Final = itertools.count()
 
 def measure_continuous(bench: Bench) -> LatencySection:
     """Compare the pipelines at each rate."""
+    plan = bench.plan
     comparisons = tuple(
-        _compare(bench, Load(rate, bench.plan.latency_seconds, bench.plan.latency_warm_up_seconds))
-        for rate in bench.plan.rates
+        compare(bench, PIPELINES, Load(rate, plan.latency_seconds, plan.latency_warm_up_seconds))
+        for rate in plan.rates
     )
     return LatencySection(
         "continuous", "Continuous processing, latency", ABOUT, comparisons, peers=PEERS
     )
 
 
-def _compare(bench: Bench, load: Load) -> LatencyComparison:
+def compare(bench: Bench, pipelines: Mapping[str, Pipeline], load: Load) -> LatencyComparison:
+    """Compare pipelines under a load, in as many rounds as the plan has and allows."""
     partitions = 1 if load.rate <= MAX_RATE_OF_ONE_PARTITION else MANY_PARTITIONS
     runs = {
         name: partial(latencies, bench.kafka, pipeline, load, partitions)
-        for name, pipeline in PIPELINES.items()
+        for name, pipeline in pipelines.items()
     }
     # Each run warms up itself.
     rounds = min(bench.plan.runs, bench.plan.max_continuous_rounds)
     plan = replace(bench.plan, warm_up_rounds=0, runs=rounds)
     return LatencyComparison(
-        f"{load.rate:,} records/s, {partitions_text(partitions)}",
+        f"{load.text}, {partitions_text(partitions)}",
         tuple(Latencies(name, figures) for name, figures in run_rounds(runs, plan).items()),
     )
 

@@ -79,6 +79,13 @@ class Load:
         return max(1, round(self.rate * self.seconds))
 
     @property
+    def text(self) -> str:
+        """The rate as text."""
+        if self.rate < 1:
+            return f"a record every {1 / self.rate:,.0f} s"
+        return f"{self.rate:,.0f} records/s"
+
+    @property
     def total_seconds(self) -> float:
         """The time in which all records are sent."""
         return self.warm_up_seconds + SETTLING_SECONDS + self.seconds

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from pyspark_kafka import continuous
+
+from .bench import CLIENTS
 from .spark import CORES, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from multiprocessing.synchronize import Event
+
+    import pyarrow as pa
 
     from .end_to_end import Route
 
@@ -27,7 +32,7 @@ JVM_CONTINUOUS: Final = "JVM, continuous"
 JVM_REAL_TIME: Final = "JVM, real-time"
 
 END_SECONDS: Final = 30.0
-COLUMNS: Final = ("key", "value", "partition")
+COLUMNS: Final = ["key", "value", "partition"]
 
 
 @final
@@ -95,10 +100,7 @@ def _by_jvm(route: Route, output_mode: str, trigger: Mapping[str, str]) -> Itera
     servers = {"kafka.bootstrap.servers": route.bootstrap_servers}
     # Both modes need a slot for each partition.
     slots = max(CORES, route.partitions)
-    with (
-        tempfile.TemporaryDirectory(prefix="benchmarks-") as checkpoint,
-        spark_session(slots) as spark,
-    ):
+    with temporary_checkpoint() as checkpoint, spark_session(slots) as spark:
         query = (
             spark.readStream.format("kafka")
             .options(**servers, subscribe=route.source, startingOffsets="earliest")
@@ -130,8 +132,51 @@ def _real_time_mode(route: Route) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def temporary_checkpoint() -> Iterator[str]:
+    """Yield a local directory."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as directory:
+        yield directory
+
+
+def continuous_query(
+    client: str,
+    guarantee: str = "at-least-once",
+    epoch: str = "1 second",
+    make_checkpoint: Callable[[], AbstractContextManager[str]] = temporary_checkpoint,
+) -> Open:
+    """Return how a continuous query of this library is opened."""
+
+    @contextmanager
+    def opened(route: Route) -> Iterator[None]:
+        options = {"kafka.bootstrap.servers": route.bootstrap_servers, "client": client}
+        with make_checkpoint() as checkpoint, spark_session() as spark:
+            query = continuous.start(
+                spark,
+                select_columns,
+                source={**options, "subscribe": route.source, "startingOffsets": "earliest"},
+                sink={**options, "topic": route.sink, "deliveryGuarantee": guarantee},
+                checkpointLocation=checkpoint,
+                epoch=epoch,
+            )
+            try:
+                yield
+                if error := query.exception():
+                    raise error
+            finally:
+                query.stop()
+
+    return opened
+
+
+def select_columns(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return what is passed on of records."""
+    return records.select(COLUMNS)
+
+
 PIPELINES: Final[Mapping[str, Pipeline]] = {
     PLAIN: Pipeline(_plain),
     JVM_CONTINUOUS: Pipeline(_continuous_mode),
     JVM_REAL_TIME: Pipeline(_real_time_mode),
+    **{client: Pipeline(continuous_query(client)) for client in CLIENTS},
 }
