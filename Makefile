@@ -14,8 +14,8 @@ CLI := $(BIN)/python -m pyspark_kafka
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## stream events from an embedded broker through Spark to another topic
-	@$(CLI) demo
+demo: $(READY) ## stream events from a broker through Spark to another topic: make demo ARGS=--continuous
+	@$(CLI) demo $(ARGS)
 
 test: $(READY) ## run every test, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pyspark_kafka
+from pyspark_kafka.cli.continuous_orders import HEADINGS
 
 ORDERS = 2_000
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
@@ -41,6 +42,20 @@ def test_demo(tmp_path: Path, client: str) -> None:
     assert any(line.startswith(f"All {ORDERS:,} events are in the result") for line in lines)
     assert max(map(len, lines)) <= 80
     assert "\r" not in ended.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_continuous_demo(tmp_path: Path) -> None:
+    """A continuous query passes every event on, shows its progress, and leaves nothing behind."""
+    ended = demo(tmp_path, "--events", str(ORDERS), "--continuous")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = ended.stdout.splitlines()
+    reports = [line for line in lines[lines.index(HEADINGS) :] if line[:5].strip().isdecimal()]
+    assert {len(line) for line in reports} == {len(HEADINGS)}
+    assert any(line.startswith("From an order to the acknowledgement of its") for line in lines)
+    assert any(line.startswith("DE ") for line in lines)
+    assert any(line.startswith(f"All {ORDERS:,} events are in the result") for line in lines)
+    assert max(map(len, lines)) <= 80
     assert list(tmp_path.iterdir()) == []
 
 

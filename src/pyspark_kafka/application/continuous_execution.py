@@ -184,7 +184,7 @@ class ContinuousExecution:
             time.monotonic() + self._limits.start_timeout_s,
         )
         self._runner.start(tasks, self._program(self._generation))
-        self._progress.tasks = tasks
+        self._progress.tasks, self._progress.is_processing = tasks, False
         return job
 
     def _turn(self, job: ContinuousJob) -> None:
@@ -233,6 +233,7 @@ class ContinuousExecution:
             if self._strategy.delay_after_failure(now) is None:
                 raise JobFailedError(job.failure or f"{task} started too often")
         self._assign(task, job.partitions[task.slot])
+        self._progress.is_processing = job.is_complete
 
     def _take(self, job: ContinuousJob, message: TaskMessage) -> None:
         match message:

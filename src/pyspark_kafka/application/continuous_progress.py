@@ -44,6 +44,7 @@ class ProgressRecorder:
         listeners: Sequence[ProgressListener | Callable[[EpochProgress], None]] = (),
     ) -> None:
         self.tasks = 0
+        self.is_processing = False
         self._query = query
         self._sink = sink
         self._listeners = tuple(map(_listener, listeners))
@@ -52,6 +53,7 @@ class ProgressRecorder:
         self._work = TaskProgress()
         self._restarts = 0
         self._start: PartitionOffsets | None = None
+        self._latest: PartitionOffsets | None = None
         self._since = time.monotonic()
 
     @property
@@ -89,13 +91,28 @@ class ProgressRecorder:
                 duration_ms=round(1_000 * (now - self._since)),
                 start=begun,
                 end=last.offsets,
-                latest=_latest(stream),
+                latest=self._latest_offset(stream, last.offsets, has_worked=has_worked),
                 work=self._work,
                 tasks=self.tasks,
                 restarts=self._restarts,
             )
         )
         self._work, self._since, self._start = TaskProgress(), now, last.offsets
+
+    def _latest_offset(
+        self, stream: KafkaContinuousStream, end: PartitionOffsets, *, has_worked: bool
+    ) -> PartitionOffsets | None:
+        """Return the latest offsets at the start of a query's work, as Spark's progress has them.
+
+        Tasks report twice an epoch. Beside the latest offsets of now, a query that follows a fast
+        topic within milliseconds would seem to lag behind by what arrived since.
+        """
+        before, self._latest = self._latest, _latest(stream)
+        if self._latest is None or before is None or not has_worked:
+            return self._latest
+        known = before.restrict(before.keys() & self._latest.keys())
+        passed = {part: max(offset, end.get(part, 0)) for part, offset in known.items()}
+        return self._latest.merge(passed)
 
     def _keep(self, progress: EpochProgress) -> None:
         with self._lock:

@@ -62,13 +62,15 @@ class ContinuousQuery:
 
     @property
     def status(self) -> dict[str, Any]:
-        """What the query does, as Spark's ``status``."""
+        """What the query does, as Spark's ``status``; ``isTriggerActive`` once all tasks run."""
         last = self.lastProgress
         is_active = self.isActive
+        is_processing = is_active and self._progress.is_processing
+        waiting = "Waiting for tasks to start" if is_active else "Stopped"
         return {
-            "message": "Processing records" if is_active else "Stopped",
+            "message": "Processing records" if is_processing else waiting,
             "isDataAvailable": bool(is_active and last and last["numInputRows"]),
-            "isTriggerActive": is_active,
+            "isTriggerActive": is_processing,
         }
 
     @property

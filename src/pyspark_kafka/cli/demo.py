@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from ..brokers import require_java
 from .console import Console
+from .continuous_orders import stream_orders_continuously
 from .demo_arguments import DemoSettings
 from .order_stream import stream_orders
 from .process import logs_redirected_to
@@ -40,10 +41,11 @@ def run_demo(settings: DemoSettings) -> int:
         stack.enter_context(readable_spark_errors())
         spark = stack.enter_context(spark_session(directory, log))
         checkpoint = directory / "checkpoint"
-        if settings.topic is None:
-            stream_orders(spark, source, settings.events, checkpoint, console)
-        else:
+        if settings.topic is not None:
             summarize_topic(spark, source, checkpoint, console)
+        else:
+            stream = stream_orders_continuously if settings.is_continuous else stream_orders
+            stream(spark, source, settings.events, checkpoint, console)
         _what_next(settings, console)
         console.live("Stopping Spark ...")
     return 0
@@ -70,6 +72,8 @@ def _what_next(settings: DemoSettings, console: Console) -> None:
     other = "kafka-python" if settings.client == "confluent" else "confluent"
     console.line()
     console.line(f"Try next: --client {other}")
+    if not settings.is_continuous:
+        console.line("          --continuous   (results in milliseconds)")
     if settings.topic is None:
         console.line("          --bootstrap-servers host:9092 --topic mine   (only reads)")
     console.line("Your own query: see the README.")

@@ -22,6 +22,8 @@ without options                   on a broker in this process
                                   at the end
 --bootstrap-servers and --topic   reads your topic, from its first record to its
                                   current end; nothing is written
+--continuous                      by a continuous query, which passes each order
+                                  on within milliseconds
 """
 
 
@@ -35,6 +37,7 @@ class DemoSettings:
     client: str = CLIENT.default
     events: int = DEFAULT_EVENTS
     spark_log: Path | None = None
+    is_continuous: bool = False
 
 
 def add_demo(commands: Commands) -> None:
@@ -53,6 +56,9 @@ def add_demo(commands: Commands) -> None:
         help=f"the number of orders (default: {DEFAULT_EVENTS}; "
         f"without --bootstrap-servers at most {MAX_EMBEDDED_EVENTS})",
     )
+    demo.add_argument(
+        "--continuous", action="store_true", help="run a continuous query, not micro-batches"
+    )
     demo.add_argument("--spark-log", metavar="FILE", type=Path, help="write Spark's log to FILE")
 
 
@@ -61,8 +67,17 @@ def _settings(given: argparse.Namespace) -> DemoSettings:
         given.error("--topic needs --bootstrap-servers")
     if given.topic is not None and given.events is not None:
         given.error("--events cannot go with --topic: the demo only reads your topic")
+    if given.topic is not None and given.continuous:
+        given.error("--continuous cannot go with --topic: the demo only reads your topic")
     if given.bootstrap_servers is None and (given.events or 0) > MAX_EMBEDDED_EVENTS:
         need = f"more than {MAX_EMBEDDED_EVENTS} --events need a Kafka: set --bootstrap-servers"
         given.error(need)
     events = given.events or DEFAULT_EVENTS
-    return DemoSettings(given.bootstrap_servers, given.topic, given.client, events, given.spark_log)
+    return DemoSettings(
+        given.bootstrap_servers,
+        given.topic,
+        given.client,
+        events,
+        given.spark_log,
+        is_continuous=given.continuous,
+    )

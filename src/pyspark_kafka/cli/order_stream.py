@@ -39,13 +39,22 @@ def stream_orders(
             _follow(query, feed, console)
     finally:
         query.stop()
-    seconds = time.monotonic() - began
+    show_result(spark, source, feed, time.monotonic() - began, console)
+
+
+def show_result(
+    spark: SparkSession, source: TopicSource, feed: OrderFeed, seconds: float, console: Console
+) -> None:
+    """Read the topic of results back, show it, and check that no order is missing.
+
+    :raises SparkQueryError: if one is, or is there twice.
+    """
     rows = revenue_by_country(results_of(spark, source)).collect()
     _show(rows, console)
     _check(rows, feed)
     console.line("Kafka -> Spark -> Kafka, read back from the topic of results:")
     console.line(
-        f"All {count:,} events are in the result: orders and revenue agree ({seconds:.1f} s)."
+        f"All {feed.sent:,} events are in the result: orders and revenue agree ({seconds:.1f} s)."
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.application import continuous_progress
 from pyspark_kafka.application.continuous_progress import ProgressRecorder
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
@@ -48,12 +49,18 @@ class Notes(ProgressListener):
 
 
 @pytest.fixture
-def stream() -> Iterator[KafkaContinuousStream]:
-    """Yield a stream of a topic with five records."""
+def cluster() -> MemoryCluster:
+    """Return a cluster with a topic of five records."""
     cluster = MemoryCluster()
     cluster.create_topic("t", 1)
     for _ in range(5):
         cluster.produce("t", b"")
+    return cluster
+
+
+@pytest.fixture
+def stream(cluster: MemoryCluster) -> Iterator[KafkaContinuousStream]:
+    """Yield a stream of the topic."""
     options = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
     with closing_clients(container_for(parse_source_options(options, QueryKind.STREAM))) as made:
         made.memory_cluster.override(cluster)
@@ -76,6 +83,22 @@ def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousS
     assert notes.rows == [2]
     [report] = recorder.recent
     assert (report.epoch, report.lag and report.lag.total) == (1, 2)
+
+
+def test_lag_counts_what_was_there_at_the_report_before(
+    stream: KafkaContinuousStream, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What arrived since does not count, unless the query is idle."""
+    monkeypatch.setattr(continuous_progress, "IDLE_EVERY_S", 0)
+    recorder = ProgressRecorder(QUERY, "foreach")
+    lags = []
+    for number, (arrived, end) in enumerate([(0, 1), (4, 3), (4, 9), (0, 13), (2, 13)]):
+        for _ in range(arrived):
+            cluster.produce("t", b"")
+        recorder.add(TaskProgress(1 if number < 4 else 0))
+        recorder.record(epoch(number, end), stream, is_final=True)
+        lags.append(recorder.recent[-1].lag)
+    assert [lag and lag.total for lag in lags] == [4, 2, 0, 0, 2]
 
 
 def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:

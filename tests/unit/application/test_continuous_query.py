@@ -352,6 +352,18 @@ def test_progress_has_rates_lag_and_latency(pipeline: Pipeline) -> None:
     assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
 
 
+def test_the_status_says_what_a_query_does(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    await_until(lambda: query.status["isTriggerActive"])
+    assert query.status["message"] == "Processing records"
+    query.stop()
+    assert query.status == {
+        "message": "Stopped",
+        "isDataAvailable": False,
+        "isTriggerActive": False,
+    }
+
+
 def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:
     registry = CollectorRegistry()
     query = pipeline.start(listeners=[PrometheusProgressListener(registry)])

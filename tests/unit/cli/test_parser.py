@@ -24,10 +24,14 @@ def test_demo_with_options() -> None:
     """All options end up in the settings."""
     given = [
         *("demo", "--bootstrap-servers", "h:9092", "--client", "confluent"),
-        *("--events", "100000", "--spark-log", "x.log"),
+        *("--events", "100000", "--spark-log", "x.log", "--continuous"),
     ]
     assert parse_arguments(given) == DemoSettings(
-        bootstrap_servers="h:9092", client="confluent", events=100_000, spark_log=Path("x.log")
+        bootstrap_servers="h:9092",
+        client="confluent",
+        events=100_000,
+        spark_log=Path("x.log"),
+        is_continuous=True,
     )
 
 
@@ -107,6 +111,10 @@ def test_clients_are_those_of_the_option_client(client: str) -> None:
         (
             ["demo", "--bootstrap-servers", "h:1", "--topic", "t", "--events", "5"],
             "--events cannot go with --topic",
+        ),
+        (
+            ["demo", "--bootstrap-servers", "h:1", "--topic", "t", "--continuous"],
+            "--continuous cannot go with --topic",
         ),
         (["lag", "--checkpoint", "c"], "the following arguments are required: --bootstrap"),
         ([*LAG, "--once", "--interval", "1"], "--interval cannot go with --once"),

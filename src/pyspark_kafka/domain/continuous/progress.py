@@ -28,7 +28,8 @@ class QueryIdentity:
 class EpochProgress:
     """What a query did since the epoch before; times in milliseconds since the epoch of 1970.
 
-    ``latest`` is ``None`` while no broker answers.
+    ``latest`` are the latest offsets at the report before, or later ones where they are consumed
+    already; of an idle query those of now. It is ``None`` while no broker answers.
     """
 
     query: QueryIdentity
