@@ -21,7 +21,7 @@ class ExecutionLimits:
 
     epoch_s: float = 1.0
     max_tasks: int | None = None
-    start_timeout_s: float = 60.0
+    start_timeout_s: float = 120.0
     task_timeout_s: float = 30.0
     stop_timeout_s: float = 30.0
     log_outage_s: float = 60.0
