@@ -13,6 +13,10 @@ from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransact
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import TransactionLostError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, await_until, numbered, unique_name
+from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
+from pyspark_kafka.testing.world import COMMITTED
 
 from .processes import PROC
 from .soak import BROKERS, Soak
@@ -90,3 +94,38 @@ def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) ->
     finally:
         writer.close()
         transactions.close()
+
+
+@pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least", "exactly"])
+def test_a_continuous_query_follows_leaders(
+    three_brokers: KafkaCluster, exactly_once: bool
+) -> None:
+    """The partitions and coordinators of a killed broker move: each output is there once."""
+    world = KafkaWorld("kafka-python", unique_name, three_brokers)
+    source, target = world.topic(BROKERS), world.topic(BROKERS)
+    sink = stream_sink(world, target, exactly_once=exactly_once)
+    task = StreamTask(world.stream_client(sink, unique_name()), echo)
+    partitions = [TopicPartition(source, number) for number in range(BROKERS)]
+    task.assign(dict.fromkeys(partitions, 0))
+    _produce_and_settle(world, task, partitions, 0)
+    three_brokers.kill_broker(1)
+    try:
+        _produce_and_settle(world, task, partitions, 10)
+    finally:
+        three_brokers.start_broker(1)
+    _produce_and_settle(world, task, partitions, 20)
+    expected = [record.value for record in numbered(0, 30)]
+    for number in range(BROKERS):
+        written = TopicPartition(target, number)
+        await_until(lambda: len(world.records(written, **COMMITTED)) >= len(expected))  # noqa: B023
+        assert [row["value"] for row in world.records(written, **COMMITTED)] == expected
+    world.close()
+
+
+def _produce_and_settle(
+    world: KafkaWorld, task: StreamTask, partitions: list[TopicPartition], start: int
+) -> None:
+    for partition in partitions:
+        world.produce(partition, numbered(start, start + 10))
+    task.read_to(dict.fromkeys(partitions, start + 10))
+    task.settle()
