@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import select
 import ssl
 import struct
 import time
@@ -61,6 +62,18 @@ class RawConnection:
     def is_expired(self) -> bool:
         """Whether the broker is about to ask for authentication again."""
         return time.monotonic() > self._expires
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether another connection is needed: brokers close those that are idle for minutes."""
+        if self.is_expired:
+            return True
+        if self._sent or isinstance(self._socket, ssl.SSLSocket):
+            # TLS may receive messages of its own.
+            return False
+        poll = select.poll()
+        poll.register(self, select.POLLIN)
+        return bool(poll.poll(0))
 
     @property
     def is_overdue(self) -> bool:

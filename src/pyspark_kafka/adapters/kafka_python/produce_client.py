@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
@@ -25,6 +26,7 @@ from ...domain.producer.requests import (
     Sleep,
 )
 from ...domain.producer.sender import Sender
+from ...domain.topic_partition import TopicPartition
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of
 from .transactions import TransactionRequests
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from ...domain.continuous.output_tracker import Output
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
-    from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
     from ...domain.write_result import DeliveryStats
     from ..kafka_format.producer_columns import ProducerColumns
@@ -138,6 +139,14 @@ class ProduceClient:
             self._perform_next()
         return self._sender.take_stats()
 
+    def connect(self, topic: str) -> None:
+        """Connect to a topic's leaders before there are records, as far as that works."""
+        with suppress(*RETRIABLE_ERRORS):
+            for number in range(self._metadata.partition_count(topic)):
+                node = self._metadata.leader(TopicPartition(topic, number))
+                if node is not None:
+                    self._is_connected(node)
+
     @property
     def is_settled(self) -> bool:
         """Whether all is acknowledged."""
@@ -220,7 +229,7 @@ class ProduceClient:
     def _is_connected(self, node: int) -> bool:
         """Connect to a broker, unless an expired connection still has requests in flight."""
         kept = self._connections.get(node)
-        if kept is not None and kept.is_expired:
+        if kept is not None and kept.is_stale:
             if self._sender.in_flight(node):
                 return False
             self._connections.pop(node).close()

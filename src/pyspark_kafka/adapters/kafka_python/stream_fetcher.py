@@ -280,7 +280,7 @@ class StreamFetcher:
         return math.inf
 
     def _connected(self, leader: _Leader) -> FetchConnection:
-        if leader.connection is not None and leader.connection.is_expired:
+        if leader.connection is not None and leader.connection.is_stale:
             leader.disconnect()
         if leader.connection is None:
             if self._metadata.connection_delay(leader.node):

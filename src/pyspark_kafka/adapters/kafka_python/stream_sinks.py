@@ -111,6 +111,9 @@ class AtLeastOnceSink(StreamSink):
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         for partition in offsets:
             self._tracker.forget(partition)
+        if self._topic is not None:
+            with self._mapped_errors():
+                self._client.connect(self._topic)
         return offsets
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:

@@ -76,15 +76,21 @@ class _Coordinator:
         key: str,
         kind: CoordinatorType,
         factory: ProducerFactory,
+        requests: TransactionRequests,
         cycle: TransactionCycle[Rows],
     ) -> None:
         self._key = key
         self._kind = kind
         self._factory = factory
-        self._requests = TransactionRequests(factory.metadata, factory.errors)
+        self._requests = requests
         self._cycle = cycle
         self._connection: CoordinatorConnection | None = None
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
+
+    def connect(self) -> None:
+        """Connect before there are requests, if that works at once."""
+        with suppress(*RETRIABLE_ERRORS):
+            self._connected()
 
     def send(self, request: TransactionRequest[Rows], encoded: Any, response: Any) -> None:
         """Send a request; errors are reported to the cycle."""
@@ -119,7 +125,7 @@ class _Coordinator:
 
     def _connected(self) -> CoordinatorConnection:
         kept = self._connection
-        if kept is not None and kept.is_expired and kept.is_idle:
+        if kept is not None and kept.is_idle and kept.is_stale:
             self.close()
         if self._connection is None:
             metadata, config = self._factory.metadata, self._factory.config
@@ -186,6 +192,7 @@ class _TransactionalWriter:
         transaction: Transaction,
         group_id: str,
         factory: ProducerFactory,
+        requests: TransactionRequests,
     ) -> None:
         self._partition = partition
         self._transaction = transaction
@@ -202,13 +209,20 @@ class _TransactionalWriter:
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
         self._coordinator, self._group = (
-            _Coordinator(key, kind, factory, self.cycle)
+            _Coordinator(key, kind, factory, requests, self.cycle)
             for key, kind in (
                 (transaction.transactional_id, CoordinatorType.TRANSACTION),
                 (group_id, CoordinatorType.GROUP),
             )
         )
         self.outputs: deque[Output] = deque()
+
+    def connect(self, topic: str | None) -> None:
+        """Connect before there are records, as far as that works."""
+        self._coordinator.connect()
+        self._group.connect()
+        if topic is not None:
+            self._producer.connect(topic)
 
     def send(self) -> float:
         """Send what can be sent, and return for how many seconds the caller may wait."""
@@ -315,9 +329,11 @@ class ExactlyOnceSink(StreamSink):
                 name = self._continuous.transactional_id(partition.topic, partition.partition)
                 transaction = self._requests.begin(name, self._timeout_ms)
                 self._writers[partition] = _TransactionalWriter(
-                    partition, transaction, group_id, self._factory
+                    partition, transaction, group_id, self._factory, self._requests
                 )
             committed = self._requests.committed_offsets(group_id, offsets)
+            for partition in offsets:
+                self._writers[partition].connect(self._topic)
         return PartitionOffsets(
             {each: max(offset, committed.get(each, offset)) for each, offset in offsets.items()}
         )
