@@ -8,6 +8,7 @@ import ssl
 import struct
 import time
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -245,6 +246,28 @@ class ProduceConnection(RawConnection):
 
 
 @final
+class CoordinatorRequest:
+    """One of kafka-python's requests, encoded once however often it is sent."""
+
+    def __init__(self, request: Any, response: Any) -> None:
+        """Take the request, and the class of its response."""
+        self.request = request
+        self.response = response
+        self._encoded: dict[int, bytes] = {}
+
+    def encode(self, version: int, correlation_id: int, client_id: str) -> bytes:
+        """Return the bytes of the request, with their size before them."""
+        encoded = self._encoded.get(version)
+        if encoded is None:
+            self.request.API_VERSION = version
+            self.request.with_header(correlation_id=0, client_id=client_id)
+            encoded = self.request.encode(version=version, framed=True, header=True)
+            self._encoded[version] = encoded
+        # The size, the type and the version come first.
+        return encoded[:8] + correlation_id.to_bytes(4, "big") + encoded[12:]
+
+
+@final
 class CoordinatorConnection(RawConnection):
     """Sends requests to a coordinator, several before the first response."""
 
@@ -252,6 +275,7 @@ class CoordinatorConnection(RawConnection):
         """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
         self._broker = connected.broker_version_data
         self._client_id = client_id
+        self._versions: dict[Any, int] = {}
         self._in_flight: deque[tuple[int, Any, int]] = deque()
         super().__init__(connected, timeout_ms)
 
@@ -260,18 +284,18 @@ class CoordinatorConnection(RawConnection):
         """Whether no response is waited for."""
         return not self._in_flight
 
-    def send(self, request: Any, response: Any) -> None:
-        """Send one of kafka-python's requests, with the class of its response.
+    def send(self, request: CoordinatorRequest) -> None:
+        """Send a request.
 
         :raises OSError: if the connection is lost.
         :raises IncompatibleBrokerVersion: if the broker does not support it.
         """
+        version = self._versions.get(request.response)
+        if version is None:
+            version = self._versions[request.response] = self._broker.api_version(request.request)
         self._correlation_id += 1
-        version: int = self._broker.api_version(request)
-        request.API_VERSION = version
-        request.with_header(correlation_id=self._correlation_id, client_id=self._client_id)
-        self._send(request.encode(version=version, framed=True, header=True))
-        self._in_flight.append((self._correlation_id, response, version))
+        self._send(request.encode(version, self._correlation_id, self._client_id))
+        self._in_flight.append((self._correlation_id, request.response, version))
 
     def receive(self) -> Any:
         """Wait for the response to the oldest request.
@@ -279,12 +303,17 @@ class CoordinatorConnection(RawConnection):
         :raises OSError: if the connection is lost, or nothing comes in time.
         :raises KafkaProtocolError: if something else is received.
         """
-        frame = self._receive_frame(lambda size: memoryview(bytearray(size)))
+        frame = bytes(self._receive_frame(lambda size: memoryview(bytearray(size))))
         correlation_id, response, version = self._in_flight.popleft()
+        if frame[:4] != correlation_id.to_bytes(4, "big"):
+            raise kafka_errors.CorrelationIdError("a response answers another request")
         try:
-            received = response.decode(bytes(frame), version=version, header=True)
+            return _decoded(response, version, frame[4:])
         except (struct.error, ValueError, IndexError) as error:
             raise kafka_errors.KafkaProtocolError(f"a response is truncated: {error}") from error
-        if received.header.correlation_id != correlation_id:
-            raise kafka_errors.CorrelationIdError("a response answers another request")
-        return received
+
+
+@lru_cache(maxsize=64)
+def _decoded(response: Any, version: int, content: bytes) -> Any:
+    """Return a response, whose content is the same as that of the last one nearly always."""
+    return response.decode(bytes(4) + content, version=version, header=True)

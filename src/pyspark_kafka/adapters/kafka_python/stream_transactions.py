@@ -6,7 +6,7 @@ import math
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import CoordinatorType
@@ -29,7 +29,7 @@ from ...domain.producer.transaction_cycle import (
     WriteRecords,
 )
 from .awaited import receive_ready
-from .connections import CoordinatorConnection
+from .connections import CoordinatorConnection, CoordinatorRequest
 from .failures import RETRIABLE_ERRORS
 from .produce_client import Rows
 from .producer_factory import ProducerFactory
@@ -64,6 +64,9 @@ abandoned one keeps readers of committed records waiting."""
 
 _ABORT_S: Final = 1.0
 
+_MAX_REPEATED: Final = 16
+"""The requests that are kept encoded: outputs may go to ever different partitions."""
+
 _FENCED: Final = (kafka_errors.ProducerFencedError, kafka_errors.InvalidProducerEpochError)
 
 
@@ -92,11 +95,11 @@ class _Coordinator:
         with suppress(*RETRIABLE_ERRORS):
             self._connected()
 
-    def send(self, request: TransactionRequest[Rows], encoded: Any, response: Any) -> None:
+    def send(self, request: TransactionRequest[Rows], sent: CoordinatorRequest) -> None:
         """Send a request; errors are reported to the cycle."""
         self._in_flight.append(request)
         try:
-            self._connected().send(encoded, response)
+            self._connected().send(sent)
         except RETRIABLE_ERRORS as error:
             self._disconnect(error)
 
@@ -114,7 +117,8 @@ class _Coordinator:
         if self._connection is None or self._in_flight:
             return
         with suppress(OSError, kafka_errors.KafkaError):
-            self._connection.send(end_request(transaction, commit=False), EndTxnResponse)
+            aborted = end_request(transaction, commit=False)
+            self._connection.send(CoordinatorRequest(aborted, EndTxnResponse))
             receive_ready([(self._connection, self._connection.receive)], _ABORT_S)
 
     def close(self) -> None:
@@ -208,6 +212,7 @@ class _TransactionalWriter:
         self._producer = factory.new_client()
         self._producer.join_transaction(transaction)
         self._written: WriteRecords[Rows] | None = None
+        self._repeated_requests: dict[TransactionRequest[Rows], CoordinatorRequest] = {}
         self._coordinator, self._group = (
             _Coordinator(key, kind, factory, requests, self.cycle)
             for key, kind in (
@@ -264,30 +269,40 @@ class _TransactionalWriter:
         self._group.close()
 
     def _perform(self, request: TransactionRequest[Rows]) -> None:
-        transaction, group_id = self._transaction, self._group_id
         match request:
             case WriteRecords(batches):
                 self._produce(request, batches)
-            case AddPartitionsToTxn(_, partitions):
-                self._coordinator.send(
-                    request,
-                    add_partitions_request(transaction, partitions),
-                    AddPartitionsToTxnResponse,
+            case TxnOffsetCommit(transaction, next_offset):
+                committed = commit_offsets_request(
+                    transaction, self._group_id, self._partition, next_offset
                 )
-            case AddOffsetsToTxn():
-                self._coordinator.send(
-                    request, add_offsets_request(transaction, group_id), AddOffsetsToTxnResponse
-                )
-            case TxnOffsetCommit(_, next_offset):
-                self._group.send(
-                    request,
-                    commit_offsets_request(transaction, group_id, self._partition, next_offset),
-                    TxnOffsetCommitResponse,
-                )
-            case EndTxn():
-                self._coordinator.send(
-                    request, end_request(transaction, commit=True), EndTxnResponse
-                )
+                self._group.send(request, CoordinatorRequest(committed, TxnOffsetCommitResponse))
+            case _:
+                self._coordinator.send(request, self._repeated(request))
+
+    def _repeated(
+        self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+    ) -> CoordinatorRequest:
+        """Return a request that is the same in most transactions."""
+        if len(self._repeated_requests) > _MAX_REPEATED:
+            self._repeated_requests.clear()
+        made = self._repeated_requests.get(request)
+        if made is None:
+            made = self._repeated_requests[request] = self._coordinator_request(request)
+        return made
+
+    def _coordinator_request(
+        self, request: AddPartitionsToTxn | AddOffsetsToTxn | EndTxn
+    ) -> CoordinatorRequest:
+        match request:
+            case AddPartitionsToTxn(transaction, partitions):
+                added = add_partitions_request(transaction, partitions)
+                return CoordinatorRequest(added, AddPartitionsToTxnResponse)
+            case AddOffsetsToTxn(transaction):
+                offsets = add_offsets_request(transaction, self._group_id)
+                return CoordinatorRequest(offsets, AddOffsetsToTxnResponse)
+            case EndTxn(transaction):
+                return CoordinatorRequest(end_request(transaction, commit=True), EndTxnResponse)
 
     def _produce(
         self, request: WriteRecords[Rows], batches: Iterable[tuple[TopicPartition, Rows]]
