@@ -176,6 +176,7 @@ class StreamWritingContract(WorldContract):
             written = len(world.records(output))
             # What was acknowledged before the output was looked at.
             assert task.acknowledged.get(partition, 0) <= written
+        task.read_to({partition: 30})
         task.settle()
         assert task.acknowledged == {partition: 30}
 
