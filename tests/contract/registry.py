@@ -87,11 +87,6 @@ def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("confluent", fresh_name, kafka(), ALL - {Capability.TRANSACTIONAL_WRITES})
 
 
-def _confluent_stream(fresh_name: FreshName, kafka: Kafka) -> World:
-    capabilities = ALL - {Capability.CONTINUOUS_TRANSACTIONS}
-    return KafkaWorld("confluent", fresh_name, kafka(), capabilities)
-
-
 def _consume(fresh_name: FreshName, kafka: Kafka) -> World:
     return ConsumeWorld("confluent", fresh_name, kafka())
 
@@ -121,7 +116,7 @@ TRANSACTIONS: Final = (
     Held(MemoryTransactions, _memory),
 )
 STREAM_CLIENTS: Final = (
-    Held(ConfluentStreamClient, _confluent_stream),
+    Held(ConfluentStreamClient, _confluent),
     Held(KafkaPythonStreamClient, _kafka_python),
     Held(MemoryStreamClient, _memory),
 )

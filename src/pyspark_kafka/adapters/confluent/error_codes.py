@@ -69,3 +69,11 @@ NOT_SERVING_ERRORS: Final = UNKNOWN_TOPIC_ERRORS | {
     KafkaError.REPLICA_NOT_AVAILABLE,
 }
 """The leader of a partition does not serve it yet."""
+
+FENCED_ERRORS: Final = frozenset(
+    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+)
+"""Another producer has taken over the transactional id."""
+
+PURGED_ERRORS: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+"""The transaction of a record failed before the record was sent, or is aborted."""

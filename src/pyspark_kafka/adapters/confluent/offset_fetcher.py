@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 METADATA: Final = "a request for metadata"
 COMMIT: Final = "a request to commit offsets"
+COMMITTED: Final = "a request for committed offsets"
 RETRY_S: Final = 0.1
 
 ATTEMPT_S: Final = 10.0
@@ -90,14 +91,16 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        # The admin client's request aborts the process if a broker responds that it is not the
-        # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
-        group = {"group.id": group_id, "enable.auto.commit": "false"}
-        consumer = self._connection.make(Consumer, group)
-        try:
-            found = self._committed(consumer, sorted(partitions))
-        finally:
-            consumer.close()
+        deadline = Deadline.after(self._connection.timeout_s)
+        while True:
+            try:
+                found = self._committed(group_id, sorted(partitions))
+                break
+            except _RefusalError as error:
+                # The coordinator of a new group may not be ready.
+                if error.args[0].code() not in COORDINATOR_ERRORS or deadline.has_passed:
+                    raise self._connection.error(COMMITTED, error.args[0]) from error
+                time.sleep(RETRY_S)
         return PartitionOffsets(
             (_our_partition(partition), partition.offset)
             for partition in found
@@ -185,18 +188,23 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             time.sleep(RETRY_S)
 
     def _committed(
-        self, consumer: Consumer, partitions: Sequence[TopicPartition]
+        self, group_id: str, partitions: Sequence[TopicPartition]
     ) -> Sequence[ClientPartition]:
-        request = "a request for committed offsets"
+        # The admin client's request aborts the process if a broker responds that it is not the
+        # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
+        group = {"group.id": group_id, "enable.auto.commit": "false"}
+        consumer = self._connection.make(Consumer, group)
         wanted = [_client_partition(partition) for partition in partitions]
         try:
             found = consumer.committed(wanted, timeout=self._connection.timeout_s)
         except KafkaException as error:
             consumer.poll(0)  # for the event that says why it could not connect
-            raise self._connection.error(request, error.args[0]) from error
-        errors = [partition.error for partition in found if partition.error]
-        if errors:
-            raise self._connection.error(request, errors[0])
+            raise _RefusalError(error.args[0], group_id) from error
+        finally:
+            consumer.close()
+        for partition in found:
+            if partition.error:
+                raise _RefusalError(partition.error, partition)
         return found
 
     def _commit(self, group: ConsumerGroupTopicPartitions) -> KafkaError | None:

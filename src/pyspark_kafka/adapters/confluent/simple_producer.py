@@ -13,7 +13,7 @@ from ...ports.deadline import Deadline
 from ..process_local import ProcessLocal
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
-from .error_codes import FATAL, QUEUE_FULL
+from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL
 from .leader_check import LeaderCheck
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
@@ -75,7 +75,7 @@ class SimpleProducer:
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        self._library = library
+        self.library = self._library = library
         self._connection = connection
         client, main_queue = new_client(library, PRODUCER, connection, config, EVENT_DR)
         self._handles = _Handles(library, client, main_queue)
@@ -90,6 +90,17 @@ class SimpleProducer:
         self._uncounted = 0
         self._local = ProcessLocal(self._handles)
         weakref.finalize(self, _destroy, self._local).atexit = False
+
+    @property
+    def client(self) -> int:
+        """The address of librdkafka's handle.
+
+        :raises RuntimeError: if the producer is closed, or another process created it.
+        """
+        handles = self._local.get()
+        if handles is None:
+            raise RuntimeError("the producer is closed, or belongs to another process")
+        return handles.client
 
     def partitions(self, topic: str, timeout_s: float) -> int:
         """Return the number of partitions of a topic, from a broker, once their leaders serve them.
@@ -158,6 +169,19 @@ class SimpleProducer:
         self._check()
         self._uncounted = 0
 
+    def failure(self) -> Exception | None:
+        """Return the error of a record that was not delivered, if there is one."""
+        return None if self._failed is None else delivery_error(self._connection, self._failed)
+
+    def forget_failures(self) -> None:
+        """Forget the records that were not delivered: their transaction was aborted."""
+        self._handle_events(0)
+        self._failed = None
+
+    def fatal_code(self) -> int:
+        """Return the code of the error after which the producer is of no use, 0 without one."""
+        return self._fatal_error()[0]
+
     def close(self) -> None:
         """Drop what was not flushed, and destroy the handle; a second call does nothing."""
         _destroy(self._local)
@@ -193,8 +217,9 @@ class SimpleProducer:
 
     def _check(self, wait_ms: int = 0) -> None:
         self._handle_events(wait_ms)
-        if self._failed is not None:
-            raise delivery_error(self._connection, self._failed)
+        failure = self.failure()
+        if failure is not None:
+            raise failure
 
     def _handle_events(self, wait_ms: int) -> None:
         """Handle all pending events, or wait for the next one."""
@@ -207,7 +232,10 @@ class SimpleProducer:
 
     def _take_reports(self, event: int) -> None:
         for address in self._reports.take(event):
-            self._failed = to_report(self._failed, self._undelivered(address))
+            record = self._undelivered(address)
+            # Their transaction cannot be committed, which says more.
+            if record.code not in PURGED_ERRORS:
+                self._failed = to_report(self._failed, record)
 
     def _undelivered(self, address: int) -> Undelivered:
         library, message = self._library, Message.from_address(address)
@@ -233,12 +261,15 @@ class SimpleProducer:
             index += 1
         return total
 
+    def _fatal_error(self) -> tuple[int, str]:
+        text = ctypes.create_string_buffer(ERROR_SIZE)
+        code = self._library.rd_kafka_fatal_error(self._handles.client, text, ERROR_SIZE)
+        return code, text.value.decode(errors="replace")
+
     def _produce_error(self, rows: PartitionedRows, place: int, code: int) -> Exception:
         reason = KafkaError(code).str()
         if code == FATAL:
-            text = ctypes.create_string_buffer(ERROR_SIZE)
-            self._library.rd_kafka_fatal_error(self._handles.client, text, ERROR_SIZE)
-            reason = text.value.decode(errors="replace") or reason
+            reason = self._fatal_error()[1] or reason
         partition = int(rows.partitions[place])
         record = Undelivered(rows.topic, partition, rows.size(place), code, reason)
         return produce_error(self._connection, record)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.deadline import Deadline
 from ...ports.stream_client import StreamClient
+from .exactly_once_writer import ExactlyOnceWriter
 from .librdkafka import LibraryUnusableError, load
 from .stream_consumer import StreamConsumer
 from .stream_writer import AtLeastOnceWriter, NoSink, SinkProducers
@@ -52,7 +53,7 @@ class ConfluentStreamClient(StreamClient):
         self._is_closed = False
         self._wake = WakePipe()
         self._consumer = StreamConsumer(loaded, source, self._wake.file)
-        self._writer = _writer(loaded, sink, settings, self._wake)
+        self._writer = _writer(loaded, source, sink, settings, self._wake)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self._consumer.revoke(offsets.keys())
@@ -93,13 +94,15 @@ class ConfluentStreamClient(StreamClient):
 
 
 def _writer(
-    library: ctypes.CDLL, sink: SinkOptions | None, settings: ContinuousSettings, wake: WakePipe
+    library: ctypes.CDLL,
+    source: SourceOptions,
+    sink: SinkOptions | None,
+    settings: ContinuousSettings,
+    wake: WakePipe,
 ) -> StreamWriter:
     if sink is None:
         return NoSink()
+    producers = SinkProducers(library, sink)
     if sink.is_exactly_once:
-        raise UnsupportedFeatureError(
-            "The client 'confluent'",
-            f"write continuous queries in transactions yet, as '{settings.group_id}' would",
-        )
-    return AtLeastOnceWriter(SinkProducers(library, sink), wake.file)
+        return ExactlyOnceWriter(producers, source, settings, wake)
+    return AtLeastOnceWriter(producers, wake.file)

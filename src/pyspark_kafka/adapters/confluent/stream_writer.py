@@ -10,7 +10,7 @@ from ...domain.continuous.output_tracker import OutputTracker
 from ...domain.partition_offsets import PartitionOffsets
 from ..partitioning.topic_rows import require_topic
 from .connection import Connection
-from .producer_config import REPORT_FAILURES_ONLY, producer_client_config, producer_config
+from .producer_config import FORCED, REPORT_FAILURES_ONLY, producer_client_config, producer_config
 from .row_partitioner import RowPartitioner
 from .simple_producer import SimpleProducer
 
@@ -134,6 +134,23 @@ class SinkProducers:
             forced, {**producer_config(producer), **STREAM_TUNED, **tuned}
         )
         return SimpleProducer(self.library, self.connection, config, producer.buffer_memory)
+
+    def create_transactional(self, transactional_id: str) -> SimpleProducer:
+        """Return a new producer of transactions, which reports only failures.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        producer = self.options.producer
+        timeout_ms = producer.transaction_timeout_ms
+        tuned = {
+            "transaction.timeout.ms": str(timeout_ms),
+            # librdkafka requires it not to be longer.
+            "message.timeout.ms": str(min(producer.delivery_timeout_ms, timeout_ms)),
+            # The last transaction has not ended everywhere when the next one begins.
+            "retry.backoff.ms": "2",
+            "retry.backoff.max.ms": "100",
+        }
+        return self.create({**FORCED, "transactional.id": transactional_id}, tuned)
 
     def partitioned(
         self, client: MetadataClient, outputs: Sequence[pa.RecordBatch]

@@ -1,0 +1,157 @@
+"""What a continuous query makes of its records, written with exactly-once delivery."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.kafka_settings import ISOLATION_LEVEL, READ_COMMITTED
+from ...domain.partition_offsets import PartitionOffsets
+from .offset_fetcher import ConfluentOffsetFetcher
+from .partition_transactions import PartitionTransactions, PendingOutputs
+from .producer_config import FORCED
+from .stream_writer import StreamWriter
+from .transactional_producer import TransactionalProducer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from threading import Event
+
+    import pyarrow as pa
+
+    from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.options import SourceOptions
+    from ...domain.topic_partition import TopicPartition
+    from ...ports.stream_client import PolledRecords
+    from .partitioned_rows import PartitionedRows
+    from .simple_producer import SimpleProducer
+    from .stream_writer import SinkProducers
+    from .wake_pipe import WakePipe
+
+_CLOSE_S: Final = 5.0
+"""How long a closed client waits for a call of librdkafka's."""
+
+
+@final
+class ExactlyOnceWriter(StreamWriter):
+    """Commits outputs with the offsets of their input, in transactions of each partition."""
+
+    def __init__(
+        self,
+        producers: SinkProducers,
+        source: SourceOptions,
+        settings: ContinuousSettings,
+        wake: WakePipe,
+    ) -> None:
+        """Connect to nothing yet; ``wake`` is set after each commit."""
+        self._producers = producers
+        self._settings = settings
+        self._wake = wake
+        # The group is one of the sink's cluster. Its offsets are those of ended transactions.
+        kafka = {**dict(producers.options.kafka), ISOLATION_LEVEL: READ_COMMITTED}
+        self._group = ConfluentOffsetFetcher(replace(source, kafka=tuple(kafka.items())))
+        self._metadata: SimpleProducer | None = None
+        self._running: dict[TopicPartition, PartitionTransactions] = {}
+        self._revoked: dict[TopicPartition, PartitionTransactions] = {}
+        self._advanced: dict[TopicPartition, int] = {}
+        self._stop = weakref.finalize(self, _stop, self._running, self._revoked)
+        self._stop.atexit = False
+
+    @property
+    def has_acknowledged(self) -> bool:
+        return bool(self._advanced)
+
+    @property
+    def is_settled(self) -> bool:
+        return all(each.is_settled for each in self._all())
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        for partition in offsets:
+            self._await_end(partition)
+            self._advanced.pop(partition, None)
+        for partition in offsets:
+            self._running[partition] = self._begin(partition)
+        for partition in offsets:
+            self._running[partition].await_fenced()
+        committed = self._group.committed(self._settings.group_id, offsets.keys())
+        return PartitionOffsets(
+            (partition, max(offset, committed.get(partition, offset)))
+            for partition, offset in offsets.items()
+        )
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in self._running.keys() & set(partitions):
+            transactions = self._revoked[partition] = self._running.pop(partition)
+            transactions.finish()
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        parts: list[PartitionedRows] = []
+        if outputs:
+            if self._metadata is None:
+                self._metadata = self._producers.create(FORCED, {})
+            parts = self._producers.partitioned(self._metadata, outputs)
+        size = sum(part.payload_bytes for part in parts)
+        transactions = self._running.get(polled.partition)
+        if transactions is not None:
+            transactions.add(PendingOutputs(parts, polled.next_offset, size))
+
+    def handle_events(self) -> None:
+        if self._metadata is not None:
+            self._metadata.wait(0)
+        for transactions in self._all():
+            committed = transactions.take_committed()
+            if committed is not None:
+                self._advanced[transactions.partition] = committed
+
+    def take_acknowledged(self) -> Mapping[TopicPartition, int]:
+        advanced, self._advanced = self._advanced, {}
+        return advanced
+
+    def close(self) -> None:
+        everything = self._all()
+        self._stop()
+        for transactions in everything:
+            transactions.join(_CLOSE_S)
+        self._running.clear()
+        self._revoked.clear()
+        metadata, self._metadata = self._metadata, None
+        if metadata is not None:
+            metadata.close()
+        self._group.close()
+
+    def _all(self) -> list[PartitionTransactions]:
+        return [*self._running.values(), *self._revoked.values()]
+
+    def _await_end(self, partition: TopicPartition) -> None:
+        """Wait for what was written of a partition before."""
+        for each in (self._running, self._revoked):
+            transactions = each.pop(partition, None)
+            if transactions is not None:
+                transactions.await_end()
+
+    def _begin(self, partition: TopicPartition) -> PartitionTransactions:
+        return PartitionTransactions(
+            partition,
+            partial(self._producer, partition),
+            self._wake.set,
+            self._producers.options.producer.buffer_memory,
+        )
+
+    def _producer(self, partition: TopicPartition, stopped: Event) -> TransactionalProducer:
+        name = self._settings.transactional_id(partition.topic, partition.partition)
+        producer = self._producers.create_transactional(name)
+        return TransactionalProducer(
+            producer,
+            self._producers.connection,
+            group_id=self._settings.group_id,
+            transactional_id=name,
+            stopped=stopped,
+        )
+
+
+def _stop(*groups: Mapping[TopicPartition, PartitionTransactions]) -> None:
+    for group in groups:
+        for transactions in group.values():
+            transactions.stop()

@@ -1,0 +1,156 @@
+"""The transactions of one input partition, in a thread of their own: librdkafka's calls block."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from .transactional_producer import ProducerStoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...domain.topic_partition import TopicPartition
+    from .partitioned_rows import PartitionedRows
+    from .transactional_producer import TransactionalProducer
+
+_IDLE_S: Final = 1.0
+"""How often an idle producer's events are handled."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PendingOutputs:
+    """What was made of the records before ``next_offset``; ``size`` is in bytes."""
+
+    parts: Sequence[PartitionedRows]
+    next_offset: int
+    size: int
+
+
+@final
+class PartitionTransactions:
+    """Writes the outputs of one input partition; all that come while a transaction ends are next.
+
+    Every method but ``finish`` and ``stop`` raises the error that ended the thread.
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        create: Callable[[threading.Event], TransactionalProducer],
+        wake: Callable[[], None],
+        max_bytes: int,
+    ) -> None:
+        """Start to fence earlier producers; ``wake`` is called after each commit."""
+        self.partition = partition
+        self._wake = wake
+        self._max_bytes = max_bytes
+        self._changed = threading.Condition()
+        self._stopped = threading.Event()
+        self._pending: list[PendingOutputs] = []
+        self._pending_bytes = 0
+        self._committed: int | None = None
+        self._failure: BaseException | None = None
+        self._is_fenced = self._is_writing = self._is_finishing = False
+        self._thread = threading.Thread(
+            target=self._run, args=(create,), name=f"transactions of {partition}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all outputs are committed, and their offset was taken."""
+        with self._changed:
+            return not (self._pending or self._is_writing or self._committed is not None)
+
+    def await_fenced(self) -> None:
+        """Wait until earlier producers are fenced."""
+        self._wait(lambda: self._is_fenced)
+
+    def add(self, outputs: PendingOutputs) -> None:
+        """Write outputs with the next transaction; wait while too many bytes are pending."""
+        self._wait(lambda: self._pending_bytes < self._max_bytes)
+        with self._changed:
+            self._pending.append(outputs)
+            self._pending_bytes += outputs.size
+            self._changed.notify_all()
+
+    def take_committed(self) -> int | None:
+        """Return the offset that was committed since the last call, if one was."""
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            committed, self._committed = self._committed, None
+            return committed
+
+    def finish(self) -> None:
+        """End the thread once all outputs are committed; do not wait for it."""
+        with self._changed:
+            self._is_finishing = True
+            self._changed.notify_all()
+
+    def await_end(self) -> None:
+        """Wait until all outputs are committed, and the thread has ended."""
+        self.finish()
+        self._thread.join()
+        self._wait(lambda: True)
+
+    def stop(self) -> None:
+        """End the thread after its current call; what is not committed may be or not."""
+        self._stopped.set()
+        self.finish()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the end of the thread."""
+        self._thread.join(timeout_s)
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or condition())
+            if self._failure is not None:
+                raise self._failure
+
+    def _run(self, create: Callable[[threading.Event], TransactionalProducer]) -> None:
+        try:
+            producer = create(self._stopped)
+            try:
+                self._write_all(producer)
+            finally:
+                producer.close()
+        except ProducerStoppedError:
+            return
+        except BaseException as error:  # noqa: BLE001  # the thread that polls raises it
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+            self._wake()
+
+    def _write_all(self, producer: TransactionalProducer) -> None:
+        producer.fence()
+        with self._changed:
+            self._is_fenced = True
+            self._changed.notify_all()
+        while pending := self._take_pending(producer):
+            parts = [part for outputs in pending for part in outputs.parts]
+            next_offset = pending[-1].next_offset
+            producer.write(parts, self.partition, next_offset)
+            with self._changed:
+                self._committed = next_offset
+                self._is_writing = False
+            self._wake()
+
+    def _take_pending(self, producer: TransactionalProducer) -> list[PendingOutputs]:
+        """Wait for outputs; return none at the end."""
+        with self._changed:
+            while not (self._pending or self._is_finishing):
+                if not self._changed.wait(_IDLE_S):
+                    producer.handle_events()
+            if self._stopped.is_set():
+                return []
+            pending, self._pending = self._pending, []
+            self._pending_bytes = 0
+            self._is_writing = bool(pending)
+            self._changed.notify_all()
+            return pending
