@@ -13,10 +13,15 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 import pyspark_kafka
+from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.bootstrap.container import Container, container_for
 from pyspark_kafka.brokers.settings import free_ports
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
 
 from .listeners import cluster_listening
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 CLIENTS = ("confluent", "kafka-python")
+GUARANTEES = ("at-least-once", "exactly-once")
 PASSWORD = "store-secret"  # noqa: S105
 USER_PASSWORD = 'user"s; secret'  # noqa: S105
 MODULES = "org.apache.kafka.common.security"
@@ -85,7 +91,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
     make_stores(stores)
     sasl, tls = (f"127.0.0.1:{port}" for port in free_ports(2))
     with cluster_listening({"SASL_SSL": sasl, "SSL": tls}, broker_config(stores)) as cluster:
-        cluster.create_topic("t")
+        for topic in ("t", *(f"copy-{guarantee}" for guarantee in GUARANTEES)):
+            cluster.create_topic(topic)
         add_user(cluster.bootstrap_servers)
         produce(cluster.bootstrap_servers)
         yield SecureCluster(sasl, tls, stores)
@@ -185,6 +192,33 @@ def test_login(secure: SecureCluster, client: str, user: str, mechanism: str) ->
     servers = {"bootstrap.servers": secure.sasl}
     settings = servers | login(user, mechanism) | trusting(secure)
     assert values(client, settings) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_continuous_query(secure: SecureCluster, guarantee: str) -> None:
+    """One client reads and writes over TLS, with a login, all that comes."""
+    servers = {"bootstrap.servers": secure.sasl}
+    settings = servers | login("writer", "SCRAM-SHA-256") | trusting(secure)
+    given = query_options("kafka-python", settings)
+    source = parse_source_options(given, QueryKind.STREAM)
+    del given["subscribe"]
+    written = {"topic": f"copy-{guarantee}", "deliveryGuarantee": guarantee}
+    checkpoint = {"checkpointLocation": "memory://secure"}
+    sink = parse_sink_options({**given, **written, **checkpoint}, QueryKind.STREAM)
+    client = KafkaPythonStreamClient(source, sink, ContinuousSettings(f"g-{guarantee}"))
+    partition = TopicPartition("t", 0)
+    acknowledged: dict[TopicPartition, int] = {}
+    deadline = Deadline.after(60)
+    try:
+        client.assign(PartitionOffsets({partition: 0}))
+        while acknowledged.get(partition) != 2:
+            assert not deadline.has_passed
+            for polled in client.poll(1.0):
+                client.write(polled, () if polled.records is None else [polled.records])
+            acknowledged.update(client.acknowledged())
+        assert client.is_settled()
+    finally:
+        client.close()
 
 
 @pytest.mark.parametrize("client", CLIENTS)
