@@ -67,16 +67,21 @@ def test_a_restart_of_the_broker_is_ridden_through(
 def test_large_inputs_are_written_in_order(
     fresh_name: Callable[[], str], kafka: KafkaCluster, exactly_once: bool
 ) -> None:
-    """More than a fetch and a buffer hold at once: each record is written, in order, once."""
+    """More than a fetch and the buffer hold at once: each record is written, in order, once."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
-    count, size = 20_000, 1_000
+    count, size = 20_000, 300
     partitions = [TopicPartition(world.topic(3), number) for number in range(3)]
     target = world.topic(3)
     for partition in partitions:
         world.produce(partition, [_large(number, size) for number in range(count)])
-    sink = stream_sink(world, target, exactly_once=exactly_once)
-    client = world.stream_client(sink, world.fresh_name())
-    task = StreamTask(client, echo)
+    guarantee = "exactly-once" if exactly_once else "at-least-once"
+    sink = world.sink_options(
+        topic=target,
+        deliveryGuarantee=guarantee,
+        checkpointLocation=f"memory://{target}",
+        kafka__buffer__memory="1000000",
+    )
+    task = StreamTask(world.stream_client(sink, world.fresh_name()), echo)
     task.assign(dict.fromkeys(partitions, 0))
     task.read_to(dict.fromkeys(partitions, count))
     task.settle()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .connections import RawConnection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+MAX_WAIT_S: Final = 1.0
 
 Awaited: TypeAlias = tuple[RawConnection, Callable[[], None]]
 """A connection with a request in flight, and what receives the next response."""
@@ -19,9 +21,11 @@ Awaited: TypeAlias = tuple[RawConnection, Callable[[], None]]
 def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
     """Wait until there are responses, or in time, and receive them.
 
-    The connections change often, so that they are registered each time: this is a list, and no
-    system call.
+    Returns after ``MAX_WAIT_S`` at the latest: the caller looks for overdue responses. The
+    connections change often, so that they are registered each time: this is a list, and no system
+    call.
     """
+    timeout_s = min(timeout_s, MAX_WAIT_S)
     if not awaited:
         time.sleep(timeout_s)
         return
