@@ -68,6 +68,8 @@ class ExactlyOnceWriter(StreamWriter):
         return all(each.is_settled for each in self._all())
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        # The first record must not wait for connections.
+        self._connected()
         for partition in offsets:
             self._await_end(partition)
             self._advanced.pop(partition, None)
@@ -89,9 +91,7 @@ class ExactlyOnceWriter(StreamWriter):
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         parts: list[PartitionedRows] = []
         if outputs:
-            if self._metadata is None:
-                self._metadata = self._producers.create(FORCED, {})
-            parts = self._producers.partitioned(self._metadata, outputs)
+            parts = self._producers.partitioned(self._connected(), outputs)
         size = sum(part.payload_bytes for part in parts)
         transactions = self._running.get(polled.partition)
         if transactions is not None:
@@ -120,6 +120,13 @@ class ExactlyOnceWriter(StreamWriter):
         if metadata is not None:
             metadata.close()
         self._group.close()
+
+    def _connected(self) -> SimpleProducer:
+        """Return the producer that asks for metadata, created at first use."""
+        if self._metadata is None:
+            self._metadata = self._producers.create(FORCED, {})
+            self._metadata.compile_kernels()
+        return self._metadata
 
     def _all(self) -> list[PartitionTransactions]:
         return [*self._running.values(), *self._revoked.values()]

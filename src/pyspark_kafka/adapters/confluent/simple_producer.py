@@ -7,9 +7,13 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from ...ports.deadline import Deadline
+from ..kafka_format.producer_columns import ProducerColumns
+from ..kernels.arrays import read_only
 from ..process_local import ProcessLocal
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
@@ -120,6 +124,16 @@ class SimpleProducer:
     def notify(self, file: int) -> None:
         """Write a byte to a file when there are events."""
         notify(self._library, self._handles.main_queue, file)
+
+    def compile_kernels(self) -> None:
+        """Compile what ``send`` calls: it takes seconds on a machine that has not done it yet."""
+        nothing = pa.array([], pa.binary())
+        batch = pa.RecordBatch.from_pydict({"key": nothing, "value": nothing})
+        columns = ProducerColumns.of(batch, 0).arrays
+        rows = read_only(np.empty(0, np.int64))
+        partitions = read_only(np.empty(0, np.int32))
+        produce_plain(columns, bases_of(columns), rows, partitions, 0, 0, 0, self._calls.arrays)
+        uncounted_bytes(columns, rows)
 
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return how many records of which outputs were delivered since the last call.

@@ -191,8 +191,10 @@ class AtLeastOnceWriter(StreamWriter):
         return self._tracker.is_settled
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
-        if self._producer is not None and self._outputs:
-            self._producer.flush()
+        # The first record must not wait for connections.
+        producer = self._connected()
+        if self._outputs:
+            producer.flush()
             self.handle_events()
         for partition in offsets:
             self._tracker.forget(partition)
@@ -235,4 +237,5 @@ class AtLeastOnceWriter(StreamWriter):
         if self._producer is None:
             self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
             self._producer.notify(self._file)
+            self._producer.compile_kernels()
         return self._producer
