@@ -179,4 +179,10 @@ PIPELINES: Final[Mapping[str, Pipeline]] = {
     JVM_CONTINUOUS: Pipeline(_continuous_mode),
     JVM_REAL_TIME: Pipeline(_real_time_mode),
     **{client: Pipeline(continuous_query(client)) for client in CLIENTS},
+    **{
+        f"{client}, exactly-once": Pipeline(
+            continuous_query(client, "exactly-once"), "read_committed"
+        )
+        for client in CLIENTS
+    },
 }
