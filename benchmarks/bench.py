@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 CLIENTS: Final = ("kafka-python", "confluent")
 """The clients that connect to a cluster."""
 
+READ_UNCOMMITTED: Final = "read_uncommitted"
+READ_COMMITTED: Final = "read_committed"
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,16 @@ class Bench:
     plan: Plan
 
 
-def reader_options(bootstrap_servers: str, client: str, topic: str) -> SourceOptions:
+def reader_options(
+    bootstrap_servers: str, client: str, topic: str, isolation_level: str = READ_UNCOMMITTED
+) -> SourceOptions:
     """Return the options of a batch query by one of our clients."""
     return parse_source_options(
-        {"kafka.bootstrap.servers": bootstrap_servers, "client": client, "subscribe": topic},
+        {
+            "kafka.bootstrap.servers": bootstrap_servers,
+            "kafka.isolation.level": isolation_level,
+            "client": client,
+            "subscribe": topic,
+        },
         QueryKind.BATCH,
     )

@@ -15,8 +15,9 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.topic_partition import TopicPartition as Partition
 from pyspark_kafka.ports.deadline import Deadline
 
+from .bench import CLIENTS
 from .end_to_end import Route
-from .one_core_readers import READERS
+from .one_core_readers import record_reader
 from .pipelines import JVM_CONTINUOUS, JVM_REAL_TIME, PIPELINES, PLAIN, Pipeline
 from .plan import FULL
 from .results import RECORDS_PER_SECOND, Comparison, Section
@@ -107,7 +108,7 @@ class Output:
         self._request = {
             TopicPartition(route.sink, number): latest for number in range(route.partitions)
         }
-        self._isolation_level = IsolationLevel[isolation_level.upper()]
+        self._isolation_level = isolation_level
 
     def visible(self) -> int:
         """Return how many offsets consumers can read."""
@@ -115,7 +116,7 @@ class Output:
 
     def count_records(self) -> int:
         """Read the topic to its end, and return how many records it has."""
-        with READERS["kafka-python"](self._servers) as read:
+        with record_reader(self._servers, CLIENTS[0], self._isolation_level) as read:
             return sum(
                 rows
                 for number, end in self._ends().items()
@@ -125,7 +126,7 @@ class Output:
     def _ends(self) -> dict[int, int]:
         futures = self._admin.list_offsets(
             self._request,
-            isolation_level=self._isolation_level,
+            isolation_level=IsolationLevel[self._isolation_level.upper()],
             request_timeout=REQUEST_SECONDS,
         )
         return {

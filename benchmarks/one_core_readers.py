@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from .bench import reader_options
+from .bench import READ_UNCOMMITTED, reader_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,11 +42,14 @@ CONSUMER_SETTINGS: Final[Mapping[str, Any]] = {
 
 
 @contextmanager
-def _record_reader(bootstrap_servers: str, client: str) -> Iterator[Read]:
+def record_reader(
+    bootstrap_servers: str, client: str, isolation_level: str = READ_UNCOMMITTED
+) -> Iterator[Read]:
+    """Yield what reads ranges with a ``RecordReader``."""
     from pyspark_kafka.bootstrap.container import closing_clients, container_for
     from pyspark_kafka.domain.projection import WITHOUT_HEADERS
 
-    options = reader_options(bootstrap_servers, client, topic="any")
+    options = reader_options(bootstrap_servers, client, "any", isolation_level)
     with closing_clients(container_for(options)) as container:
         reader = container.record_reader()
 
@@ -58,11 +61,11 @@ def _record_reader(bootstrap_servers: str, client: str) -> Iterator[Read]:
 
 
 def _by_kafka_python(bootstrap_servers: str) -> AbstractContextManager[Read]:
-    return _record_reader(bootstrap_servers, "kafka-python")
+    return record_reader(bootstrap_servers, "kafka-python")
 
 
 def _by_confluent(bootstrap_servers: str) -> AbstractContextManager[Read]:
-    return _record_reader(bootstrap_servers, "confluent")
+    return record_reader(bootstrap_servers, "confluent")
 
 
 @contextmanager

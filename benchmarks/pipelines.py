@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from pyspark_kafka import continuous
 
-from .bench import CLIENTS
+from .bench import CLIENTS, READ_COMMITTED, READ_UNCOMMITTED
 from .spark import CORES, spark_session
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Pipeline:
     """How a pipeline is opened, and how its output has to be read."""
 
     open: Open
-    isolation_level: str = "read_uncommitted"
+    isolation_level: str = READ_UNCOMMITTED
 
 
 @contextmanager
@@ -181,7 +181,7 @@ PIPELINES: Final[Mapping[str, Pipeline]] = {
     **{client: Pipeline(continuous_query(client)) for client in CLIENTS},
     **{
         f"{client}, exactly-once": Pipeline(
-            continuous_query(client, "exactly-once"), "read_committed"
+            continuous_query(client, "exactly-once"), READ_COMMITTED
         )
         for client in CLIENTS
     },
