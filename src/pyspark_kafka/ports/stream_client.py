@@ -52,7 +52,8 @@ class StreamClient(ABC):
         Those of partitions that were assigned already are changed: their records that were polled
         and not written yet are forgotten. Without transactions these are ``offsets``. With them,
         earlier writers of the partitions are fenced, and the offset is the one committed in
-        the group where that is greater.
+        the group where that is greater. For partitions that were assigned already it is the given
+        one, which is committed: the group's may be of a deleted topic of the same name.
         """
 
     @abstractmethod

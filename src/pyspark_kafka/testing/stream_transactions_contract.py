@@ -170,6 +170,18 @@ class StreamTransactionsContract(WorldContract):
         task.read_to({partition: 10})
         assert task.values(partition) == [record.value for record in numbered(start, 10)]
 
+    def test_a_task_may_change_its_offset(self, world: World, query: _Query) -> None:
+        """Where a partition is assigned again, the given offset replaces the group's."""
+        partition, other = query.partitions
+        world.produce(partition, numbered(0, 3))
+        query.group.commit(query.group_id, PartitionOffsets({partition: 5}))
+        task = query.task()
+        task.assign({partition: 0, other: 0})
+        assert task.assign({partition: 3}) == {partition: 3}
+        task.run_until(lambda: query.committed([partition]) == {partition: 3})
+        later = query.task()
+        assert later.assign({partition: 0}) == {partition: 3}
+
     def test_another_task_continues_after_what_was_committed(
         self, world: World, query: _Query
     ) -> None:
@@ -273,14 +285,14 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(1, 20)
 
     def test_an_assigned_partition_can_be_assigned_again(self, world: World, query: _Query) -> None:
-        """A task does not fence itself: it continues at the group's offset."""
+        """A task does not fence itself."""
         partition = query.partitions[0]
         world.produce(partition, numbered(0, 10))
         task = query.task()
         task.assign({partition: 0})
         task.read_to({partition: 10})
         task.settle()
-        assert task.assign({partition: 0}) == {partition: 10}
+        assert task.assign({partition: 10}) == {partition: 10}
         world.produce(partition, numbered(10, 20))
         task.read_to({partition: 20})
         task.settle()

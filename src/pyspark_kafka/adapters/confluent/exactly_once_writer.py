@@ -56,6 +56,8 @@ class ExactlyOnceWriter(StreamWriter):
         self._running: dict[TopicPartition, PartitionTransactions] = {}
         self._revoked: dict[TopicPartition, PartitionTransactions] = {}
         self._advanced: dict[TopicPartition, int] = {}
+        self._given: dict[TopicPartition, int] = {}
+        """The offsets of partitions that were assigned again, which are no acknowledgements."""
         self._stop = weakref.finalize(self, _stop, self._running, self._revoked)
         self._stop.atexit = False
 
@@ -70,6 +72,7 @@ class ExactlyOnceWriter(StreamWriter):
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         # The first record must not wait for connections.
         self._connected()
+        again = offsets.restrict(self._running.keys() & offsets.keys())
         for partition in offsets:
             self._await_end(partition)
             self._advanced.pop(partition, None)
@@ -77,7 +80,11 @@ class ExactlyOnceWriter(StreamWriter):
             self._running[partition] = self._begin(partition)
         for partition in offsets:
             self._running[partition].await_fenced()
-        committed = self._group.committed(self._settings.group_id, offsets.keys())
+        self._given |= again
+        for partition, offset in again.items():
+            self._running[partition].add(PendingOutputs([], offset, 0))
+        new = offsets.keys() - again.keys()
+        committed = self._group.committed(self._settings.group_id, new) if new else {}
         return PartitionOffsets(
             (partition, max(offset, committed.get(partition, offset)))
             for partition, offset in offsets.items()
@@ -102,7 +109,7 @@ class ExactlyOnceWriter(StreamWriter):
             self._metadata.wait(0)
         for transactions in self._all():
             committed = transactions.take_committed()
-            if committed is not None:
+            if committed is not None and committed != self._given.get(transactions.partition):
                 self._advanced[transactions.partition] = committed
 
     def take_acknowledged(self) -> Mapping[TopicPartition, int]:

@@ -333,6 +333,7 @@ class ExactlyOnceSink(StreamSink):
         self._revoked: set[TopicPartition] = set()
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        assigned_already = self._writers.keys() - self._revoked
         self._close_writers(offsets)
         for partition in offsets:
             self._tracker.forget(partition)
@@ -346,7 +347,10 @@ class ExactlyOnceSink(StreamSink):
                 self._writers[partition] = _TransactionalWriter(
                     partition, transaction, group_id, self._factory, self._requests
                 )
-            committed = self._requests.committed_offsets(group_id, offsets)
+            new = [each for each in offsets if each not in assigned_already]
+            committed = self._requests.committed_offsets(group_id, new) if new else {}
+            for partition in offsets.keys() & assigned_already:
+                self._writers[partition].cycle.append((), offsets[partition])
             for partition in offsets:
                 self._writers[partition].connect(self._topic)
         return PartitionOffsets(

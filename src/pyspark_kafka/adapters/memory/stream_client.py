@@ -97,10 +97,15 @@ class MemoryStreamClient(StreamClient):
 
     def _fence(self, offsets: PartitionOffsets) -> PartitionOffsets:
         """Begin transactions, which fences those of other tasks, and then look at the group."""
+        group_id = self._settings.group_id
         for partition in offsets:
             name = self._settings.transactional_id(partition.topic, partition.partition)
-            self._transactions[partition] = self._cluster.open_transaction(name)
-        committed = self._cluster.committed(self._settings.group_id)
+            transaction = self._cluster.open_transaction(name)
+            self._transactions[partition] = transaction
+            if partition in self._offsets:
+                again = {partition: offsets[partition]}
+                self._cluster.commit_and_begin(transaction, group_id, again)
+        committed = self._cluster.committed(group_id)
         return PartitionOffsets(
             (partition, max(offset, committed.get(partition, offset)))
             for partition, offset in offsets.items()
