@@ -61,6 +61,10 @@ if TYPE_CHECKING:
 COMMANDS_EVERY_S: Final = 0.02
 """How often a task looks for commands; records do not wait for that."""
 
+MAX_UNACKNOWLEDGED: Final = 256
+"""How many polls may wait for their acknowledgement: a batch of one record holds the memory of
+buffers for thousands."""
+
 DRAIN_S: Final = 30.0
 """How long a task that stops waits for acknowledgements."""
 
@@ -130,6 +134,7 @@ class ContinuousTask:
         self._has_sink = has_sink
         self._report_every_s = report_every_s
         self._readings: dict[TopicPartition, _Reading] = {}
+        self._unacknowledged = 0
         self._progress = TaskProgress()
         self._changed: dict[TopicPartition, int] = {}
         self._next_commands = self._next_report = 0.0
@@ -183,8 +188,7 @@ class ContinuousTask:
             case RevokePartitions(partitions):
                 self._client.revoke(partitions)
                 for partition in partitions:
-                    self._readings.pop(partition, None)
-                    self._changed.pop(partition, None)
+                    self._forget(partition)
             case StopTask():
                 self._client.revoke(self._readings)
                 self._drains_until = time.monotonic() + DRAIN_S
@@ -192,14 +196,23 @@ class ContinuousTask:
     def _assign(self, offsets: PartitionOffsets) -> None:
         begun = self._client.assign(offsets)
         for partition, offset in begun.items():
+            self._forget(partition)
             self._readings[partition] = _Reading(offset, offset)
             self._changed[partition] = offset
         self._report()
 
+    def _forget(self, partition: TopicPartition) -> None:
+        reading = self._readings.pop(partition, None)
+        self._changed.pop(partition, None)
+        if reading is not None:
+            self._unacknowledged -= len(reading.pending)
+
     def _poll(self) -> Sequence[PolledRecords]:
         timeout = min(self._next_commands, self._next_report) - time.monotonic()
         try:
-            return self._client.poll(max(0.0, timeout))
+            return self._client.poll(
+                max(0.0, timeout), takes_records=self._unacknowledged < MAX_UNACKNOWLEDGED
+            )
         except OffsetOutOfRangeError as error:
             self._skip(error.partition, self._loss(error), _nearest(error))
         except TopicRecreatedError as error:
@@ -237,6 +250,7 @@ class ContinuousTask:
         self._client.write(polled, outputs)
         reading.position = polled.next_offset
         reading.pending.append(_unacknowledged(polled, outputs))
+        self._unacknowledged += 1
 
     def _call(
         self, polled: PolledRecords, records: pa.RecordBatch, start: int
@@ -257,6 +271,7 @@ class ContinuousTask:
         timestamps = []
         while reading.pending and reading.pending[0].next_offset <= offset:
             done = reading.pending.popleft()
+            self._unacknowledged -= 1
             input_rows += done.input_rows
             output_rows += done.output_rows
             if done.timestamps is not None:

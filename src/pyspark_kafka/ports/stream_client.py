@@ -64,8 +64,11 @@ class StreamClient(ABC):
         """
 
     @abstractmethod
-    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         """Return as soon as there are records or something was acknowledged, or in time.
+
+        Without ``takes_records`` it returns none, and what was fetched waits: for callers that have
+        too much that is not acknowledged.
 
         Meanwhile sends, receives, retries and follows leaders. A partition that does not exist, or
         has no leader, returns nothing: another one may come.

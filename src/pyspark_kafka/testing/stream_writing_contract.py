@@ -12,6 +12,7 @@ import pytest
 
 from ..domain.errors import NullTopicError, UnknownTopicError
 from ..domain.topic_partition import TopicPartition
+from ..ports.deadline import Deadline
 from ..ports.record_schema import TYPES
 from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
 from .world import Capability, World, WorldContract, numbered
@@ -219,6 +220,24 @@ class StreamWritingContract(WorldContract):
         while not task.client.is_settled():
             assert not task.client.poll(LONG_S)
         assert time.monotonic() - started < SOON_S
+
+    def test_records_wait_while_a_caller_takes_none(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """Acknowledgements still come, and no record is lost by the wait."""
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        world.produce(partition, numbered(0, 3))
+        task.write(task.poll())
+        world.produce(partition, numbered(3, 6))
+        deadline = Deadline.after(LONG_S)
+        while not task.client.is_settled() or not task.acknowledged:
+            assert not deadline.has_passed
+            assert not task.client.poll(0.1, takes_records=False)
+            task.write(())
+        task.read_to({partition: 6})
+        task.settle()
+        assert task.values(partition) == [b"v%d" % number for number in range(6)]
 
     def test_a_client_is_settled_when_all_outputs_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str

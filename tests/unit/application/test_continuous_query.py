@@ -77,11 +77,11 @@ class UnreliableClient(StreamClient):
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
         self._client.revoke(partitions)
 
-    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         if self._pipeline.poll_failures:
             self._pipeline.poll_failures -= 1
             raise BrokerUnreachableError("memory", 1)
-        return self._client.poll(timeout_s)
+        return self._client.poll(timeout_s, takes_records=takes_records)
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._client.write(polled, outputs)

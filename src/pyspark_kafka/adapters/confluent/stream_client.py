@@ -65,14 +65,14 @@ class ConfluentStreamClient(StreamClient):
         self._consumer.revoke(partitions)
         self._writer.revoke(partitions)
 
-    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         deadline = Deadline.after(timeout_s)
         while not self._is_closed:
             self._writer.handle_events()
-            found = self._consumer.poll()
+            found = self._consumer.poll() if takes_records else []
             if found or self._writer.has_acknowledged or deadline.has_passed:
                 return found
-            if self._consumer.is_drained:
+            if self._consumer.is_drained or not takes_records:
                 self._wake.wait(min(deadline.remaining, self._consumer.next_retry_s))
         return ()
 

@@ -86,15 +86,16 @@ class KafkaPythonStreamClient(StreamClient):
         self._fetcher.revoke(partitions)
         self._sink.revoke(partitions)
 
-    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         deadline = Deadline.after(timeout_s)
         while True:
             with self._errors.mapped_errors("a fetch"):
                 wait_s = min(self._fetcher.send(), self._sink.send(), deadline.remaining)
-                if self._fetcher.has_fetched or self._sink.has_acknowledged:
+                has_fetched = takes_records and self._fetcher.has_fetched
+                if has_fetched or self._sink.has_acknowledged:
                     wait_s = 0.0
                 receive_ready([*self._fetcher.awaited(), *self._sink.awaited()], wait_s)
-                polled = self._fetcher.take()
+                polled = self._fetcher.take() if takes_records else []
             if polled or self._sink.has_acknowledged or deadline.has_passed:
                 return polled
 

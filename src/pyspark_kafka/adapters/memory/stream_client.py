@@ -61,8 +61,10 @@ class MemoryStreamClient(StreamClient):
         for partition in partitions:
             self._offsets.pop(partition, None)
 
-    def poll(self, timeout_s: float) -> Sequence[PolledRecords]:
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         self._commit()
+        if not takes_records:
+            return ()
         polled = self._cluster.wait_for(
             self._fetch, 0 if self._tracker.has_acknowledged else timeout_s
         )
