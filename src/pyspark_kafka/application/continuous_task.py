@@ -44,6 +44,7 @@ from ..domain.errors import (
 from ..domain.partition_offsets import PartitionOffsets
 from ..ports.stream_client import PolledRecords
 from .continuous_errors import FunctionError
+from .sink_columns import FunctionOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
     from ..domain.continuous.messages import TaskCommand, TaskId
     from ..domain.data_loss import DataLoss
-    from ..domain.options import SourceOptions
+    from ..domain.options import SinkOptions, SourceOptions
     from ..domain.topic_partition import TopicPartition
     from ..ports.epoch_channel import TaskChannel
     from ..ports.record_function import RecordFunction
@@ -122,7 +123,7 @@ class ContinuousTask:
         function: RecordFunction,
         options: SourceOptions,
         *,
-        has_sink: bool,
+        sink: SinkOptions | None,
         report_every_s: float,
     ) -> None:
         """Take a client and a channel, which the caller closes."""
@@ -131,7 +132,7 @@ class ContinuousTask:
         self._channel = channel
         self._function = function
         self._options = options
-        self._has_sink = has_sink
+        self._output = FunctionOutput(sink)
         self._report_every_s = report_every_s
         self._readings: dict[TopicPartition, _Reading] = {}
         self._unacknowledged = 0
@@ -257,7 +258,7 @@ class ContinuousTask:
     ) -> Sequence[pa.RecordBatch]:
         try:
             returned = self._function(records)
-            return _batches(returned, has_sink=self._has_sink)
+            return self._output.batches(returned)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".rstrip(".")
             raise FunctionError(polled.partition, start, polled.next_offset, reason) from error
@@ -289,24 +290,6 @@ class ContinuousTask:
 def _nearest(error: OffsetOutOfRangeError) -> int:
     """Return the offset of the broker's log that is nearest to the one that it does not hold."""
     return error.latest if error.offset > error.latest else error.earliest
-
-
-def _batches(returned: object, *, has_sink: bool) -> Sequence[pa.RecordBatch]:
-    """Return what a function returned as batches with rows.
-
-    :raises TypeError: if it is neither a batch, nor several, nor ``None``.
-    """
-    if returned is None:
-        return ()
-    batches = (returned,) if isinstance(returned, pa.RecordBatch) else returned
-    if not isinstance(batches, Sequence) or not all(
-        isinstance(batch, pa.RecordBatch) for batch in batches
-    ):
-        kind = type(returned).__name__
-        raise TypeError(f"it returned a {kind}, not a RecordBatch, a list of them, or None")
-    if not has_sink:
-        raise TypeError("it returned rows, and the query has no sink to write them to")
-    return [batch for batch in batches if batch.num_rows]
 
 
 def _unacknowledged(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> _Unacknowledged:

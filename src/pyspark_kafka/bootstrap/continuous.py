@@ -86,7 +86,7 @@ class TaskProgram:
                 channel,
                 function,
                 self.source,
-                has_sink=self.sink is not None,
+                sink=self.sink,
                 report_every_s=self.report_every_s,
             )
             running.run(socket.gethostname(), os.getpid())

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ...domain.sink_schema import TYPES
+from ...application.sink_columns import record_columns
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
 from .tasks import strip_tracebacks
@@ -112,16 +112,8 @@ def _write(
     transactional_id: str | None = None,
 ) -> WriteResult:
     with strip_tracebacks(), use_cases.sink_task(options) as task:
-        needed = (_record_columns(batch, options) for batch in batches)
+        needed = (record_columns(batch, options.topic) for batch in batches)
         return task.write(needed, transactional_id)
-
-
-def _record_columns(batch: pa.RecordBatch, options: SinkOptions) -> pa.RecordBatch:
-    """Drop columns that records do not have, and the topics if the option overrides them."""
-    unused = {"topic"} if options.topic is not None else set()
-    return batch.select(
-        [name for name in TYPES if name in batch.schema.names and name not in unused]
-    )
 
 
 def _task_id() -> SinkTaskId:
