@@ -399,7 +399,6 @@ Five tests there have the name ``comparison <one> <=> <two>``; they differ in th
 """
 
 _REAL_TIME: Final = "Spark's Python data sources have no real-time mode."
-_CONTINUOUS: Final = "Not supported yet: Spark's Python data sources have no continuous processing."
 _TOGGLE: Final = (
     "The setting chooses between the JVM connector's two implementations; ours corresponds to the "
     "newer one."
@@ -429,7 +428,6 @@ def _some(suite: str, reasons: Mapping[str, str]) -> dict[tuple[str, str], str]:
 
 NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(tuple(suite for suite in PEER_TESTS if "RealTime" in suite), _REAL_TIME),
-    **_whole(tuple(suite for suite in PEER_TESTS if "KafkaContinuous" in suite), _CONTINUOUS),
     **_whole(("KafkaMicroBatchV1SourceSuite", "KafkaRelationSuiteV2"), _TOGGLE),
     **_whole(
         ("KafkaSparkConfSuite",),
@@ -464,8 +462,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_some(
         "KafkaDontFailOnDataLossSuite",
         {
-            "failOnDataLoss=false should not return duplicated records: continuous "
-            "processing": _CONTINUOUS,
             "failOnDataLoss=false should not return duplicated records: batch v1": _TOGGLE,
         },
     ),
@@ -488,7 +484,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_some(
         "KafkaSourceProviderSuite",
         {
-            "continuous mode - options should be handled as case-insensitive": _CONTINUOUS,
             "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
             "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
             "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,

@@ -355,16 +355,34 @@ def test_stress_test_with_multiple_topics_and_partitions(world: KafkaWorld) -> N
     assert sorted(read) == written
 
 
-@peer("KafkaSourceStressForDontFailOnDataLossSuite", "stress test for failOnDataLoss=false")
-def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
-    """While topics come, go and come again, a query that may lose data neither fails nor repeats.
+def churned(world: KafkaWorld, prefix: str) -> Iterator[int]:
+    """Create, delete and write topics at random; yield the count of numbers after each step.
 
     Numbers are written once each, so that none may be read twice.
     """
     chance = random.Random(7)  # noqa: S311  # the same run each time
-    prefix = world.fresh_name()
     alive: set[str] = set()
-    written, read = 0, []
+    written = 0
+    for _ in range(40):
+        topic = f"{prefix}-{chance.randrange(3)}"
+        if topic not in alive:
+            world.create(topic)
+            alive.add(topic)
+        elif chance.random() < 0.3:
+            world.delete_topic(topic)
+            alive.remove(topic)
+        else:
+            count = chance.randint(1, 10)
+            write(world, topic, 0, *range(written, written + count))
+            written += count
+        yield written
+
+
+@peer("KafkaSourceStressForDontFailOnDataLossSuite", "stress test for failOnDataLoss=false")
+def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
+    """While topics come and go, a query that may lose data neither fails nor repeats."""
+    prefix = world.fresh_name()
+    read = []
     with engine(
         world,
         subscribePattern=f"^{prefix}-",
@@ -372,18 +390,7 @@ def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
         failOnDataLoss="false",
         **{"fetchOffset.numRetries": "2"},
     ) as running:
-        for _ in range(40):
-            topic = f"{prefix}-{chance.randrange(3)}"
-            if topic not in alive:
-                world.create(topic)
-                alive.add(topic)
-            elif chance.random() < 0.3:
-                world.delete_topic(topic)
-                alive.remove(topic)
-            else:
-                count = chance.randint(1, 10)
-                write(world, topic, 0, *range(written, written + count))
-                written += count
+        for _ in churned(world, prefix):
             read += running.run_batch()
     assert read
     assert len(read) == len(set(read))

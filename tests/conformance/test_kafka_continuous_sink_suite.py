@@ -1,0 +1,184 @@
+"""KafkaContinuousSinkSuite, with the tests that it inherits from KafkaSinkStreamingSuiteBase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld
+
+from ..spark.sinks import Sinks
+from .continuous_runs import SECONDS, Runs, numbered
+from .one_client import one_client
+from .peer import peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+STREAMING = "KafkaSinkStreamingSuiteBase"
+
+
+@pytest.fixture
+def runs(spark: SparkSession, world: KafkaWorld, tmp_path: Path) -> Runs:
+    """Return what runs queries on Spark."""
+    return Runs(spark, world, tmp_path)
+
+
+@pytest.fixture
+def sinks(spark: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path) -> Sinks:
+    """Return what reads topics with the JVM connector."""
+    return Sinks(spark, kafka, client, tmp_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A function that returns texts as columns, by name; without one, the records' values."""
+
+    constants: dict[str, str | int]
+    value: str | None = "value"
+
+    def __call__(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a row per record."""
+        columns: dict[str, pa.Array[Any]] = {
+            name: pa.array([constant] * records.num_rows)
+            for name, constant in self.constants.items()
+        }
+        if self.value is not None:
+            columns[self.value] = records.column("value")
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sink: str) -> None:
+    """Write 1 to 5 and then 6 to 10 by one query, and look at the topic after each."""
+    origin = runs.world.topic()
+    part = TopicPartition(origin, 0)
+    with runs.query(function, sink, subscribe=origin, startingOffsets="earliest") as query:
+        for first, last in ((1, 5), (6, 10)):
+            runs.world.produce(part, numbered(range(first, last + 1)))
+            query.processAllAvailable()
+            assert sinks.values(written) == sorted(str(number) for number in range(1, last + 1))
+
+
+@peer(STREAMING, "streaming - write to kafka with topic field")
+@one_client
+def test_streaming_write_to_kafka_with_topic_field(runs: Runs, sinks: Sinks) -> None:
+    """Rows are written to the topic of their column."""
+    topic = runs.world.topic()
+    write_twice(runs, sinks, Columns({"topic": topic}), topic)
+
+
+@peer(STREAMING, "streaming - write w/o topic field, with topic option")
+@one_client
+def test_streaming_write_without_topic_field_with_topic_option(runs: Runs, sinks: Sinks) -> None:
+    """Rows that name no topic are written to the option's."""
+    topic = runs.world.topic()
+    write_twice(runs, sinks, Columns({}), topic, topic=topic)
+
+
+@peer(STREAMING, "streaming - topic field and topic option")
+@one_client
+def test_streaming_topic_field_and_topic_option(runs: Runs, sinks: Sinks) -> None:
+    """The option overrides the column."""
+    topic = runs.world.topic()
+    write_twice(runs, sinks, Columns({"topic": "foo"}), topic, topic=topic)
+
+
+def failure(runs: Runs, function: Columns, **sink: str) -> str:
+    """Return the text of the error that ends a query when it writes its first rows."""
+    origin = runs.world.topic()
+    runs.world.produce(TopicPartition(origin, 0), numbered(range(1, 6)))
+    with runs.query(function, sink, subscribe=origin, startingOffsets="earliest") as query:
+        with pytest.raises(PysparkKafkaError) as caught:
+            query.awaitTermination(SECONDS)
+        assert query.exception() is caught.value
+    return str(caught.value)
+
+
+@peer(STREAMING, "streaming - write data with bad schema")
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (
+            Columns({"key": "k"}),
+            "topic option required when no 'topic' attribute is present",
+        ),
+        (Columns({"topic": "t"}, "key"), "Required attribute 'value' not found"),
+    ],
+    ids=["topic", "value"],
+)
+@one_client
+def test_streaming_write_data_with_bad_schema(runs: Runs, function: Columns, words: str) -> None:
+    """Rows without a topic, or without values, end the query."""
+    assert words in failure(runs, function)
+
+
+@peer(STREAMING, "streaming - write data with valid schema but wrong types")
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (Columns({"topic": 1}), "topic must be a(n) string"),
+        (Columns({"topic": "t", "value": 1}, None), "value must be a(n) string or binary"),
+        (Columns({"topic": "t", "key": 1}), "key must be a(n) string or binary"),
+        (Columns({"topic": "t", "partition": "1"}), "partition must be a(n) int"),
+    ],
+    ids=["topic", "value", "key", "partition"],
+)
+@one_client
+def test_streaming_write_data_with_valid_schema_but_wrong_types(
+    world: KafkaWorld, tmp_path: Path, function: Columns, words: str
+) -> None:
+    """A column of a type that makes no record ends the query."""
+    assert words in failure(Runs(None, world, tmp_path), function)
+
+
+@peer(STREAMING, "streaming - write to non-existing topic")
+@one_client
+def test_streaming_write_to_non_existing_topic(world: KafkaWorld, tmp_path: Path) -> None:
+    """A topic that no broker creates ends the query, and the error names it."""
+    missing = world.fresh_name()
+    options = {"topic": missing, "kafka.max.block.ms": "500"}
+    text = failure(Runs(None, world, tmp_path), Columns({}), **options)
+    assert text.startswith(f"[KAFKA_UNKNOWN_TOPIC] Topic '{missing}' does not exist at ")
+
+
+@peer(STREAMING, "streaming - exception on config serializer")
+@pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
+@one_client
+def test_streaming_exception_on_config_serializer(
+    world: KafkaWorld, tmp_path: Path, setting: str
+) -> None:
+    """No serializer can be chosen: the start is refused."""
+    sink = {"topic": "t", f"kafka.{setting}": "foo"}
+    with (
+        pytest.raises(OptionsError, match=f"'{setting}' is not supported"),
+        Runs(None, world, tmp_path).query(Columns({}), sink, subscribe="t"),
+    ):
+        pass
+
+
+def fifteen_thousand(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return 1,000 rows of 15,000 bytes for each record."""
+    values = [b"x" * 15_000] * 1_000 * records.num_rows
+    return pa.RecordBatch.from_pydict({"value": values})
+
+
+@peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer")
+def test_generic_write_big_data_with_small_producer_buffer(runs: Runs, sinks: Sinks) -> None:
+    """A task whose rows do not fit into the buffer waits for brokers, and does not fail."""
+    topic, origin = runs.world.topic(), runs.world.topic()
+    runs.world.produce(TopicPartition(origin, 0), numbered([1]))
+    sink = {"topic": topic, "kafka.buffer.memory": "16384", "kafka.max.block.ms": "60000"}
+    with runs.query(fifteen_thousand, sink, subscribe=origin, startingOffsets="earliest") as query:
+        query.processAllAvailable()
+    stored = sinks.stored(topic)
+    assert len(stored) == 1_000
+    assert {row.value for row in stored} == {b"x" * 15_000}

@@ -1,0 +1,215 @@
+"""KafkaContinuousSourceSuite, with the tests that it inherits from KafkaSourceSuiteBase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka import continuous
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record, await_until
+
+from .continuous_runs import SECONDS, Runs, numbered
+from .one_client import one_client
+from .peer import peer
+from .test_kafka_source_suite import (
+    BASE,
+    PARTITIONS,
+    STARTS,
+    STRATEGIES,
+    covers_all_starts,
+    filled,
+    write,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+SUITE = "KafkaContinuousSourceSuite"
+
+
+@pytest.fixture
+def runs(spark: SparkSession, world: KafkaWorld, tmp_path: Path) -> Runs:
+    """Return what runs queries on Spark."""
+    return Runs(spark, world, tmp_path)
+
+
+@pytest.fixture
+def in_threads(world: KafkaWorld, tmp_path: Path) -> Runs:
+    """Return what runs the tasks of queries in threads, for what tasks have no say in."""
+    return Runs(None, world, tmp_path)
+
+
+@peer(SUITE, "read Kafka transactional messages: read_committed")
+def test_read_kafka_transactional_messages_read_committed(runs: Runs) -> None:
+    """Records are read once they are committed, and aborted ones never."""
+    topic = runs.world.topic()
+    part = TopicPartition(topic, 0)
+    level = "read_committed"
+    with runs.query(
+        subscribe=topic, startingOffsets="earliest", kafka__isolation__level=level
+    ) as query:
+        with runs.world.transaction(commit=True) as send:
+            send(part, numbered(range(1, 6)))
+            query.processAllAvailable()
+            assert runs.numbers() == []
+        runs.await_numbers(query, range(1, 6))
+        with runs.world.transaction(commit=False) as send:
+            send(part, numbered(range(6, 11)))
+        query.processAllAvailable()
+        assert runs.numbers() == [*range(1, 6)]
+        with runs.world.transaction(commit=True) as send:
+            send(part, numbered(range(11, 16)))
+        runs.await_numbers(query, [*range(1, 6), *range(11, 16)])
+
+
+@peer(SUITE, "read Kafka transactional messages: read_uncommitted")
+def test_read_kafka_transactional_messages_read_uncommitted(runs: Runs) -> None:
+    """Records are read before they are committed, and also aborted ones."""
+    topic = runs.world.topic()
+    part = TopicPartition(topic, 0)
+    level = "read_uncommitted"
+    with runs.query(
+        subscribe=topic, startingOffsets="earliest", kafka__isolation__level=level
+    ) as query:
+        with runs.world.transaction(commit=True) as send:
+            send(part, numbered(range(1, 6)))
+            runs.await_numbers(query, range(1, 6))
+        with runs.world.transaction(commit=False) as send:
+            send(part, numbered(range(6, 11)))
+        runs.await_numbers(query, range(1, 11))
+        with runs.world.transaction(commit=True) as send:
+            send(part, numbered(range(11, 16)))
+            runs.await_numbers(query, range(1, 16))
+        query.processAllAvailable()
+        assert runs.numbers() == [*range(1, 16)]
+
+
+@peer(SUITE, "SPARK-27494: read kafka record containing null key/values.")
+def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
+    """Keys and values may be null, each alone and both."""
+    topic = runs.world.topic()
+    pairs: list[tuple[bytes | None, bytes | None]] = [
+        *[(None, None)] * 5,
+        *[(b"%d" % number, None) for number in range(1, 6)],
+        *[(None, b"%d" % number) for number in range(6, 11)],
+    ]
+    level = "read_committed"
+    with runs.query(
+        subscribe=topic, startingOffsets="earliest", kafka__isolation__level=level
+    ) as query:
+        with runs.world.transaction(commit=True) as send:
+            send(TopicPartition(topic, 0), [Record(value, key) for key, value in pairs])
+        await_until(lambda: len(runs.pairs()) >= len(pairs) or not query.isActive, SECONDS)
+        query.processAllAvailable()
+    texts = [tuple(each and each.decode() for each in pair) for pair in pairs]
+    assert runs.pairs() == texts
+
+
+@covers_all_starts
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    ("strategy", "client"),
+    # Each client for each start; contract suites hold both to the same.
+    zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True),
+)
+def test_a_query_begins_at_its_offsets_and_goes_on(
+    in_threads: Runs, strategy: str, start: str
+) -> None:
+    """From its start on every record is read once, through restarts and new partitions."""
+    runs, world = in_threads, in_threads.world
+    topic = filled(world)
+    starting, first = STARTS[start]
+    # Both flags are alike where nothing is lost.
+    options = {**STRATEGIES[strategy](topic), **starting(topic), "failOnDataLoss": "false"}
+    with runs.query(**options) as query:
+        runs.await_numbers(query, first)
+        query.processAllAvailable()
+    write(world, topic, 0, 4_007, 4_008)
+    with runs.query(**options) as query:
+        runs.await_numbers(query, [*first, 4_007, 4_008])
+        query.processAllAvailable()
+        added = []
+        if strategy != "assign":
+            world.add_partitions(topic, 2 * PARTITIONS)
+            for partition in range(PARTITIONS, 2 * PARTITIONS):
+                added.append(4_100 + partition)
+                write(world, topic, partition, added[-1])
+        write(world, topic, 4, 4_009)
+        runs.await_numbers(query, [*first, 4_007, 4_008, 4_009, *added])
+
+
+@peer(BASE, "cannot stop Kafka stream")
+@one_client
+def test_a_query_stops_while_it_reads(in_threads: Runs) -> None:
+    """A query that has more to read ends when it is stopped."""
+    topic = in_threads.world.topic(PARTITIONS)
+    write(in_threads.world, topic, 0, *range(1_000))
+    with in_threads.query(subscribe=topic, startingOffsets="earliest") as query:
+        pass
+    assert not query.isActive
+    assert query.exception() is None
+
+
+@peer("KafkaSourceProviderSuite", "continuous mode - options should be handled as case-insensitive")
+@one_client
+def test_continuous_mode_options_are_case_insensitive(in_threads: Runs) -> None:
+    """Neither an option's name nor its words distinguish upper from lower case."""
+    topic = in_threads.world.topic()
+    write(in_threads.world, topic, 0, 1, 2)
+    with in_threads.query(SUBSCRIBE=topic, startingOFFSETS="EARLIEST") as query:
+        in_threads.await_numbers(query, [1, 2])
+
+
+def refuse(text: str, **source: str) -> None:
+    """Hold the words in which options are refused at the start."""
+    with pytest.raises(OptionsError) as caught:
+        continuous.start(None, print, source=source, checkpointLocation="/never")
+    assert text.lower() in str(caught.value).lower()
+
+
+@peer(BASE, "bad source options")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"endingOffsets": "latest"}, "ending offset not valid in streaming queries"),
+        (
+            {"subscribe": "t", "endingOffsetsByTimestamp": '{"t": {"0": 1000}}'},
+            "ending timestamp not valid in streaming queries",
+        ),
+        ({}, "options must be specified"),
+        ({"subscribe": "t", "subscribePattern": "t.*"}, "only one"),
+        ({"subscribe": "t", "assign": '{"a":[0]}'}, "only one"),
+        ({"assign": ""}, "no topicpartitions to assign"),
+        ({"subscribe": ""}, "no topics to subscribe"),
+        ({"subscribePattern": ""}, "pattern to subscribe is empty"),
+        (
+            {"subscribe": "t", "minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"},
+            "value of minOffsetPerTrigger(20) is higher than the maxOffsetsPerTrigger(15)",
+        ),
+    ],
+)
+def test_bad_source_options(options: dict[str, str], words: str) -> None:
+    """Options that a stream does not have, or that contradict one another, are refused."""
+    refuse(words, **{"kafka.bootstrap.servers": "h:1", **options})
+
+
+@peer(BASE, "unsupported kafka configs")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "interceptor.classes",
+        "key.deserializer",
+        "value.deserializer",
+    ],
+)
+def test_unsupported_kafka_configs(name: str) -> None:
+    """Settings that would change what a query promises are refused."""
+    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}
+    refuse("not supported", **options)

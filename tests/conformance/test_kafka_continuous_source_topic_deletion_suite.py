@@ -1,0 +1,84 @@
+"""Topics and records that are gone: KafkaContinuousSourceTopicDeletionSuite and its likes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, await_until
+
+from .continuous_runs import SECONDS, Runs, await_partitions, numbered
+from .peer import peer
+from .test_kafka_source_suite import churned, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+
+@peer(
+    "KafkaContinuousSourceTopicDeletionSuite", "subscribing topic by pattern with topic deletions"
+)
+def test_subscribing_topic_by_pattern_with_topic_deletions(
+    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, tmp_path: Path
+) -> None:
+    """A running query turns from a deleted topic to a new one, and fails over neither."""
+    runs = Runs(spark, world, tmp_path)
+    prefix = world.fresh_name()
+    seems, bad = f"{prefix}-seems", f"{prefix}-bad"
+    kafka.create_topic(seems, 5)
+    world.produce(TopicPartition(seems, 0), numbered([-1]))
+    with runs.query(subscribePattern=f"{prefix}-.*", failOnDataLoss="false") as query:
+        query.processAllAvailable()
+        for partition, number in enumerate((1, 2, 3)):
+            world.produce(TopicPartition(seems, partition), numbered([number]))
+        runs.await_numbers(query, [1, 2, 3])
+        kafka.delete_topic(seems)
+        kafka.create_topic(bad, 5)
+        await_partitions(query, [TopicPartition(bad, partition) for partition in range(5)])
+        for partition, number in enumerate((4, 5, 6)):
+            world.produce(TopicPartition(bad, partition), numbered([number]))
+        runs.await_numbers(query, range(1, 7))
+
+
+@peer(
+    "KafkaDontFailOnDataLossSuite",
+    "failOnDataLoss=false should not return duplicated records: continuous processing",
+)
+def test_missing_records_are_skipped_without_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
+    """A query that starts at records that are gone reads what is left, once."""
+    runs = Runs(None, world, tmp_path)
+    topic = world.topic()
+    part = TopicPartition(topic, 0)
+    world.produce(part, numbered(range(50)))
+    world.delete_records(part, 20)
+    starting = f'{{"{topic}":{{"0":0}}}}'
+    with runs.query(subscribe=topic, startingOffsets=starting, failOnDataLoss="false") as query:
+        runs.await_numbers(query, range(20, 50))
+
+
+@peer(
+    "KafkaContinuousSourceStressForDontFailOnDataLossSuite", "stress test for failOnDataLoss=false"
+)
+def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld, tmp_path: Path) -> None:
+    """While topics come, go and come again, a running query that may lose data does not fail."""
+    runs = Runs(None, world, tmp_path)
+    prefix = world.fresh_name()
+    world.create(f"{prefix}-stays")
+    with runs.query(
+        subscribePattern=f"^{prefix}-",
+        startingOffsets="earliest",
+        failOnDataLoss="false",
+        fetchOffset__numRetries="10",
+    ) as query:
+        for count in churned(world, prefix):
+            written = count
+            assert query.isActive, query.exception()
+        write(world, f"{prefix}-stays", 0, written)
+        await_until(lambda: written in runs.numbers() or not query.isActive, SECONDS)
+    assert query.exception() is None
+    assert set(runs.numbers()) <= set(range(written + 1))
+    assert written in runs.numbers()
