@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from prometheus_client import CollectorRegistry
 
 import pyspark_kafka
-from pyspark_kafka import LagExporter, LoggingLagExporter, PrometheusLagExporter
+from pyspark_kafka import LagExporter, LoggingLagExporter, PrometheusLagExporter, continuous
 
 from ..integration.commands import running
 from .queries import OURS, PEER, read_stream
@@ -293,3 +293,33 @@ def test_the_command_watches_a_checkpoint(
         caught_up = look(total=0, exact=True)
         assert caught_up["committedBatch"]["id"] > 0
         assert [each["consumed"] for each in caught_up["partitions"]] == [10, 7, 1_500]
+
+
+def test_the_command_watches_the_checkpoint_of_a_continuous_query(
+    kafka: KafkaCluster, topics: Topics, tmp_path: Path, client: str
+) -> None:
+    """Its epochs are batches, and what they do not have yet is the lag."""
+    topic = topics.create(2)
+    topics.numbers(topic, 0, range(10))
+    query = continuous.start(
+        None,
+        lambda _records: None,
+        source={
+            **kafka.options,
+            "client": client,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        },
+        checkpointLocation=str(tmp_path),
+    )
+    try:
+        query.processAllAvailable()
+        with watched(kafka, str(tmp_path)) as look:
+            first = look(total=0, exact=True)["committedBatch"]["id"]
+            query.stop()
+            topics.numbers(topic, 1, range(7))
+            behind = look(total=7)
+    finally:
+        query.stop()
+    assert [each["lag"] for each in behind["partitions"]] == [0, 7]
+    assert behind["committedBatch"]["id"] >= first > 0

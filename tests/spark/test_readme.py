@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .topics import Topics
 
 
+ORDERS = [(b"ada", b"coffee"), (b"bob", b"tea")]
+
+
 def test_the_queries_of_the_readme_run(
     spark: SparkSession,
     kafka: KafkaCluster,
@@ -28,23 +31,33 @@ def test_the_queries_of_the_readme_run(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The batch shows the rows that the README shows, and the stream copies them."""
-    orders, copied = topics.create(3), topics.create(1)
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-    for key, value in (("ada", "coffee"), ("bob", "tea")):
-        producer.produce(orders, value, key, partition=0)
-    assert producer.flush(30) == 0
+    """The batch shows the rows that the README shows, and both streams copy them."""
+    orders, copied, live = topics.create(1), topics.create(1), topics.create(1)
+
+    def produce() -> None:
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+        for key, value in ORDERS:
+            producer.produce(orders, value, key, partition=0)
+        assert producer.flush(30) == 0
+
+    def records(topic: str) -> list[tuple[bytes, bytes]]:
+        committed = {"subscribe": topic, "kafka__isolation__level": "read_committed"}
+        rows = read(spark, kafka, OURS, **committed).collect()
+        return [(bytes(row.key), bytes(row.value)) for row in rows]
+
+    produce()
     page = tmp_path / "README.md"
     page.write_text(
         README.read_text()
         .replace("broker:9092", kafka.bootstrap_servers)
         .replace('"orders"', f'"{orders}"')
         .replace('"orders-copy"', f'"{copied}"')
-        .replace("/checkpoints/orders-copy", f"{tmp_path}/checkpoint")
+        .replace('"orders-live"', f'"{live}"')
+        .replace("/checkpoints/", f"{tmp_path}/")
     )
     document = DOCUMENTS.parse(page)
-    # The third example ships the package; `tests/packaging` runs it without the package installed.
-    batch, stream, _shipping = document.examples()
+    # The last example ships the package; `tests/packaging` runs it without the package installed.
+    batch, stream, continuous, _shipping = document.examples()
 
     batch.evaluate()
     assert capsys.readouterr().out.strip() in README.read_text()
@@ -53,9 +66,13 @@ def test_the_queries_of_the_readme_run(
     query = document.namespace["query"]
     query.processAllAvailable()
     query.stop()
-    committed = {"subscribe": copied, "kafka__isolation__level": "read_committed"}
-    rows = read(spark, kafka, OURS, **committed).collect()
-    assert [(bytes(row.key), bytes(row.value)) for row in rows] == [
-        (b"ada", b"coffee"),
-        (b"bob", b"tea"),
-    ]
+    assert records(copied) == ORDERS
+
+    # It reads what comes after its start, as streams do by default.
+    continuous.evaluate()
+    query = document.namespace["query"]
+    query.processAllAvailable()
+    produce()
+    query.processAllAvailable()
+    query.stop()
+    assert records(live) == ORDERS
