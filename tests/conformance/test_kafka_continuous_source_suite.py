@@ -115,7 +115,7 @@ def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("strategy", "client"),
     # Each client for each start; contract suites hold both to the same.
-    zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True),
+    list(zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True)),
 )
 def test_a_query_begins_at_its_offsets_and_goes_on(
     in_threads: Runs, strategy: str, start: str
