@@ -44,6 +44,10 @@ MAX_BACKOFF_S: Final = 1.0
 """The longest pause between two tries to find a partition's leader."""
 
 
+EAGER_BYTES: Final = 16 * 1024
+"""The size of a response from which on the next request is sent before its records are taken."""
+
+
 @final
 @dataclass(slots=True, eq=False)
 class _Position:
@@ -306,8 +310,10 @@ class StreamFetcher:
             position = leader.positions.get(partition)
             if position is not None and position.offset == offset:
                 self._handle(leader, position, response.of_partition(partition))
-        # The broker works while the records are decoded.
-        self._send_to(leader, now)
+        if sum(len(data.records) for data in response.partitions.values()) >= EAGER_BYTES:
+            # The broker works while the records are decoded. A few records go out first: sending
+            # wakes the broker, which takes the processor from them.
+            self._send_to(leader, now)
 
     def _handle(self, leader: _Leader, position: _Position, data: FetchedData) -> None:
         error = data.error
