@@ -157,12 +157,14 @@ class TransactionCycle(Generic[R]):
         self._waiting, self._waiting_offset, self._waiting_bytes = [], None, 0
         self._offset = next_offset
         first: list[TransactionRequest[R]] = [AddOffsetsToTxn(transaction)]
-        second: list[TransactionRequest[R]] = [TxnOffsetCommit(transaction, next_offset)]
+        self._steps = [[TxnOffsetCommit(transaction, next_offset)], [EndTxn(transaction)]]
         if batches:
             partitions = frozenset(partition for partition, _ in batches)
             first.insert(0, AddPartitionsToTxn(transaction, partitions))
-            second.insert(0, WriteRecords(batches))
-        self._steps = [second, [EndTxn(transaction)]]
+            # Not together with the offsets: a broker verifies that both belong to the transaction
+            # (KIP-890), and of two verifications for one producer at a time the first one fails
+            # (AddPartitionsToTxnManager.addTxnData), to be repeated after the back-off of 100 ms.
+            self._steps.insert(0, [WriteRecords(batches)])
         self._unsent = dict.fromkeys(first, now)
 
     # What came of it

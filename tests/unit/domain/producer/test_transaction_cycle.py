@@ -51,8 +51,8 @@ def succeed(cycle: Cycle, now: float = 0.0) -> list[TransactionRequest[Numbers]]
     return requests
 
 
-def test_a_transaction_has_three_steps() -> None:
-    """Partitions and offsets are announced, then written, and then committed."""
+def test_a_transaction_has_four_steps() -> None:
+    """Partitions and offsets are announced; records, offsets and the end follow one by one."""
     cycle = new_cycle()
     cycle.append([(P0, RECORDS), (P1, RECORDS), (P0, RECORDS)], 7)
     assert succeed(cycle) == [
@@ -61,8 +61,8 @@ def test_a_transaction_has_three_steps() -> None:
     ]
     assert succeed(cycle) == [
         WriteRecords(((P0, RECORDS), (P1, RECORDS), (P0, RECORDS))),
-        TxnOffsetCommit(TRANSACTION, 7),
     ]
+    assert succeed(cycle) == [TxnOffsetCommit(TRANSACTION, 7)]
     assert cycle.is_open
     assert cycle.take_committed() is None
     assert succeed(cycle) == [EndTxn(TRANSACTION)]
@@ -92,7 +92,7 @@ def test_a_step_waits_for_all_of_the_last() -> None:
     assert cycle.seconds_to_retry(0) == math.inf
     cycle.succeeded(first, 0)
     assert cycle.seconds_to_retry(0) == 0
-    assert len(cycle.next_requests(0)) == 2
+    assert cycle.next_requests(0) == [WriteRecords(((P0, RECORDS),))]
 
 
 def test_offsets_are_committed_without_records() -> None:
@@ -113,14 +113,13 @@ def test_what_is_written_meanwhile_is_the_next_transaction() -> None:
     cycle.append([(P1, RECORDS)], 9)
     assert cycle.waiting_bytes == 2 * RECORDS.payload_bytes
     succeed(cycle)
+    succeed(cycle)
     assert succeed(cycle) == [EndTxn(TRANSACTION)]
     assert cycle.take_committed() == 3
     succeed(cycle)
     assert cycle.waiting_bytes == 0
-    assert succeed(cycle) == [
-        WriteRecords(((P0, RECORDS), (P1, RECORDS))),
-        TxnOffsetCommit(TRANSACTION, 9),
-    ]
+    assert succeed(cycle) == [WriteRecords(((P0, RECORDS), (P1, RECORDS)))]
+    assert succeed(cycle) == [TxnOffsetCommit(TRANSACTION, 9)]
 
 
 def test_the_last_transaction_may_end_slowly() -> None:
