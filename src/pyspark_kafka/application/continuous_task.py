@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
-import pyarrow as pa
-
 from ..domain import data_loss
-from ..domain.continuous.latency import BUCKETS, LatencyHistogram
 from ..domain.continuous.messages import (
     AssignPartitions,
     RevokePartitions,
@@ -20,7 +16,6 @@ from ..domain.continuous.messages import (
     TaskDrained,
     TaskFailed,
     TaskLostData,
-    TaskProgress,
     TaskReport,
     TaskStarted,
 )
@@ -45,10 +40,11 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..ports.stream_client import PolledRecords
 from .continuous_errors import FunctionError
 from .sink_columns import FunctionOutput
+from .work_meter import WorkMeter, timestamps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from ..domain.continuous.messages import TaskCommand, TaskId
@@ -84,8 +80,6 @@ _PERMANENT: Final = (
     RecordTooLargeError,
 )
 """Errors that a new attempt would meet again."""
-
-_BOUNDS: Final = np.array(BUCKETS, np.int64)
 
 
 @final
@@ -136,7 +130,7 @@ class ContinuousTask:
         self._report_every_s = report_every_s
         self._readings: dict[TopicPartition, _Reading] = {}
         self._unacknowledged = 0
-        self._progress = TaskProgress()
+        self._work = WorkMeter()
         self._changed: dict[TopicPartition, int] = {}
         self._next_commands = self._next_report = 0.0
         self._drains_until: float | None = None
@@ -268,23 +262,15 @@ class ContinuousTask:
         if reading is None:
             return
         self._changed[partition] = reading.acknowledged = offset
-        input_rows = output_rows = 0
-        timestamps = []
         while reading.pending and reading.pending[0].next_offset <= offset:
             done = reading.pending.popleft()
             self._unacknowledged -= 1
-            input_rows += done.input_rows
-            output_rows += done.output_rows
-            if done.timestamps is not None:
-                timestamps.append(done.timestamps)
-        latency = _latencies(timestamps)
-        self._progress += TaskProgress(input_rows, output_rows, latency)
+            self._work.acknowledged(done.input_rows, done.output_rows, done.timestamps)
 
     def _report(self) -> None:
         # An empty report says that the task lives.
         offsets, self._changed = PartitionOffsets(self._changed), {}
-        progress, self._progress = self._progress, TaskProgress()
-        self._channel.send(TaskReport(self._task, offsets, progress))
+        self._channel.send(TaskReport(self._task, offsets, self._work.take()))
 
 
 def _nearest(error: OffsetOutOfRangeError) -> int:
@@ -296,20 +282,7 @@ def _unacknowledged(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) ->
     records = polled.records
     if records is None:
         return _Unacknowledged(polled.next_offset, 0, 0, None)
-    timestamps = None
-    if "timestamp" in records.schema.names:
-        microseconds = records.column("timestamp").view(pa.int64())
-        timestamps = microseconds.to_numpy(zero_copy_only=False) // 1_000
     output_rows = sum(batch.num_rows for batch in outputs)
-    return _Unacknowledged(polled.next_offset, records.num_rows, output_rows, timestamps)
-
-
-def _latencies(timestamps: Sequence[NDArray[np.int64]]) -> LatencyHistogram:
-    if not timestamps:
-        return LatencyHistogram()
-    now = time.time_ns() // 1_000_000
-    latencies = now - np.concatenate(timestamps)
-    buckets = np.minimum(np.searchsorted(_BOUNDS, np.maximum(latencies, 0)), len(_BOUNDS) - 1)
-    numbers, counts = np.unique(buckets, return_counts=True)
-    counted: Mapping[int, int] = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-    return LatencyHistogram(counted)
+    return _Unacknowledged(
+        polled.next_offset, records.num_rows, output_rows, timestamps_of(records)
+    )

@@ -1,0 +1,59 @@
+"""Measuring the work of a task between two reports."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ..domain.continuous.latency import BUCKETS, LatencyHistogram
+from ..domain.continuous.messages import TaskProgress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_BOUNDS: Final = np.array(BUCKETS, np.int64)
+
+
+@final
+class WorkMeter:
+    """Adds up rows and latencies; what takes time is done once a report, not for each record."""
+
+    def __init__(self) -> None:
+        self._input_rows = 0
+        self._output_rows = 0
+        self._latencies: list[NDArray[np.int64]] = []
+
+    def acknowledged(
+        self, input_rows: int, output_rows: int, timestamps: NDArray[np.int64] | None
+    ) -> None:
+        """Count acknowledged rows; ``timestamps`` are in milliseconds since the epoch."""
+        self._input_rows += input_rows
+        self._output_rows += output_rows
+        if timestamps is not None:
+            self._latencies.append(time.time_ns() // 1_000_000 - timestamps)
+
+    def take(self) -> TaskProgress:
+        """Return the work since the last call."""
+        taken = TaskProgress(self._input_rows, self._output_rows, self._histogram())
+        self._input_rows = self._output_rows = 0
+        self._latencies.clear()
+        return taken
+
+    def _histogram(self) -> LatencyHistogram:
+        if not self._latencies:
+            return LatencyHistogram()
+        latencies = np.maximum(np.concatenate(self._latencies), 0)
+        buckets = np.minimum(np.searchsorted(_BOUNDS, latencies), len(_BOUNDS) - 1)
+        numbers, counts = np.unique(buckets, return_counts=True)
+        return LatencyHistogram(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+
+
+def timestamps_of(records: pa.RecordBatch) -> NDArray[np.int64] | None:
+    """Return the timestamps of records in milliseconds, unless the column is left out."""
+    if "timestamp" not in records.schema.names:
+        return None
+    microseconds = records.column("timestamp").view(pa.int64())
+    return microseconds.to_numpy(zero_copy_only=False) // 1_000

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import datetime as dt
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_kafka.application.work_meter import WorkMeter, timestamps_of
+from pyspark_kafka.domain.continuous.messages import TaskProgress
+
+
+def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
+    meter = WorkMeter()
+    now = time.time_ns() // 1_000_000
+    meter.acknowledged(2, 3, np.array([now - 5_000, now - 5_000]))
+    meter.acknowledged(1, 0, np.array([now + 60_000]))
+    meter.acknowledged(4, 4, None)
+    taken = meter.take()
+    assert (taken.input_rows, taken.output_rows) == (7, 7)
+    assert taken.latency.total == 3
+    assert taken.latency.percentile(0) == 0
+    assert 5_000 <= (taken.latency.percentile(99) or 0) <= 5_600
+    assert meter.take() == TaskProgress()
+
+
+def test_timestamps_are_milliseconds() -> None:
+    at = dt.datetime(1970, 1, 1, 0, 0, 2, 345_000, tzinfo=dt.UTC)
+    column = pa.array([at], pa.timestamp("us", tz="UTC"))
+    found = timestamps_of(pa.RecordBatch.from_pydict({"timestamp": column}))
+    assert found is not None
+    assert found.tolist() == [2_345]
+
+
+def test_records_may_have_no_timestamps() -> None:
+    assert timestamps_of(pa.RecordBatch.from_pydict({"value": pa.array([b""])})) is None
