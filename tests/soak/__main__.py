@@ -2,8 +2,10 @@
 
     python -m tests.soak --rounds 20 --seed 1
     python -m tests.soak --queries exactly-once-kafka-python --log build/soak.log
+    python -m tests.soak --continuous --faults 'stopped worker woken'
 
-Each round is a line of JSON. A round that fails ends the run, and says what was killed when.
+Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
+``--continuous`` the queries are continuous ones, and each round has one fault.
 """
 
 from __future__ import annotations
@@ -11,41 +13,54 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from pyspark_kafka.brokers import KafkaCluster
 
+from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
+from .faults import FAULTS
 from .numbers import SoakError
 from .soak import BROKERS, QUERIES, Soak
 
 
 def main() -> int:
     """Run the command."""
-    named = {query.name: query for query in QUERIES}
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--seed", type=int, default=None, help="what is killed when")
-    options.add_argument("--queries", nargs="+", choices=named, default=list(named))
+    options.add_argument("--continuous", action="store_true", help="soak continuous queries")
+    options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
+    options.add_argument(
+        "--faults", nargs="+", choices=[fault.name for fault in FAULTS], help="of continuous ones"
+    )
     options.add_argument("--log", type=Path, default=Path("build/soak.log"))
     chosen = options.parse_args()
+    named = {query.name: query for query in (CONTINUOUS_QUERIES if chosen.continuous else QUERIES)}
+    if unknown := set(chosen.queries or ()) - named.keys():
+        options.error(f"unknown queries: {sorted(unknown)}, not of {sorted(named)}")
+    queries = [named[name] for name in chosen.queries or named]
+    faults = [fault for fault in FAULTS if fault.name in (chosen.faults or fault.name)]
     seed = random.randrange(1 << 32) if chosen.seed is None else chosen.seed  # noqa: S311
     chosen.log.parent.mkdir(parents=True, exist_ok=True)
-    with chosen.log.open("a") as log:
+    with chosen.log.open("a") as log, ExitStack() as stack:
 
         def say(line: str) -> None:
             for output in (log, sys.stdout):
                 output.write(f"{line}\n")
                 output.flush()
 
-        queries = [named[name] for name in chosen.queries]
-        with KafkaCluster(BROKERS) as cluster, Soak(cluster, queries, seed, say) as soak:
-            try:
-                for number in range(chosen.rounds):
-                    soak.run_round(number)
-                soak.run_to_the_end(chosen.rounds)
-            except SoakError as error:
-                say(f"seed {seed}: {error}")
-                return 1
+        cluster = stack.enter_context(KafkaCluster(BROKERS))
+        soak: Soak | ContinuousSoak
+        if chosen.continuous:
+            soak = stack.enter_context(ContinuousSoak(cluster, queries, seed, say, faults))
+        else:
+            soak = stack.enter_context(Soak(cluster, queries, seed, say))
+        try:
+            soak.run(chosen.rounds)
+        except SoakError as error:
+            say(f"seed {seed}: {error}")
+            raise SystemExit(1) from None
     return 0
 
 

@@ -19,7 +19,7 @@ from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
 
-from .processes import kill_session
+from .trap import Trap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,39 +41,6 @@ class Point(enum.Enum):
     ALL_ENDED = "after the ends of all transactions"
     COMMITTED = "after 'committed' is written down"
     CLEANED = "after abandoned transactions are aborted"
-
-
-@final
-class Trap:
-    """Whether a driver is to be killed at a point, in a file that others can see."""
-
-    def __init__(self, directory: Path) -> None:
-        self._armed = directory / "armed"
-        self._sprung = directory / "sprung"
-
-    def arm(self, point: Point) -> None:
-        """Have the next driver killed that comes there."""
-        self._sprung.write_text(point.name)
-        self._sprung.replace(self._armed)
-
-    @property
-    def is_armed(self) -> bool:
-        """Whether nobody has come there yet."""
-        return self._armed.exists()
-
-    def disarm(self) -> None:
-        """Let everybody pass."""
-        self._armed.unlink(missing_ok=True)
-
-    def reach(self, point: Point) -> None:
-        """Kill this process's whole session, if it is to be killed here."""
-        try:
-            if self._armed.read_text() != point.name:
-                return
-            self._armed.replace(self._sprung)
-        except FileNotFoundError:
-            return
-        kill_session(os.getsid(0))
 
 
 @final

@@ -1,12 +1,13 @@
-"""Numbered records: somebody who writes them, and somebody who looks for each.
+"""Numbered records: a producer of them, and a reader that looks for each.
 
-Both are librdkafka's, whoever's client the queries use: what is tested does not judge itself.
+Both are librdkafka's, whatever client the queries use: what is tested does not judge itself.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from array import array
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -16,14 +17,19 @@ from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
 DIGITS: Final = 12
 _PADDING: Final = b"." * 88
 _TICK_S: Final = 0.02
 _FLUSH_S: Final = 120.0
+_NEW_PARTITION_S: Final = 30.0
 _AGAIN_S: Final = 0.2
 _AT_ONCE: Final = 10_000
+_READ_S: Final = 0.2
+_UNKNOWN: Final = -1
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -33,18 +39,47 @@ class SoakError(AssertionError):
 
 @final
 class NumberProducer:
-    """Writes 0, 1, 2 and so on, spread over partitions, so many a second."""
+    """Writes 0, 1, 2 and so on, spread over ``partitions``, so many a second."""
 
     def __init__(self, servers: str, topic: str, partitions: int, rate: int) -> None:
-        self._producer = confluent_kafka.Producer(
-            {"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 0}
-        )
+        self._servers = servers
         self._topic = topic
-        self._partitions = partitions
         self._per_tick = max(1, int(rate * _TICK_S))
         self._failures: list[str] = []
         self._is_to_stop = threading.Event()
+        self._written = array("q")
+        """The number, partition and offset of each record."""
+        self.partitions = partitions
         self.count = 0
+        self.begin_topic()
+
+    def begin_topic(self) -> None:
+        """Write to a topic that was created again, and forget where the numbers before are."""
+        self._producer = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "enable.idempotence": True,
+                "topic.metadata.refresh.interval.ms": 1_000,
+                "log_level": 0,
+            }
+        )
+        self._written = array("q")
+
+    def ends(self) -> dict[int, int]:
+        """Return the end of each partition; not while it writes."""
+        _, partitions, offsets = self._columns()
+        ends = {one: offsets[partitions == one] for one in range(self.partitions)}
+        return {one: int(found.max(initial=-1)) + 1 for one, found in ends.items()}
+
+    def numbers_before(self, ends: Mapping[int, int]) -> NDArray[np.int64]:
+        """Return the numbers below an offset of each partition; not while it writes."""
+        numbers, partitions, offsets = self._columns()
+        before = np.zeros(max(ends, default=0) + 1, np.int64)
+        before[list(ends)] = list(ends.values())
+        found: NDArray[np.int64] = numbers[
+            offsets < before[np.minimum(partitions, len(before) - 1)]
+        ]
+        return found
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -67,18 +102,39 @@ class NumberProducer:
     def _write(self) -> None:
         while not self._is_to_stop.wait(_TICK_S):
             for number in range(self.count, self.count + self._per_tick):
-                self._producer.produce(
-                    self._topic,
-                    b"%0*d" % (DIGITS, number) + _PADDING,
-                    partition=number % self._partitions,
-                    on_delivery=self._delivered,
-                )
+                self._produce(number)
             self.count += self._per_tick
             self._producer.poll(0)
 
-    def _delivered(self, error: Any, _message: Any) -> None:
+    def _produce(self, number: int) -> None:
+        deadline = time.monotonic() + _NEW_PARTITION_S
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic,
+                    b"%0*d" % (DIGITS, number) + _PADDING,
+                    partition=number % self.partitions,
+                    on_delivery=self._delivered,
+                )
+            except confluent_kafka.KafkaException as error:
+                # It looks for partitions that were added from time to time.
+                is_new = error.args[0].code() == confluent_kafka.KafkaError._UNKNOWN_PARTITION
+                if not is_new or time.monotonic() > deadline:
+                    self._failures.append(str(error))
+                    return
+                self._producer.poll(_TICK_S)
+            else:
+                return
+
+    def _delivered(self, error: Any, message: Any) -> None:
         if error:
             self._failures.append(str(error))
+        else:
+            number = int(message.value()[:DIGITS])
+            self._written.extend((number, message.partition(), message.offset()))
+
+    def _columns(self) -> NDArray[np.int64]:
+        return np.array(self._written, np.int64).reshape(-1, 3).T
 
 
 @final
@@ -103,11 +159,28 @@ class NumberReader:
         self._consumer.assign([TopicPartition(topic, one, 0) for one in range(partitions)])
         self._ends: dict[int, int] = {}
         self._seen = np.zeros(1 << 20, np.uint32)
+        self._excused = np.zeros(1 << 20, np.bool_)
+        self._newest: dict[int, int] = {}
         self.records = 0
+        self.out_of_order = 0
+        """How many numbers are behind a greater one, where they are for the first time."""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._consumer.close()
+
+    def newest(self, partition: int) -> int:
+        """Return the greatest number that was seen in a partition, or -1."""
+        return self._newest.get(partition, _UNKNOWN)
+
+    def excuse(self, numbers: NDArray[np.int64]) -> None:
+        """Do not miss some numbers: they were deleted."""
+        self._make_room(int(numbers.max(initial=0)) + 1)
+        self._excused[numbers] = True
+
+    def excused(self) -> int:
+        """Return how many of the numbers that were deleted were not seen."""
+        return int((self._excused & (self._seen == 0)).sum())
 
     @property
     def duplicates(self) -> int:
@@ -116,8 +189,7 @@ class NumberReader:
 
     def missing(self, count: int) -> int:
         """Return how many of the first numbers are missing."""
-        self._make_room(count)
-        return int((self._seen[:count] == 0).sum())
+        return len(self._missing(count))
 
     def await_all(self, count: int, deadline: float, meanwhile: Callable[[], None]) -> None:
         """Read until each of the first numbers was seen, doing something meanwhile.
@@ -126,12 +198,12 @@ class NumberReader:
         """
         while missing := self.missing(count):
             if time.monotonic() > deadline:
-                first = int(np.flatnonzero(self._seen[:count] == 0)[0])
+                first = int(self._missing(count)[0])
                 raise SoakError(
                     f"{self._topic}: {missing} of {count} numbers do not come, the first is {first}"
                 )
             meanwhile()
-            self._read()
+            self.read()
 
     def await_end(self, deadline: float) -> None:
         """Read until the ends of the partitions, which no open transaction may hold up.
@@ -145,7 +217,11 @@ class NumberReader:
         while any(self._ends.get(number, 0) < end for number, end in high.items()):
             if time.monotonic() > deadline:
                 raise SoakError(f"{self._topic}: read to {self._ends}, and not to {high}")
-            self._read()
+            self.read()
+
+    def _missing(self, count: int) -> NDArray[np.int64]:
+        self._make_room(count)
+        return np.flatnonzero((self._seen[:count] == 0) & ~self._excused[:count])
 
     def _latest(self, *, committed: bool) -> dict[int, int]:
         """Return the ends of all partitions; unique negative numbers if they are unknown."""
@@ -163,22 +239,35 @@ class NumberReader:
                 ends[one.partition] = -1 if committed else -2
         return ends
 
-    def _read(self) -> None:
-        numbers = []
-        for message in self._consumer.consume(_AT_ONCE, 0.2):
-            error, value = message.error(), message.value()
+    def read(self, seconds: float = _READ_S) -> None:
+        """Read what comes within some seconds."""
+        numbers: dict[int, list[int]] = {}
+        for message in self._consumer.consume(_AT_ONCE, seconds):
+            error, value, partition = message.error(), message.value(), message.partition()
+            if partition is None:
+                continue
             if error is None and value is not None:
-                numbers.append(int(value[:DIGITS]))
+                numbers.setdefault(partition, []).append(int(value[:DIGITS]))
             elif error is not None and error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
-                partition, offset = message.partition(), message.offset()
-                if partition is not None and offset is not None:
+                offset = message.offset()
+                if offset is not None:
                     self._ends[partition] = offset
-        if numbers:
-            self._make_room(max(numbers) + 1)
-            np.add.at(self._seen, numbers, 1)
-            self.records += len(numbers)
+        for partition, of_partition in numbers.items():
+            self._count(partition, np.array(of_partition))
+
+    def _count(self, partition: int, numbers: NDArray[np.int64]) -> None:
+        self._make_room(int(numbers.max()) + 1)
+        places = np.sort(np.unique(numbers, return_index=True)[1])
+        new = numbers[places][self._seen[numbers[places]] == 0]
+        if len(new):
+            steps = np.diff(new, prepend=self.newest(partition))
+            self.out_of_order += int((steps < 0).sum())
+            self._newest[partition] = max(self.newest(partition), int(new.max()))
+        np.add.at(self._seen, numbers, 1)
+        self.records += len(numbers)
 
     def _make_room(self, count: int) -> None:
         if count > len(self._seen):
-            more = np.zeros(max(count, 2 * len(self._seen)) - len(self._seen), np.uint32)
-            self._seen = np.concatenate([self._seen, more])
+            more = max(count, 2 * len(self._seen)) - len(self._seen)
+            self._seen = np.concatenate([self._seen, np.zeros(more, np.uint32)])
+            self._excused = np.concatenate([self._excused, np.zeros(more, np.bool_)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,11 @@ class Process:
     def is_daemon(self) -> bool:
         """Whether it is a daemon of Spark's Python workers, or a worker, which has its name."""
         return any(name in self.command for name in _DAEMONS)
+
+    @property
+    def is_executor(self) -> bool:
+        """Whether it is the JVM of an executor."""
+        return "CoarseGrainedExecutorBackend" in self.command
 
 
 def session_of(session: int) -> list[Process]:
@@ -84,7 +90,19 @@ def kill_session(session: int) -> None:
         kill(os.getpid())
 
 
+def end_with_parent() -> None:
+    """Wait for the end of what standard input comes from, and end with all that was started."""
+    # Python's own object for it is locked while it is read, and an end would wait for that lock.
+    os.read(sys.stdin.fileno(), 1)
+    kill_session(os.getsid(0))
+
+
 def kill(pid: int) -> None:
     """Send SIGKILL, if there is such a process."""
+    send_signal(pid, signal.SIGKILL)
+
+
+def send_signal(pid: int, number: signal.Signals) -> None:
+    """Send a signal, if there is such a process."""
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)

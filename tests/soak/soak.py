@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
 
 from .driver import Driver, QueryPlan
-from .kill_points import Point, Trap
+from .kill_points import Point
 from .numbers import NumberProducer, NumberReader, SoakError
 from .processes import kill
+from .trap import Trap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,6 +134,12 @@ class Soak:
         traceback: TracebackType | None,
     ) -> None:
         self._closing.close()
+
+    def run(self, rounds: int) -> None:
+        """Run some rounds, and to the end; raise as ``run_round`` does."""
+        for number in range(rounds):
+            self.run_round(number)
+        self.run_to_the_end(rounds)
 
     def run_round(self, number: int) -> Round:
         """Kill a broker, workers and the driver under load, and look for each number.

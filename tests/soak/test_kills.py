@@ -42,9 +42,7 @@ def three_brokers() -> Iterator[KafkaCluster]:
 def test_no_record_is_lost_or_doubled_by_a_kill(three_brokers: KafkaCluster) -> None:
     """Brokers, workers and drivers die under load: each record is there, exactly-once once."""
     with Soak(three_brokers, seed=random.randrange(1 << 32)) as soak:  # noqa: S311
-        for number in range(ROUNDS):
-            soak.run_round(number)
-        soak.run_to_the_end(ROUNDS)
+        soak.run(ROUNDS)
 
 
 def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaCluster) -> None:

@@ -1,0 +1,141 @@
+"""A driver of continuous queries: one process, from its start to its end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from .driver import TRANSACTION_TIMEOUT_MS, QueryPlan
+from .driver_process import DriverProcess
+from .epoch_points import EpochPoints
+from .processes import Process, session_of
+from .tracked_function import tracked_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PROGRAM: Final = Path(__file__).parent / "programs" / "run_continuous.py"
+
+THREADS: Final = "threads"
+"""Tasks are threads of the driver: for faults that need no Spark, it starts faster."""
+
+LOCAL: Final = "local[12,4]"
+"""More slots than tasks: one that is stopped keeps its slot."""
+
+CLUSTER: Final = "local-cluster[2,8,1024]"
+"""Executors of their own; one of them has room for all tasks."""
+
+TASK_TIMEOUT_S: Final = 20.0
+"""After that a task that is stopped is replaced; one that starts on a loaded machine is not."""
+
+TASKS: Final = 2
+"""Of a query, which read several partitions each."""
+
+KEEP_STOPPED_WORKERS: Final = (("spark.python.task.killTimeout", "600s"),)
+"""Otherwise Spark kills a worker that does not end when its task is cancelled."""
+
+_SPARK: Final = {
+    # An executor that is stopped is lost.
+    "spark.executor.heartbeatInterval": "1s",
+    "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "4s",
+    "spark.executor.memory": "512m",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DriverSetup:
+    """How a driver runs its queries. ``tasks_in`` is a master of Spark, or ``THREADS``."""
+
+    tasks_in: str = LOCAL
+    channel: str | None = None
+    fails_on_data_loss: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@final
+class ContinuousDriver(DriverProcess):
+    """Runs continuous queries, whose checkpoints it shares with drivers before and after it."""
+
+    def __init__(self, directory: Path, spark_home: Path) -> None:
+        """Take a directory that is empty or missing, for all but checkpoints."""
+        self._directory = directory
+        self._tasks = directory / "tasks"
+        self._tasks.mkdir(parents=True)
+        self.points = EpochPoints(directory / "points")
+        environment = {
+            "PYSPARK_PYTHON": sys.executable,
+            # Spark gives a worker 10 s to connect, which so many processes may take to start.
+            "SPARK_HOME": str(spark_home),
+        }
+        log = directory / "driver.log"
+        super().__init__(PROGRAM, directory / "config.json", log, environment)
+
+    def start(
+        self,
+        queries: Sequence[QueryPlan],
+        setup: DriverSetup,
+        source: str,
+        cluster: Mapping[str, str],
+        checkpoints: Path,
+    ) -> None:
+        """Start the queries, each after the last epoch of its checkpoint."""
+        config = {
+            "tasks_in": setup.tasks_in,
+            "settings": {**_SPARK, **dict(setup.settings)},
+            "channel": setup.channel,
+            "queries": [
+                query_options(query, setup, source, cluster, checkpoints) for query in queries
+            ],
+        }
+        (self._directory / "config.json").write_text(json.dumps(config))
+        self.launch()
+
+    def request_stop(self) -> None:
+        """Ask the driver to stop its queries in order, and to end."""
+        (self._directory / "stop").touch()
+
+    def errors(self) -> dict[str, str]:
+        """Return the errors of queries that have ended by themselves, by their names."""
+        path = self._directory / "errors.json"
+        found: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+    def tasks(self) -> dict[int, str]:
+        """Return the processes that run tasks now, and their queries."""
+        return tracked_tasks(self._tasks, session_of(self.pid))
+
+    def executors(self) -> list[Process]:
+        """Return the JVMs of executors."""
+        return [process for process in session_of(self.pid) if process.is_executor]
+
+
+def query_options(
+    query: QueryPlan,
+    setup: DriverSetup,
+    source: str,
+    cluster: Mapping[str, str],
+    checkpoints: Path,
+) -> dict[str, object]:
+    """Return the program's settings of a query."""
+    shared = {**cluster, "client": query.client}
+    sink = {**shared, "topic": query.name, "deliveryGuarantee": query.guarantee}
+    if query.is_exactly_once:
+        sink["kafka.transaction.timeout.ms"] = str(TRANSACTION_TIMEOUT_MS)
+    return {
+        "name": query.name,
+        "tasks": TASKS,
+        "task_timeout_s": TASK_TIMEOUT_S,
+        "checkpoint": str(checkpoints / query.name),
+        "source": {
+            **shared,
+            "subscribe": source,
+            "startingOffsets": "earliest",
+            "failOnDataLoss": str(setup.fails_on_data_loss).lower(),
+        },
+        "sink": sink,
+    }

@@ -1,0 +1,42 @@
+"""A small Spark session for the drivers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+
+import pyspark_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_JAVA: Final = "-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""It is started again and again, and has little to do for long."""
+
+
+def session(
+    directory: Path, master: str, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark, which keeps its own files in a directory."""
+    temporary = directory / "tmp"
+    temporary.mkdir(exist_ok=True)
+    options = f"-Djava.io.tmpdir={temporary} {_JAVA}"
+    builder = (
+        SparkSession.Builder()
+        .master(master)
+        .appName("soak")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", options)
+        .config("spark.executor.extraJavaOptions", options)
+        .config("spark.local.dir", str(temporary))
+    )
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    return pyspark_kafka.session(builder)

@@ -1,0 +1,211 @@
+"""A cluster, a driver of continuous queries, and those who write and look for numbers."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka.brokers.metadata import known_leaders
+
+from ..spark_home import unzipped_spark_home
+from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
+from .numbers import NumberProducer, NumberReader, SoakError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .driver import QueryPlan
+
+BROKERS: Final = 3
+PARTITIONS: Final = 4
+MAX_PARTITIONS: Final = 24
+"""Of the output topics, so that partitions can be added to the input."""
+
+RATE: Final = 500
+SOURCE: Final = "numbers"
+REPLICATED: Final = {"min.insync.replicas": "2"}
+
+_EVENT_S: Final = 240.0
+_READ_S: Final = 0.01
+
+
+@final
+class Stage:
+    """What faults act on. Used by one thread."""
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        queries: Sequence[QueryPlan],
+        directory: Path,
+        note: Callable[[str], None],
+    ) -> None:
+        """Take a running cluster of three brokers, and an empty directory."""
+        self.cluster = cluster
+        self.queries = queries
+        self.note = note
+        self.directory = directory
+        self.setup = DriverSetup()
+        self.tasks_in: tuple[str, ...] = (self.setup.tasks_in,)
+        """Where the tasks of the next driver may run."""
+        self._driver: ContinuousDriver | None = None
+        self._drivers = 0
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            servers = self.cluster.bootstrap_servers
+            closing.push(self._remove)
+            self.cluster.create_topic(SOURCE, PARTITIONS, BROKERS, REPLICATED)
+            self.producer = NumberProducer(servers, SOURCE, PARTITIONS, RATE)
+            self.readers: dict[QueryPlan, NumberReader] = {}
+            for query in self.queries:
+                self.cluster.create_topic(query.name, MAX_PARTITIONS, BROKERS, REPLICATED)
+                reader = NumberReader(
+                    servers, query.name, MAX_PARTITIONS, committed=query.is_exactly_once
+                )
+                self.readers[query] = reader
+                closing.callback(reader.close)
+            self._spark_home = unzipped_spark_home(self.directory / "spark")
+            closing.callback(self.kill_driver)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.__exit__(kind, error, traceback)
+
+    def _remove(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,  # noqa: ARG002  # the signature of `__exit__`
+        traceback: TracebackType | None,  # noqa: ARG002
+    ) -> None:
+        """Remove all files, but those of drivers and checkpoints after a failure."""
+        if kind is None:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    # The driver
+
+    @property
+    def driver(self) -> ContinuousDriver:
+        """The driver that was started last."""
+        assert self._driver is not None
+        return self._driver
+
+    def has_driver(self) -> bool:
+        """Return whether the driver that was started last has not ended."""
+        return self._driver is not None and not self._driver.has_ended()
+
+    def new_driver(self) -> ContinuousDriver:
+        """Return a driver with files of its own, which the next start takes."""
+        self._drivers += 1
+        return ContinuousDriver(self.directory / f"driver-{self._drivers}", self._spark_home)
+
+    def start_driver(
+        self, setup: DriverSetup | None = None, driver: ContinuousDriver | None = None
+    ) -> ContinuousDriver:
+        """Start the queries from their checkpoints; a driver before goes on if it is alive."""
+        self._driver = driver or self.new_driver()
+        self.setup = setup or DriverSetup()
+        self._driver.start(
+            self.queries,
+            self.setup,
+            SOURCE,
+            self.cluster.options,
+            self.directory / "checkpoints",
+        )
+        return self._driver
+
+    def kill_driver(self) -> None:
+        """End all processes of the driver, if there is one."""
+        if self._driver is not None:
+            self._driver.kill()
+
+    def await_tasks(self) -> None:
+        """Wait until there are as many tasks as the queries have: no other one writes on."""
+        if self.setup.tasks_in != THREADS:
+            self.await_event(
+                lambda: len(self.driver.tasks()) == TASKS * len(self.queries),
+                "end of other tasks",
+                self.keep,
+            )
+
+    # The cluster
+
+    def leader_of(self, topic: str, partition: int) -> int:
+        """Return the broker that leads a partition."""
+        port = int(self.cluster.bootstrap_servers.split(",")[0].rpartition(":")[2])
+        return (known_leaders(port, topic) or {})[partition]
+
+    # Numbers
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """Write numbers for as long as the block lasts; then all of them are in Kafka."""
+        with self.producer.writing():
+            yield
+
+    def read(self) -> None:
+        """Read what the queries have written."""
+        for reader in self.readers.values():
+            reader.read(_READ_S)
+
+    def run_for(self, seconds: float) -> None:
+        """Read for some seconds."""
+        self.wait_for(lambda: False, seconds, self.keep)
+
+    def await_flow(self, queries: Sequence[QueryPlan] = ()) -> None:
+        """Wait until numbers that are written from now on arrive, in each partition."""
+        wanted = {query: self.readers[query] for query in queries or self.queries}
+        begun, partitions = self.producer.count, range(self.producer.partitions)
+
+        def flows() -> bool:
+            return all(
+                reader.newest(partition) >= begun
+                for reader in wanted.values()
+                for partition in partitions
+            )
+
+        self.await_event(flows, "new numbers", self.keep)
+
+    def await_event(
+        self, happened: Callable[[], bool], what: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Read until something has happened.
+
+        :raises SoakError: if it does not in time.
+        """
+        if not self.wait_for(happened, _EVENT_S, meanwhile):
+            raise SoakError(f"no {what} within {_EVENT_S:.0f} s")
+
+    def wait_for(
+        self, happened: Callable[[], bool], seconds: float, meanwhile: Callable[[], None]
+    ) -> bool:
+        """Read until something has happened, or for some seconds; return whether it has."""
+        deadline = time.monotonic() + seconds
+        while not happened():
+            if time.monotonic() > deadline:
+                return False
+            meanwhile()
+            self.read()
+        return True
+
+    def keep(self) -> None:
+        """Raise if the driver has ended, though no fault has ended it.
+
+        :raises SoakError: if it has.
+        """
+        if self.driver.has_ended():
+            raise SoakError("the driver has ended by itself")

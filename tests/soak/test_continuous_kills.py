@@ -1,0 +1,41 @@
+"""The faults that tell most about continuous queries; ``make soak ARGS=--continuous`` has more."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import pytest
+
+from pyspark_kafka.brokers import KafkaCluster
+
+from .continuous_driver import LOCAL, THREADS
+from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
+from .epoch_points import EpochPoint
+from .faults import Fault, kill_driver, kill_worker, wake_driver
+from .processes import PROC
+from .stage import BROKERS
+
+FAULTS: Final = (
+    Fault("worker killed", kill_worker, (LOCAL,)),
+    Fault("driver killed", kill_driver(EpochPoint.LOGGED), (THREADS,)),
+    Fault("stopped driver woken", wake_driver, (THREADS,), may_reorder=True),
+)
+
+QUERIES: Final = [query for query in CONTINUOUS_QUERIES if query.client == "kafka-python"]
+
+pytestmark = [
+    pytest.mark.skipif(not PROC.exists(), reason="asks Linux about processes"),
+    # What is awaited has a time-out of its own, which says what did not come.
+    pytest.mark.timeout(1_200),
+]
+
+
+def test_no_record_is_lost_or_doubled_by_a_fault() -> None:
+    """Workers and drivers die, or wake when they are replaced: exactly-once is once, in order."""
+    seed = random.randrange(1 << 32)  # noqa: S311
+    with (
+        KafkaCluster(BROKERS) as cluster,
+        ContinuousSoak(cluster, QUERIES, seed, faults=FAULTS) as soak,
+    ):
+        soak.run(len(FAULTS))

@@ -1,0 +1,56 @@
+"""The function of the queries: it returns the records, and tells which process runs it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.ports.record_function import RecordFunction
+
+    from .processes import Process
+
+COLUMNS: Final = ("value", "partition")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrackedFunction:
+    """A factory; while a task runs, a file in a directory has the process and the query."""
+
+    directory: str
+    query: str
+
+    @contextmanager
+    def __call__(self) -> Iterator[RecordFunction]:
+        """Return the function of one task."""
+        tracked = Path(self.directory) / f"{os.getpid()} {self.query} {uuid.uuid4().hex}"
+        tracked.touch()
+        try:
+            yield forward
+        finally:
+            tracked.unlink(missing_ok=True)
+
+
+def forward(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return records for the same partitions of another topic."""
+    return records.select(list(COLUMNS))
+
+
+def tracked_tasks(directory: Path, living: list[Process]) -> dict[int, str]:
+    """Return the queries of living processes that run tasks, by process id."""
+    pids = {process.pid for process in living}
+    tasks = {}
+    for tracked in directory.iterdir():
+        pid, query, _ = tracked.name.split(" ")
+        if int(pid) in pids:
+            tasks[int(pid)] = query
+    return tasks
