@@ -25,10 +25,12 @@ _NAMES: Final[Mapping[pa.DataType, str]] = {
 """Spark's names of the Arrow types that a sink writes."""
 
 
-def record_columns(names: Sequence[str], topic: str | None) -> list[str]:
-    """Return the columns that records have, without topics if the option ``topic`` is set."""
+def record_columns(batch: pa.RecordBatch, topic: str | None) -> pa.RecordBatch:
+    """Drop columns that records do not have, and the topics if the option ``topic`` is set."""
     unused = {"topic"} if topic is not None else set()
-    return [name for name in names if name in TYPES and name not in unused]
+    return batch.select(
+        [name for name in TYPES if name in batch.schema.names and name not in unused]
+    )
 
 
 @final
@@ -39,7 +41,7 @@ class FunctionOutput:
         """Take the options of the sink; ``None`` if the function is the sink."""
         self._sink = sink
         self._checked: pa.Schema | None = None
-        self._columns_used: list[str] = []
+        self._has_others = False
 
     def batches(self, returned: object) -> Sequence[pa.RecordBatch]:
         """Return the batches with rows, with the columns of records.
@@ -64,10 +66,9 @@ class FunctionOutput:
             types = {field.name: _name(field.type) for field in batch.schema}
             check_sink_schema(types, has_topic_option=sink.topic is not None)
             self._checked = batch.schema
-            self._columns_used = record_columns(batch.schema.names, sink.topic)
-        if len(self._columns_used) == batch.num_columns:
-            return batch
-        return batch.select(self._columns_used)
+            needed = record_columns(batch, sink.topic).schema.names
+            self._has_others = needed != batch.schema.names
+        return record_columns(batch, sink.topic) if self._has_others else batch
 
 
 def _name(kind: pa.DataType) -> str:
