@@ -205,12 +205,16 @@ class ContinuousExecution:
             self._channel.send(task, StopTask())
         deadline = time.monotonic() + timeout_s
         while not job.is_drained and self._runner.is_running() and time.monotonic() < deadline:
-            for message in self._channel.receive(_RECEIVE_S):
+            self._take_last(job, _RECEIVE_S)
+        self._take_last(job, 0)
+
+    def _take_last(self, job: ContinuousJob, timeout_s: float) -> None:
+        """Handle messages of tasks that stop; one that starts now gets nothing to read."""
+        for message in self._channel.receive(timeout_s):
+            if isinstance(message, TaskStarted):
+                self._channel.send(message.task, StopTask())
+            else:
                 self._handle(job, message)
-                if isinstance(message, TaskStarted):
-                    self._channel.send(message.task, StopTask())
-        for message in self._channel.receive(0):
-            self._handle(job, message)
 
     # Messages of tasks
 

@@ -38,8 +38,8 @@ class ContinuousJob:
 
     @property
     def is_drained(self) -> bool:
-        """Whether all tasks have stopped in order."""
-        return len(self.drained) == len(self.partitions)
+        """Whether all tasks that have started have stopped in order."""
+        return self.drained >= self.tasks.keys() - self.failed_at.keys()
 
     def start(self, task: TaskId, now: float) -> bool:
         """Note that a task has started; return whether it is the first of its slot."""

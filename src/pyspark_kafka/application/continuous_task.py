@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
 from ..domain import data_loss
@@ -62,6 +63,8 @@ MAX_UNACKNOWLEDGED: Final = 256
 """How many polls may wait for their acknowledgement: a batch of one record holds the memory of
 buffers for thousands."""
 
+ASSIGNED_AT_ONCE: Final = 16
+
 DRAIN_S: Final = 30.0
 """How long a task that stops waits for acknowledgements."""
 
@@ -99,7 +102,9 @@ class _Reading:
     """A partition that the task reads."""
 
     position: int
-    acknowledged: int
+    is_fresh: bool = True
+    """Whether nothing was read yet."""
+
     pending: deque[_Unacknowledged] = field(default_factory=deque)
     reset_to: int | None = None
     """Where reading began again after a loss of data."""
@@ -189,12 +194,14 @@ class ContinuousTask:
                 self._drains_until = time.monotonic() + DRAIN_S
 
     def _assign(self, offsets: PartitionOffsets) -> None:
-        begun = self._client.assign(offsets)
-        for partition, offset in begun.items():
-            self._forget(partition)
-            self._readings[partition] = _Reading(offset, offset)
-            self._changed[partition] = offset
-        self._report()
+        # A few at a time: fencing the last transactions takes some milliseconds each, and the
+        # driver must hear from the task meanwhile.
+        for some in _in_chunks(offsets, ASSIGNED_AT_ONCE):
+            for partition, offset in self._client.assign(some).items():
+                self._forget(partition)
+                self._readings[partition] = _Reading(offset)
+                self._changed[partition] = offset
+            self._report()
 
     def _forget(self, partition: TopicPartition) -> None:
         reading = self._readings.pop(partition, None)
@@ -209,7 +216,7 @@ class ContinuousTask:
                 max(0.0, timeout), takes_records=self._unacknowledged < MAX_UNACKNOWLEDGED
             )
         except OffsetOutOfRangeError as error:
-            self._skip(error.partition, self._loss(error), _nearest(error))
+            self._skip(error.partition, self._loss(error), self._nearest(error))
         except TopicRecreatedError as error:
             loss = data_loss.partition_offset_changed(error.partition, error.offset, error.earliest)
             self._skip(error.partition, loss, error.earliest)
@@ -221,6 +228,16 @@ class ContinuousTask:
         until = error.earliest
         group = self._options.group_id or "none"
         return data_loss.offset_range_not_read(error.partition, error.offset, until, until, group)
+
+    def _nearest(self, error: OffsetOutOfRangeError) -> int:
+        """Return where to go on.
+
+        A log that ends before the first offset to read was probably made anew while no task read
+        it: all of its records are new. One that ends there later was cut.
+        """
+        reading = self._readings.get(error.partition)
+        is_cut = error.offset > error.latest and reading is not None and not reading.is_fresh
+        return error.latest if is_cut else error.earliest
 
     def _skip(self, partition: TopicPartition, loss: DataLoss, offset: int) -> None:
         """Go on where the broker has records, unless data loss fails the query."""
@@ -243,7 +260,7 @@ class ContinuousTask:
         if polled.records is not None:
             outputs = self._call(polled, polled.records, reading.position)
         self._client.write(polled, outputs)
-        reading.position = polled.next_offset
+        reading.position, reading.is_fresh = polled.next_offset, False
         reading.pending.append(_unacknowledged(polled, outputs))
         self._unacknowledged += 1
 
@@ -261,7 +278,7 @@ class ContinuousTask:
         reading = self._readings.get(partition)
         if reading is None:
             return
-        self._changed[partition] = reading.acknowledged = offset
+        self._changed[partition] = offset
         while reading.pending and reading.pending[0].next_offset <= offset:
             done = reading.pending.popleft()
             self._unacknowledged -= 1
@@ -273,9 +290,10 @@ class ContinuousTask:
         self._channel.send(TaskReport(self._task, offsets, self._work.take()))
 
 
-def _nearest(error: OffsetOutOfRangeError) -> int:
-    """Return the offset of the broker's log that is nearest to the one that it does not hold."""
-    return error.latest if error.offset > error.latest else error.earliest
+def _in_chunks(offsets: PartitionOffsets, size: int) -> Iterator[PartitionOffsets]:
+    items = iter(offsets.items())
+    while chunk := PartitionOffsets(islice(items, size)):
+        yield chunk
 
 
 def _unacknowledged(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> _Unacknowledged:

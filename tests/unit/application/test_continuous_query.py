@@ -327,6 +327,31 @@ def test_deleted_records_are_skipped_if_the_options_say_so(pipeline: Pipeline) -
     assert pipeline.written() == [5, 6, 7, 8, 9]
 
 
+def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginning(
+    pipeline: Pipeline,
+) -> None:
+    """Its records are new, also those before the offset at which the query had ended."""
+    pipeline.produce(0, 10)
+    query = pipeline.start()
+    query.processAllAvailable()
+    query.stop()
+    pipeline.cluster.delete_topic("in")
+    pipeline.cluster.create_topic("in", 2)
+    pipeline.produce(10, 14)
+    pipeline.start(failOnDataLoss="false")
+    await_until(lambda: pipeline.written() == list(range(14)))
+
+
+def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
+    pipeline.cluster.add_partitions("in", 40)
+    for partition in range(40):
+        pipeline.produce(partition, partition + 1, partition=partition)
+    limits = replace(FAST, max_tasks=1)
+    query = pipeline.start(lambda records: records.select(["value"]), limits=limits)
+    query.processAllAvailable()
+    assert sorted(pipeline.written()) == list(range(40))
+
+
 def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipeline) -> None:
     older = pipeline.start()
     older.processAllAvailable()
