@@ -29,6 +29,7 @@ from ..domain.errors import (
     UnknownTopicError,
 )
 from ..domain.partition_offsets import PartitionOffsets
+from ..ports.deadline import Deadline
 from .catch_ups import CatchUps
 from .continuous_errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
 from .continuous_job import ContinuousJob, JobFailedError
@@ -54,6 +55,9 @@ _RECEIVE_S: Final = 0.05
 
 _PARTITIONS_EVERY_S: Final = 1.0
 _CANCEL_S: Final = 30.0
+_SLOTS_S: Final = 10.0
+"""How long executors may take to register before fewer tasks run, or none."""
+
 _RETRY_S: Final = 10.0
 """How long Spark may take to run a failed task again."""
 
@@ -172,11 +176,7 @@ class ContinuousExecution:
         self._generation += 1
         partitions = self._coordinator.offsets.keys()
         tasks = max(1, min(len(partitions), self._limits.max_tasks or len(partitions)))
-        slots = self._runner.available_slots()
-        if slots is not None and slots < tasks:
-            if self._limits.max_tasks is not None:
-                raise NotEnoughSlotsError(tasks, slots)
-            tasks = max(1, slots)
+        tasks = self._fit(tasks)
         spread_over = spread(partitions, dict.fromkeys(range(tasks), ()))
         job = ContinuousJob(
             self._generation,
@@ -186,6 +186,34 @@ class ContinuousExecution:
         self._runner.start(tasks, self._program(self._generation))
         self._progress.tasks, self._progress.is_processing = tasks, False
         return job
+
+    def _fit(self, tasks: int) -> int:
+        """Return how many of these tasks can run at once; executors may be about to register.
+
+        :raises NotEnoughSlotsError: if a number of tasks is set, and it is greater.
+        """
+        is_set = self._limits.max_tasks is not None
+        slots = self._await_slots(1, self._limits.start_timeout_s)
+        if slots:
+            wanted = tasks if is_set else min(tasks, self._progress.tasks)
+            slots = self._await_slots(wanted, _SLOTS_S)
+        if slots is None or slots >= tasks or self._stop_requested.is_set():
+            return tasks
+        if slots and not is_set:
+            return slots
+        error = NotEnoughSlotsError(tasks, slots)
+        if self._generation > 1:
+            raise JobFailedError(str(error))
+        raise error
+
+    def _await_slots(self, wanted: int, timeout_s: float) -> int | None:
+        slots = self._runner.available_slots()
+        deadline = Deadline.after(timeout_s)
+        while slots is not None and slots < wanted and not deadline.has_passed:
+            if self._stop_requested.wait(_RECEIVE_S):
+                break
+            slots = self._runner.available_slots()
+        return slots
 
     def _turn(self, job: ContinuousJob) -> None:
         for message in self._channel.receive(_RECEIVE_S):

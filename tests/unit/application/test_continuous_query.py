@@ -20,6 +20,7 @@ from pyspark_kafka.application import continuous_execution
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.continuous_errors import (
     FunctionError,
+    NotEnoughSlotsError,
     RestartsExhaustedError,
     TaskFailedError,
 )
@@ -45,10 +46,11 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.testing.world import await_until
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark_kafka.application.continuous_query import ContinuousQuery
@@ -96,6 +98,31 @@ class UnreliableClient(StreamClient):
         self._client.close()
 
 
+class RegisteringExecutors(TaskRunner):
+    """Threads, which count as slots one after the other."""
+
+    def __init__(self, slots: Sequence[int]) -> None:
+        self._threads = ThreadTaskRunner()
+        self._slots = list(slots)
+        self.tasks = 0
+
+    def available_slots(self) -> int:
+        return self._slots.pop(0) if len(self._slots) > 1 else self._slots[0]
+
+    def start(self, tasks: int, run: Callable[[int, str], None]) -> None:
+        self.tasks = tasks
+        self._threads.start(tasks, run)
+
+    def is_running(self) -> bool:
+        return self._threads.is_running()
+
+    def failure(self) -> str | None:
+        return self._threads.failure()
+
+    def cancel(self, timeout_s: float) -> None:
+        self._threads.cancel(timeout_s)
+
+
 class Pipeline:
     """A query from the topic ``in`` to the topic ``out``."""
 
@@ -125,6 +152,7 @@ class Pipeline:
         sink: dict[str, str] | None = None,
         listeners: Sequence[ProgressListener] = (),
         channel: EpochChannel | None = None,
+        runner: TaskRunner | None = None,
         **source: str,
     ) -> ContinuousQuery:
         common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
@@ -141,8 +169,13 @@ class Pipeline:
         )
         self.queries.append(
             start_in_threads(plan)
-            if channel is None
-            else start_query(plan, ThreadTaskRunner(), channel, is_own_process=False)
+            if channel is None and runner is None
+            else start_query(
+                plan,
+                runner or ThreadTaskRunner(),
+                channel or open_channel(MEMORY),
+                is_own_process=False,
+            )
         )
         return self.queries[-1]
 
@@ -350,6 +383,33 @@ def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
     query = pipeline.start(lambda records: records.select(["value"]), limits=limits)
     query.processAllAvailable()
     assert sorted(pipeline.written()) == list(range(40))
+
+
+def test_a_query_waits_for_executors_that_register(pipeline: Pipeline) -> None:
+    runner = RegisteringExecutors([0, 0, 1, 2])
+    pipeline.produce(0, 3)
+    query = pipeline.start(limits=replace(FAST, max_tasks=2), runner=runner)
+    query.processAllAvailable()
+    assert runner.tasks == 2
+
+
+def test_a_query_has_no_more_tasks_than_slots(pipeline: Pipeline) -> None:
+    runner = RegisteringExecutors([0, 1])
+    pipeline.start(runner=runner).processAllAvailable()
+    assert runner.tasks == 1
+
+
+def test_a_query_that_is_stopped_while_it_waits_for_executors_ends(pipeline: Pipeline) -> None:
+    query = pipeline.start(runner=RegisteringExecutors([0]))
+    query.stop()
+    assert query.exception() is None
+
+
+def test_without_executors_the_slots_that_are_missing_are_named(pipeline: Pipeline) -> None:
+    limits = replace(FAST, start_timeout_s=0.1)
+    query = pipeline.start(limits=limits, runner=RegisteringExecutors([0]))
+    with pytest.raises(NotEnoughSlotsError, match=r"only 0 were free.*: 2 are missing"):
+        query.awaitTermination(30)
 
 
 def test_the_older_one_of_two_queries_with_one_checkpoint_ends(pipeline: Pipeline) -> None:
