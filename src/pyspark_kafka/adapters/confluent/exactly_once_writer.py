@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.errors import BrokerUnreachableError
 from ...domain.kafka_settings import ISOLATION_LEVEL, READ_COMMITTED
 from ...domain.partition_offsets import PartitionOffsets
+from ...ports.deadline import Deadline
 from .offset_fetcher import ConfluentOffsetFetcher
 from .partition_transactions import PartitionTransactions, PendingOutputs
 from .producer_config import FORCED
@@ -109,6 +111,8 @@ class ExactlyOnceWriter(StreamWriter):
             self._metadata.wait(0)
         for transactions in self._all():
             committed = transactions.take_committed()
+            if transactions.is_overdue:
+                raise self._overdue(transactions.partition)
             if committed is not None and committed != self._given.get(transactions.partition):
                 self._advanced[transactions.partition] = committed
 
@@ -119,8 +123,9 @@ class ExactlyOnceWriter(StreamWriter):
     def close(self) -> None:
         everything = self._all()
         self._stop()
+        deadline = Deadline.after(_CLOSE_S)
         for transactions in everything:
-            transactions.join(_CLOSE_S)
+            transactions.join(deadline.remaining)
         self._running.clear()
         self._revoked.clear()
         metadata, self._metadata = self._metadata, None
@@ -145,12 +150,18 @@ class ExactlyOnceWriter(StreamWriter):
             if transactions is not None:
                 transactions.await_end()
 
+    def _overdue(self, partition: TopicPartition) -> BrokerUnreachableError:
+        connection = self._producers.connection
+        reason = f"the transaction of {partition} waits for its coordinator"
+        return BrokerUnreachableError(connection.bootstrap_servers, connection.timeout_s, reason)
+
     def _begin(self, partition: TopicPartition) -> PartitionTransactions:
         return PartitionTransactions(
             partition,
             partial(self._producer, partition),
             self._wake.set,
             self._producers.options.producer.buffer_memory,
+            self._producers.connection.timeout_s,
         )
 
     def _producer(self, partition: TopicPartition, stopped: Event) -> TransactionalProducer:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...ports.deadline import Deadline
 from .transactional_producer import ProducerStoppedError
 
 if TYPE_CHECKING:
@@ -42,11 +43,17 @@ class PartitionTransactions:
         create: Callable[[threading.Event], TransactionalProducer],
         wake: Callable[[], None],
         max_bytes: int,
+        timeout_s: float,
     ) -> None:
-        """Start to fence earlier producers; ``wake`` is called after each commit."""
+        """Start to fence earlier producers; ``wake`` is called after each commit.
+
+        A transaction may take ``timeout_s`` in all.
+        """
         self.partition = partition
         self._wake = wake
         self._max_bytes = max_bytes
+        self._timeout_s = timeout_s
+        self._deadline = Deadline.after(None)
         self._changed = threading.Condition()
         self._stopped = threading.Event()
         self._pending: list[PendingOutputs] = []
@@ -84,6 +91,16 @@ class PartitionTransactions:
                 raise self._failure
             committed, self._committed = self._committed, None
             return committed
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether a transaction takes too long.
+
+        While a coordinator is down, ``rd_kafka_send_offsets_to_transaction`` can wait for longer
+        than its time-out: minutes with librdkafka 2.16.
+        """
+        with self._changed:
+            return self._is_writing and self._deadline.has_passed
 
     def finish(self) -> None:
         """End the thread once all outputs are committed; do not wait for it."""
@@ -152,5 +169,6 @@ class PartitionTransactions:
             pending, self._pending = self._pending, []
             self._pending_bytes = 0
             self._is_writing = bool(pending)
+            self._deadline = Deadline.after(self._timeout_s)
             self._changed.notify_all()
             return pending
