@@ -214,7 +214,8 @@ class ClusterMetadata:
             raise
         finally:
             connections.pop(node, None)
-            if shared is not None:
+            if shared is not None and not shared.closed:
+                # A closed one would stay, and no request would be sent to that broker any more.
                 connections[node] = shared
         return connected
 
