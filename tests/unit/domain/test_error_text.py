@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.error_text import describe_error
+from pyspark_kafka.domain.error_text import QuotedError, describe_error, find_error
 from pyspark_kafka.domain.errors import DriverLostError, OptionsError
 
 
@@ -27,3 +27,16 @@ def test_an_error_is_one_line(error: BaseException, line: str) -> None:
 def test_the_condition_of_our_errors_stays() -> None:
     """The condition is searched for in the docs."""
     assert describe_error(DriverLostError("it closed")).startswith("[KAFKA_DRIVER_LOST] ")
+
+
+def test_our_error_is_found_in_a_traceback_that_spark_quotes() -> None:
+    quoted = (
+        "An exception was thrown from the Python worker:\n"
+        "pyspark_kafka.domain.errors.DriverLostError: [KAFKA_DRIVER_LOST] It closed.\n\n"
+        "at org.apache.spark.Something"
+    )
+    assert find_error(quoted) == QuotedError("DriverLostError", "[KAFKA_DRIVER_LOST] It closed.")
+
+
+def test_a_text_may_have_no_error_of_ours() -> None:
+    assert find_error("ValueError: [X] y") is None

@@ -192,12 +192,13 @@ class ProducerMachine(RuleBasedStateMachine):
     def forget_producers(self, partition: TopicPartition) -> None:
         """Lose what the partition knows of its producers.
 
-        Nothing could tell then whether a batch without a response was written: there is none. And
-        0, which comes behind the largest sequence number, is what a partition expects of a producer
-        that it does not know: the largest is far away.
+        Nothing could tell then whether a batch without a response was written: there is none, and
+        none is on its way. And 0, which comes behind the largest sequence number, is what a
+        partition expects of a producer that it does not know: the largest is far away.
         """
         log = self.cluster.logs[partition]
         is_known = len(log.records) == self.acknowledged[partition]
+        is_known = is_known and not any(self.cluster.late.values())
         if is_known and all(state.last < MAX_SEQUENCE // 2 for state in log.producers.values()):
             log.producers.clear()
 
