@@ -232,12 +232,12 @@ class ContinuousTask:
     def _nearest(self, error: OffsetOutOfRangeError) -> int:
         """Return where to go on.
 
-        A log that ends before the first offset to read was probably made anew while no task read
-        it: all of its records are new. One that ends there later was cut.
+        A log that ends before the first offset to read was probably created again while no task
+        read it: all of its records are new. One that ends there later was truncated.
         """
         reading = self._readings.get(error.partition)
-        is_cut = error.offset > error.latest and reading is not None and not reading.is_fresh
-        return error.latest if is_cut else error.earliest
+        is_truncated = error.offset > error.latest and reading is not None and not reading.is_fresh
+        return error.latest if is_truncated else error.earliest
 
     def _skip(self, partition: TopicPartition, loss: DataLoss, offset: int) -> None:
         """Go on where the broker has records, unless data loss fails the query."""

@@ -80,7 +80,7 @@ class EpochLog:
             if not self._is_own(epoch.number):
                 raise ConcurrentUpdateError(self._offset_log, epoch.number)
             epoch = self._epoch(epoch.number)
-        # Whoever logged the epoch commits it, so that it does not matter who was first.
+        # Only the run that logged the epoch commits it, so it may be committed already.
         self._commit_log.add(epoch.number, COMMITTED)
         self._purge(epoch.number)
         return epoch

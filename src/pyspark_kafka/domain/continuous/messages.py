@@ -1,6 +1,6 @@
 """What tasks tell their driver, what it tells them, and the JSON of both.
 
-JSON and never pickle: whoever can connect must not be able to run code.
+JSON, not pickle: a peer that connects must not be able to run code.
 """
 
 from __future__ import annotations
