@@ -19,6 +19,7 @@ from .test_kafka_source_suite import (
     PARTITIONS,
     STARTS,
     STRATEGIES,
+    UNSUPPORTED_SETTINGS,
     covers_all_starts,
     filled,
     write,
@@ -199,16 +200,7 @@ def test_bad_source_options(options: dict[str, str], words: str) -> None:
 
 
 @peer(BASE, "unsupported kafka configs")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "auto.offset.reset",
-        "enable.auto.commit",
-        "interceptor.classes",
-        "key.deserializer",
-        "value.deserializer",
-    ],
-)
+@pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
 def test_unsupported_kafka_configs(name: str) -> None:
     """Settings that would change what a query promises are refused."""
     options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}

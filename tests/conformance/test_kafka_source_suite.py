@@ -228,17 +228,17 @@ def test_spark_53560_an_uncommitted_batch_is_planned_again(world: KafkaWorld) ->
         assert str(planned) == f"{topic}-0[0, 2)"
 
 
-@peer(BASE, "unsupported kafka configs")
-@pytest.mark.parametrize(
-    "name",
-    [
-        "auto.offset.reset",
-        "enable.auto.commit",
-        "interceptor.classes",
-        "key.deserializer",
-        "value.deserializer",
-    ],
+UNSUPPORTED_SETTINGS = (
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "interceptor.classes",
+    "key.deserializer",
+    "value.deserializer",
 )
+
+
+@peer(BASE, "unsupported kafka configs")
+@pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
 def test_unsupported_kafka_configs(name: str) -> None:
     """Settings that would change what the source promises are refused, whatever their value."""
     raw = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}

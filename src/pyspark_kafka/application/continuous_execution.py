@@ -231,8 +231,8 @@ class ContinuousExecution:
         """Stop the tasks, and wait for their last reports."""
         for task in job.tasks.values():
             self._channel.send(task, StopTask())
-        deadline = time.monotonic() + timeout_s
-        while not job.is_drained and self._runner.is_running() and time.monotonic() < deadline:
+        deadline = Deadline.after(timeout_s)
+        while not (job.is_drained or deadline.has_passed) and self._runner.is_running():
             self._take_last(job, _RECEIVE_S)
         self._take_last(job, 0)
 

@@ -38,6 +38,7 @@ from ..domain.errors import (
     UnsupportedFeatureError,
 )
 from ..domain.partition_offsets import PartitionOffsets
+from ..ports.deadline import Deadline
 from ..ports.stream_client import PolledRecords
 from .continuous_errors import FunctionError
 from .sink_columns import FunctionOutput
@@ -138,7 +139,7 @@ class ContinuousTask:
         self._work = WorkMeter()
         self._changed: dict[TopicPartition, int] = {}
         self._next_commands = self._next_report = 0.0
-        self._drains_until: float | None = None
+        self._drain_deadline: Deadline | None = None
 
     def run(self, host: str, process: int) -> None:
         """Run until the driver stops the task; tell it about an error before that is raised.
@@ -163,9 +164,9 @@ class ContinuousTask:
 
     @property
     def _is_drained(self) -> bool:
-        if self._drains_until is None:
+        if self._drain_deadline is None:
             return False
-        return self._client.is_settled() or time.monotonic() >= self._drains_until
+        return self._client.is_settled() or self._drain_deadline.has_passed
 
     def _step(self) -> None:
         now = time.monotonic()
@@ -191,7 +192,7 @@ class ContinuousTask:
                     self._forget(partition)
             case StopTask():
                 self._client.revoke(self._readings)
-                self._drains_until = time.monotonic() + DRAIN_S
+                self._drain_deadline = Deadline.after(DRAIN_S)
 
     def _assign(self, offsets: PartitionOffsets) -> None:
         # A few at a time: fencing the last transactions takes some milliseconds each, and the

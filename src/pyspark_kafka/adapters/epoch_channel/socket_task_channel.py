@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.continuous.messages import read_command, write_message
 from ...domain.errors import DriverLostError
+from ...ports.deadline import Deadline
 from ...ports.epoch_channel import DRIVER_TIMEOUT_S, TaskChannel
 from .frames import PING, FrameReader, FrameWriter
 from .handshake import (
@@ -84,7 +85,7 @@ class SocketTaskChannel(TaskChannel):
             self._exchange()
             if self._lost is None:
                 with suppress(OSError):
-                    self._drain(time.monotonic() + _CLOSE_TIMEOUT_S)
+                    self._drain(Deadline.after(_CLOSE_TIMEOUT_S))
             self._socket.close()
             self._lost = "the task closed the connection"
 
@@ -124,21 +125,21 @@ class SocketTaskChannel(TaskChannel):
         if self._lost is not None:
             raise DriverLostError(self._lost)
 
-    def _drain(self, deadline: float) -> None:
+    def _drain(self, deadline: Deadline) -> None:
         """Send the rest, and wait until the driver has read it.
 
         A socket that is closed with unread bytes sends a reset (RFC 2525, 2.17), which discards
         what the driver has not read yet: so its end is awaited.
         """
-        self._socket.settimeout(_left_s(deadline))
+        self._socket.settimeout(deadline.remaining)
         self._socket.sendall(self._unsent)
         self._socket.shutdown(socket.SHUT_WR)
         while self._socket.recv(_RECEIVE_BYTES):
-            self._socket.settimeout(_left_s(deadline))
+            self._socket.settimeout(deadline.remaining)
 
 
 def _connect(address: ChannelAddress, timeout_s: float) -> tuple[socket.socket, Handshake]:
-    deadline = time.monotonic() + timeout_s
+    deadline = Deadline.after(timeout_s)
     host, _, port = address.location.rpartition(":")
     try:
         connected = socket.create_connection((host, int(port)), timeout_s)
@@ -156,7 +157,7 @@ def _connect(address: ChannelAddress, timeout_s: float) -> tuple[socket.socket, 
         raise DriverLostError(f"{address.location} did not authenticate this task") from error
 
 
-def _authenticate(connected: socket.socket, key: bytes, deadline: float) -> Handshake:
+def _authenticate(connected: socket.socket, key: bytes, deadline: Deadline) -> Handshake:
     hello = _receive_exactly(connected, HELLO_BYTES, deadline)
     if not hmac.compare_digest(hello[: len(GREETING)], GREETING):
         raise DriverLostError("another service, or another version, answers at its address")
@@ -167,17 +168,13 @@ def _authenticate(connected: socket.socket, key: bytes, deadline: float) -> Hand
     return handshake
 
 
-def _receive_exactly(connected: socket.socket, size: int, deadline: float) -> bytes:
+def _receive_exactly(connected: socket.socket, size: int, deadline: Deadline) -> bytes:
     received = b""
     while len(received) < size:
         # A time-out of 0 would mean a non-blocking socket.
-        connected.settimeout(max(0.001, _left_s(deadline)))
+        connected.settimeout(max(0.001, deadline.remaining))
         chunk = connected.recv(size - len(received))
         if not chunk:
             raise EOFError
         received += chunk
     return received
-
-
-def _left_s(deadline: float) -> float:
-    return max(0.0, deadline - time.monotonic())
