@@ -1,11 +1,13 @@
 """The tests of the JVM connector's own suites, by name, and their counterparts here.
 
-A test marks each of its counterparts with ``@peer("Suite", "the name of the test there")``. Tests
-without a counterpart are in ``NOT_APPLICABLE`` with the reason. ``report.py`` makes a page of both.
+A test marks each of its counterparts, whose assertions it makes as well, with
+``@peer("Suite", "the name of the test there", Held.SPARK)``. Tests without a counterpart are in
+``NOT_APPLICABLE`` or ``MISSING`` with the reason. ``report.py`` makes a page of them.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -14,9 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def peer(suite: str, name: str) -> pytest.MarkDecorator:
+class Held(enum.Enum):
+    """How a test holds this library to a test of the JVM connector, the strongest way first."""
+
+    BESIDE_JVM = "beside the JVM connector"
+    SPARK = "through Spark"
+    LIBRARY = "without Spark"
+    EMBEDDED = "embedding only"
+
+
+def peer(suite: str, name: str, held: Held) -> pytest.MarkDecorator:
     """Mark a test as the counterpart of one of the JVM connector's."""
-    return pytest.mark.peer(suite, name)
+    return pytest.mark.peer(suite, name, held)
 
 
 PEER_TESTS: Final[dict[str, tuple[str, ...]]] = {
@@ -410,7 +421,7 @@ _DEPRECATED_FETCHING: Final = (
 _GROUP: Final = (
     "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
 )
-_DENYLIST: Final = "Not supported yet: operators cannot forbid Kafka settings."
+_DENYLIST: Final = "Operators cannot forbid Kafka settings."
 _SQL_STATE: Final = "The SQL state is part of an error's class, not an argument of its constructor."
 _FETCHED_DATA: Final = (
     "A reader owns its prefetched records and is closed with its container; there is no pool of "
@@ -481,23 +492,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
             ),
         },
     ),
-    **_some(
-        "KafkaSourceProviderSuite",
-        {
-            "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
-            "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
-            "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,
-        },
-    ),
     **_whole(("KafkaExceptionsSuite",), _SQL_STATE),
-    **_some(
-        "InternalKafkaConsumerPoolSuite",
-        {
-            "evicting idle objects on background": (
-                "Not supported yet: idle clients are closed when the next client is requested."
-            ),
-        },
-    ),
     **_some(
         "FetchedDataPoolSuite",
         {
@@ -506,4 +501,24 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         },
     ),
 }
-"""The reason for each test without a counterpart."""
+"""Why a Python data source cannot have what a test checks."""
+
+MISSING: Final[dict[tuple[str, str], str]] = {
+    **_some(
+        "KafkaSourceProviderSuite",
+        {
+            "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
+            "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
+            "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,
+        },
+    ),
+    **_some(
+        "InternalKafkaConsumerPoolSuite",
+        {
+            "evicting idle objects on background": (
+                "Idle clients are closed when the next client is requested."
+            ),
+        },
+    ),
+}
+"""What a Python data source can have, and this one does not."""

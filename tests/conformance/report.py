@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .peer import NOT_APPLICABLE, PEER_TESTS
+from .peer import MISSING, NOT_APPLICABLE, PEER_TESTS, Held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    Claims = dict[tuple[str, str], list[str]]
+    Key = tuple[str, str]
+    Claims = dict[Key, list[tuple[str, Held]]]
 
 FOLDER: Final = Path(__file__).parent
 
@@ -20,45 +22,92 @@ HEAD: Final = """\
 
 Generated from `tests/conformance` by `make docs`; do not edit.
 
-These are the tests of the JVM connector's own suites. Beside each is the test that checks the same
-behaviour here, or the reason why there is none.
+These are the tests of the JVM connector's own suites. Beside each is the test that asserts the same
+here, and how it does so, or the reason why there is none:
+
+- **beside the JVM connector**: both get the same query, or the same call, and their answers are
+  compared.
+- **through Spark**: a query of Spark runs here, and the test has the expected answer.
+- **without Spark**: the test calls the library as Spark would, on a real broker where it needs one.
+- **embedding only**: Spark never calls this part. It is for platforms that drive a source by
+  themselves.
+- **does not apply**: a Python data source cannot have what the test checks.
+- **missing**: it could be here, and is not yet.
+
+The JVM connector runs most of its suites with both of its sources, V1 and V2. Spark always drives
+this source as it drives V2. The tests of `test_kafka_source_v1_suite` hold the legacy `KafkaSource`
+to the same suites, in a driver of their own, and count as embedding only.
 """
 
-_TABLE: Final = "| the JVM connector's test | here |\n|---|---|\n"
+NOT_HELD: Final = ("does not apply", "missing")
+_TABLE: Final = "| the JVM connector's test | held | here |\n|---|---|---|\n"
 
 
 def conformance_page() -> str:
     """Return the page."""
     claims = claimed()
-    total = sum(map(len, PEER_TESTS.values()))
-    covered = sum((suite, name) in claims for suite in PEER_TESTS for name in PEER_TESTS[suite])
-    counts = f"\n{covered} of {total} tests have a counterpart here.\n"
-    return HEAD + counts + "".join(_section(suite, claims) for suite in PEER_TESTS)
+    return HEAD + _counts(claims) + "".join(_section(suite, claims) for suite in PEER_TESTS)
 
 
 def claimed() -> Claims:
     """Return our tests for each test of the JVM connector, by their marks, without running them."""
     claims: Claims = {}
     for module in sorted(path.stem for path in FOLDER.glob("test_*.py")):
-        for test, suite, name in _marks(module):
-            claims.setdefault((suite, name), []).append(f"{module}::{test}")
+        for test, suite, name, held in _marks(module):
+            claims.setdefault((suite, name), []).append((f"{module}::{test}", held))
     return claims
 
 
-def _section(suite: str, claims: Mapping[tuple[str, str], list[str]]) -> str:
-    rows = "".join(f"| `{name}` | {_here((suite, name), claims)} |\n" for name in PEER_TESTS[suite])
+def counts(claims: Claims) -> Counter[str]:
+    """Return how many tests of the JVM connector are held in each way."""
+    return Counter(_how(key, claims) for key in _keys())
+
+
+def _counts(claims: Claims) -> str:
+    found = counts(claims)
+    ways = (*(held.value for held in Held), *NOT_HELD)
+    rows = "".join(f"| {way} | {found[way]} |\n" for way in ways)
+    applying = found.total() - found[Held.EMBEDDED.value] - found["does not apply"]
+    held = found[Held.BESIDE_JVM.value] + found[Held.SPARK.value]
+    return (
+        f"\n| held | tests |\n|---|---|\n{rows}| all | {found.total()} |\n\n"
+        f"Of the {applying} tests that Spark lets apply to a Python data source, {held} "
+        f"({held / applying:.0%}) are held through Spark or beside the JVM connector.\n"
+    )
+
+
+def _keys() -> Iterator[Key]:
+    return ((suite, name) for suite, names in PEER_TESTS.items() for name in names)
+
+
+def _how(key: Key, claims: Claims) -> str:
+    """Return the strongest way in which a test is held."""
+    ways = {held for _, held in claims.get(key, [])}
+    strongest = next((held.value for held in Held if held in ways), None)
+    return strongest or NOT_HELD[key in MISSING]
+
+
+def _section(suite: str, claims: Claims) -> str:
+    rows = "".join(
+        f"| `{name}` | {_how((suite, name), claims)} | {_here((suite, name), claims)} |\n"
+        for name in PEER_TESTS[suite]
+    )
     return f"\n## {suite}\n\n{_TABLE}{rows}"
 
 
-def _here(key: tuple[str, str], claims: Mapping[tuple[str, str], list[str]]) -> str:
+def _here(key: Key, claims: Claims) -> str:
+    """Return the tests of a row, each with its way if the row has several."""
     tests = claims.get(key, [])
-    return ", ".join(f"`{test}`" for test in tests) if tests else NOT_APPLICABLE.get(key, "")
+    if not tests:
+        return {**NOT_APPLICABLE, **MISSING}.get(key, "")
+    alike = len({held for _, held in tests}) == 1
+    return ", ".join(f"`{test}`" + ("" if alike else f" ({held.value})") for test, held in tests)
 
 
-def _marks(module: str) -> Iterator[tuple[str, str, str]]:
+def _marks(module: str) -> Iterator[tuple[str, str, str, Held]]:
     for name, member in vars(importlib.import_module(f"{__package__}.{module}")).items():
         if name.startswith("test_"):
             for mark in getattr(member, "pytestmark", ()):
                 if mark.name == "peer":
-                    suite, peer_test = mark.args
-                    yield name, suite, peer_test
+                    suite, peer_test, held = mark.args
+                    yield name, suite, peer_test, held

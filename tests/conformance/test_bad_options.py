@@ -18,7 +18,7 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind
 
 from ..spark.queries import OURS, PEER
-from .peer import peer
+from .peer import Held, peer
 from .side_by_side import causes, failure
 
 if TYPE_CHECKING:
@@ -181,10 +181,10 @@ DECLARED_DIFFERENCES = [
 ]
 
 
-@peer("KafkaRelationSuiteBase", "bad batch query options")
-@peer("KafkaSourceSuiteBase", "bad source options")
-@peer("KafkaSourceSuiteBase", "unsupported kafka configs")
-@peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported")
+@peer("KafkaRelationSuiteBase", "bad batch query options", Held.BESIDE_JVM)
+@peer("KafkaSourceSuiteBase", "bad source options", Held.BESIDE_JVM)
+@peer("KafkaSourceSuiteBase", "unsupported kafka configs", Held.BESIDE_JVM)
+@peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported", Held.BESIDE_JVM)
 @pytest.mark.parametrize(("query", "options", "ours", "theirs"), [*CASES, *DECLARED_DIFFERENCES])
 def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
     spark: SparkSession, query: QueryKind, options: Options, ours: Call, theirs: Call
@@ -197,7 +197,7 @@ def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
     assert (our_call, their_call) == (ours, theirs)
 
 
-@peer("KafkaSourceSuiteBase", "bad source options")
+@peer("KafkaSourceSuiteBase", "bad source options", Held.BESIDE_JVM)
 @pytest.mark.parametrize("query", QueryKind)
 def test_missing_brokers_are_refused_in_the_same_words(
     spark: SparkSession, query: QueryKind

@@ -11,7 +11,7 @@ from pyspark_kafka.domain.options import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from pyspark_kafka.testing import KafkaWorld
@@ -32,7 +32,7 @@ def all_of(topic: str, count: int) -> frozenset[TopicPartition]:
     return frozenset(TopicPartition(topic, number) for number in range(count))
 
 
-@peer(SUITE, "createAdmin must create admin properly")
+@peer(SUITE, "createAdmin must create admin properly", Held.LIBRARY)
 @pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
 def test_create_admin_must_create_admin_properly(
     world: KafkaWorld, open_container: OpenContainer, strategy: str
@@ -49,7 +49,7 @@ def test_create_admin_must_create_admin_properly(
     fetcher.close()
 
 
-@peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned")
+@peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned", Held.LIBRARY)
 def test_assign_strategy_must_give_back_all_assigned(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -59,7 +59,7 @@ def test_assign_strategy_must_give_back_all_assigned(
     assert partitions(open_container, assign=json.dumps({topic: [1, 0]})) == all_of(topic, 2)
 
 
-@peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions")
+@peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions", Held.LIBRARY)
 def test_assign_strategy_must_skip_invalid_partitions(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -69,7 +69,7 @@ def test_assign_strategy_must_skip_invalid_partitions(
     assert partitions(open_container, assign=given) == all_of(topic, 2)
 
 
-@peer(SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned")
+@peer(SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned", Held.LIBRARY)
 def test_subscribe_strategy_must_give_back_all_assigned(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -79,7 +79,11 @@ def test_subscribe_strategy_must_give_back_all_assigned(
     assert found == all_of(one, 3) | all_of(two, 1)
 
 
-@peer(SUITE, "SubscribePatternStrategy.assignedTopicPartitions must give back all assigned")
+@peer(
+    SUITE,
+    "SubscribePatternStrategy.assignedTopicPartitions must give back all assigned",
+    Held.LIBRARY,
+)
 def test_subscribe_pattern_strategy_must_give_back_all_assigned(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:

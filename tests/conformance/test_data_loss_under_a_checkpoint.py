@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark.queries import OURS, PEER, read, read_stream
 
-from .peer import peer
+from .peer import Held, peer
 from .stream_runs import run_once
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def streams(
     return run
 
 
-@peer(SUITE, f"{NO_DUPLICATES}: microbatch v2")
+@peer(SUITE, f"{NO_DUPLICATES}: microbatch v2", Held.BESIDE_JVM)
 def test_records_deleted_under_a_checkpoint_are_skipped(
     streams: Callable[..., list[list[list[int]]]], kafka: KafkaCluster, topics: Topics
 ) -> None:
@@ -118,7 +118,7 @@ def test_a_topic_made_anew_with_fewer_records(
     assert ours == theirs == [[103, 104, 105]]
 
 
-@peer(SUITE, f"{NO_DUPLICATES}: batch v2")
+@peer(SUITE, f"{NO_DUPLICATES}: batch v2", Held.BESIDE_JVM)
 def test_a_batch_reads_what_is_left(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
 ) -> None:

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def assert_reads(container: Container, partition: TopicPartition, start: int) ->
     ]
 
 
-@peer(SUITE, "acquire fetched data from multiple keys")
+@peer(SUITE, "acquire fetched data from multiple keys", Held.LIBRARY)
 def test_acquire_fetched_data_from_multiple_keys(
     world: KafkaWorld, pool: ContainerPool, partitions: list[TopicPartition]
 ) -> None:
@@ -68,7 +68,7 @@ def test_acquire_fetched_data_from_multiple_keys(
                 assert_reads(container, partition, start)
 
 
-@peer(SUITE, "continuous use of fetched data from single key")
+@peer(SUITE, "continuous use of fetched data from single key", Held.LIBRARY)
 def test_continuous_use_of_fetched_data_from_single_key(
     world: KafkaWorld, pool: ContainerPool, partitions: list[TopicPartition]
 ) -> None:
@@ -81,7 +81,7 @@ def test_continuous_use_of_fetched_data_from_single_key(
     assert len(readers) == 1
 
 
-@peer(SUITE, "multiple tasks referring same key continuously using fetched data")
+@peer(SUITE, "multiple tasks referring same key continuously using fetched data", Held.LIBRARY)
 def test_multiple_tasks_referring_same_key_continuously_using_fetched_data(
     world: KafkaWorld, pool: ContainerPool, partitions: list[TopicPartition]
 ) -> None:

@@ -11,7 +11,7 @@ from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def borrow(pool: ContainerPool, topics: Sequence[str]) -> list[object]:
         ]
 
 
-@peer(SUITE, "basic multiple borrows and returns for single key")
+@peer(SUITE, "basic multiple borrows and returns for single key", Held.LIBRARY)
 def test_basic_multiple_borrows_and_returns_for_single_key(closed: list[object]) -> None:
     """Tasks at once have a client each, of which three wait to be used again."""
     pool = ContainerPool(max_idle=3)
@@ -56,7 +56,7 @@ def test_basic_multiple_borrows_and_returns_for_single_key(closed: list[object])
     assert set(map(id, again)) == set(map(id, readers[:3]))
 
 
-@peer(SUITE, "basic borrow and return for multiple keys")
+@peer(SUITE, "basic borrow and return for multiple keys", Held.LIBRARY)
 def test_basic_borrow_and_return_for_multiple_keys(closed: list[object]) -> None:
     """Clients of other options wait side by side, and each goes to its own options again."""
     pool = ContainerPool(max_idle=10)
@@ -70,6 +70,7 @@ def test_basic_borrow_and_return_for_multiple_keys(closed: list[object]) -> None
 @peer(
     SUITE,
     "borrow more than soft max capacity from pool which is neither free space nor idle object",
+    Held.LIBRARY,
 )
 def test_borrow_more_than_soft_max_capacity_without_idle_object(closed: list[object]) -> None:
     """The bound is one of what waits: a task never waits for another's client."""
@@ -79,7 +80,11 @@ def test_borrow_more_than_soft_max_capacity_without_idle_object(closed: list[obj
     assert closed == [readers[3], readers[2]]
 
 
-@peer(SUITE, "borrow more than soft max capacity from pool frees up idle objects automatically")
+@peer(
+    SUITE,
+    "borrow more than soft max capacity from pool frees up idle objects automatically",
+    Held.LIBRARY,
+)
 def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(closed: list[object]) -> None:
     """A client that comes back where there are too many drives out the one that waited longest."""
     pool = ContainerPool(max_idle=2)

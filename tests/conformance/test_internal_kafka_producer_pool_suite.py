@@ -12,7 +12,7 @@ from pyspark_kafka.bootstrap.container import SinkContainer
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,9 @@ def pool(closed: list[object]) -> Iterator[ContainerPool]:
     made.close()
 
 
-@peer(SUITE, "Should return same cached instance on calling acquire with same params.")
+@peer(
+    SUITE, "Should return same cached instance on calling acquire with same params.", Held.LIBRARY
+)
 def test_should_return_same_cached_instance_with_same_params(
     pool: ContainerPool, client: str, closed: list[object]
 ) -> None:
@@ -67,7 +69,11 @@ def test_should_return_same_cached_instance_with_same_params(
     assert closed == []
 
 
-@peer(SUITE, "Should return different cached instances on calling acquire with different params.")
+@peer(
+    SUITE,
+    "Should return different cached instances on calling acquire with different params.",
+    Held.LIBRARY,
+)
 @pytest.mark.parametrize(
     "other", [{"kafka__acks": "0"}, {"topic": "u"}, {"kafka__client__id": "another"}]
 )
@@ -80,7 +86,7 @@ def test_should_return_different_cached_instances_with_different_params(
     assert borrow(pool, options(client, kafka__acks="1")) is one
 
 
-@peer(SUITE, "expire instances")
+@peer(SUITE, "expire instances", Held.LIBRARY)
 def test_expire_instances(
     pool: ContainerPool, client: str, closed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +106,7 @@ def test_expire_instances(
     assert one in closed
 
 
-@peer(SUITE, "reference counting with concurrent access")
+@peer(SUITE, "reference counting with concurrent access", Held.LIBRARY)
 def test_reference_counting_with_concurrent_access(
     pool: ContainerPool, client: str, closed: list[object]
 ) -> None:

@@ -15,7 +15,7 @@ from pyspark_kafka.testing import KafkaWorld
 from ..spark.sinks import Sinks
 from .continuous_runs import SECONDS, Runs, numbered
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def write_twice(runs: Runs, sinks: Sinks, function: Columns, written: str, **sin
             assert sinks.values(written) == sorted(str(number) for number in range(1, last + 1))
 
 
-@peer(STREAMING, "streaming - write to kafka with topic field")
+@peer(STREAMING, "streaming - write to kafka with topic field", Held.SPARK)
 @one_client
 def test_streaming_write_to_kafka_with_topic_field(runs: Runs, sinks: Sinks) -> None:
     """Rows are written to the topic of their column."""
@@ -76,7 +76,7 @@ def test_streaming_write_to_kafka_with_topic_field(runs: Runs, sinks: Sinks) -> 
     write_twice(runs, sinks, Columns({"topic": topic}), topic)
 
 
-@peer(STREAMING, "streaming - write w/o topic field, with topic option")
+@peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.SPARK)
 @one_client
 def test_streaming_write_without_topic_field_with_topic_option(runs: Runs, sinks: Sinks) -> None:
     """Rows that name no topic are written to the option's."""
@@ -84,7 +84,7 @@ def test_streaming_write_without_topic_field_with_topic_option(runs: Runs, sinks
     write_twice(runs, sinks, Columns({}), topic, topic=topic)
 
 
-@peer(STREAMING, "streaming - topic field and topic option")
+@peer(STREAMING, "streaming - topic field and topic option", Held.SPARK)
 @one_client
 def test_streaming_topic_field_and_topic_option(runs: Runs, sinks: Sinks) -> None:
     """The option overrides the column."""
@@ -103,7 +103,7 @@ def failure(runs: Runs, function: Columns, **sink: str) -> str:
     return str(caught.value)
 
 
-@peer(STREAMING, "streaming - write data with bad schema")
+@peer(STREAMING, "streaming - write data with bad schema", Held.SPARK)
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -121,7 +121,7 @@ def test_streaming_write_data_with_bad_schema(runs: Runs, function: Columns, wor
     assert words in failure(runs, function)
 
 
-@peer(STREAMING, "streaming - write data with valid schema but wrong types")
+@peer(STREAMING, "streaming - write data with valid schema but wrong types", Held.LIBRARY)
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -140,7 +140,7 @@ def test_streaming_write_data_with_valid_schema_but_wrong_types(
     assert words in failure(Runs(None, world, tmp_path), function)
 
 
-@peer(STREAMING, "streaming - write to non-existing topic")
+@peer(STREAMING, "streaming - write to non-existing topic", Held.LIBRARY)
 @one_client
 def test_streaming_write_to_non_existing_topic(world: KafkaWorld, tmp_path: Path) -> None:
     """A topic that no broker creates ends the query, and the error names it."""
@@ -150,7 +150,7 @@ def test_streaming_write_to_non_existing_topic(world: KafkaWorld, tmp_path: Path
     assert text.startswith(f"[KAFKA_UNKNOWN_TOPIC] Topic '{missing}' does not exist at ")
 
 
-@peer(STREAMING, "streaming - exception on config serializer")
+@peer(STREAMING, "streaming - exception on config serializer", Held.LIBRARY)
 @pytest.mark.parametrize("setting", ["key.serializer", "value.serializer"])
 @one_client
 def test_streaming_exception_on_config_serializer(
@@ -171,7 +171,7 @@ def fifteen_thousand(records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"value": values})
 
 
-@peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer")
+@peer("KafkaContinuousSinkSuite", "generic - write big data with small producer buffer", Held.SPARK)
 def test_generic_write_big_data_with_small_producer_buffer(runs: Runs, sinks: Sinks) -> None:
     """A task whose rows do not fit into the buffer waits for brokers, and does not fail."""
     topic, origin = runs.world.topic(), runs.world.topic()

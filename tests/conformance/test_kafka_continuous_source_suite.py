@@ -13,7 +13,7 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
 from .continuous_runs import SECONDS, Runs, numbered
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 from .test_kafka_source_suite import (
     BASE,
     PARTITIONS,
@@ -45,7 +45,7 @@ def in_threads(world: KafkaWorld, tmp_path: Path) -> Runs:
     return Runs(None, world, tmp_path)
 
 
-@peer(SUITE, "read Kafka transactional messages: read_committed")
+@peer(SUITE, "read Kafka transactional messages: read_committed", Held.SPARK)
 def test_read_kafka_transactional_messages_read_committed(runs: Runs) -> None:
     """Records are read once they are committed, and aborted ones never."""
     topic = runs.world.topic()
@@ -68,7 +68,7 @@ def test_read_kafka_transactional_messages_read_committed(runs: Runs) -> None:
         runs.await_numbers(query, [*range(1, 6), *range(11, 16)])
 
 
-@peer(SUITE, "read Kafka transactional messages: read_uncommitted")
+@peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.SPARK)
 def test_read_kafka_transactional_messages_read_uncommitted(runs: Runs) -> None:
     """Records are read before they are committed, and also aborted ones."""
     topic = runs.world.topic()
@@ -90,7 +90,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(runs: Runs) -> None:
         assert runs.numbers() == [*range(1, 16)]
 
 
-@peer(SUITE, "SPARK-27494: read kafka record containing null key/values.")
+@peer(SUITE, "SPARK-27494: read kafka record containing null key/values.", Held.SPARK)
 def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
     """Keys and values may be null, each alone and both."""
     topic = runs.world.topic()
@@ -111,7 +111,7 @@ def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
     assert runs.pairs() == texts
 
 
-@covers_all_starts
+@covers_all_starts(Held.LIBRARY)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(
     ("strategy", "client"),
@@ -144,7 +144,7 @@ def test_a_query_begins_at_its_offsets_and_goes_on(
         runs.await_numbers(query, [*first, 4_007, 4_008, 4_009, *added])
 
 
-@peer(BASE, "cannot stop Kafka stream")
+@peer(BASE, "cannot stop Kafka stream", Held.LIBRARY)
 @one_client
 def test_a_query_stops_while_it_reads(in_threads: Runs) -> None:
     """A query that has more to read ends when it is stopped."""
@@ -156,7 +156,11 @@ def test_a_query_stops_while_it_reads(in_threads: Runs) -> None:
     assert query.exception() is None
 
 
-@peer("KafkaSourceProviderSuite", "continuous mode - options should be handled as case-insensitive")
+@peer(
+    "KafkaSourceProviderSuite",
+    "continuous mode - options should be handled as case-insensitive",
+    Held.LIBRARY,
+)
 @one_client
 def test_continuous_mode_options_are_case_insensitive(in_threads: Runs) -> None:
     """Neither an option's name nor its words distinguish upper from lower case."""
@@ -173,7 +177,7 @@ def refuse(text: str, **source: str) -> None:
     assert text.lower() in str(caught.value).lower()
 
 
-@peer(BASE, "bad source options")
+@peer(BASE, "bad source options", Held.LIBRARY)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -199,7 +203,7 @@ def test_bad_source_options(options: dict[str, str], words: str) -> None:
     refuse(words, **{"kafka.bootstrap.servers": "h:1", **options})
 
 
-@peer(BASE, "unsupported kafka configs")
+@peer(BASE, "unsupported kafka configs", Held.LIBRARY)
 @pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
 def test_unsupported_kafka_configs(name: str) -> None:
     """Settings that would change what a query promises are refused."""

@@ -8,7 +8,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, await_until
 
 from .continuous_runs import SECONDS, Runs, await_partitions, numbered
-from .peer import peer
+from .peer import Held, peer
 from .test_kafka_source_suite import churned, write
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @peer(
-    "KafkaContinuousSourceTopicDeletionSuite", "subscribing topic by pattern with topic deletions"
+    "KafkaContinuousSourceTopicDeletionSuite",
+    "subscribing topic by pattern with topic deletions",
+    Held.SPARK,
 )
 def test_subscribing_topic_by_pattern_with_topic_deletions(
     spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, tmp_path: Path
@@ -47,6 +49,7 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
 @peer(
     "KafkaDontFailOnDataLossSuite",
     "failOnDataLoss=false should not return duplicated records: continuous processing",
+    Held.LIBRARY,
 )
 def test_missing_records_are_skipped_without_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
     """A query that starts at records that are gone reads what is left, once."""
@@ -61,7 +64,9 @@ def test_missing_records_are_skipped_without_duplicates(world: KafkaWorld, tmp_p
 
 
 @peer(
-    "KafkaContinuousSourceStressForDontFailOnDataLossSuite", "stress test for failOnDataLoss=false"
+    "KafkaContinuousSourceStressForDontFailOnDataLossSuite",
+    "stress test for failOnDataLoss=false",
+    Held.LIBRARY,
 )
 def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld, tmp_path: Path) -> None:
     """While topics come, go and come again, a running query that may lose data does not fail."""

@@ -19,7 +19,7 @@ from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,7 +84,7 @@ def read(container: Container, partition: TopicPartition, start: int, end: int) 
     return numbers(open_read(container, partition, start, end))
 
 
-@peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss")
+@peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.LIBRARY)
 def test_spark_19886_report_error_cause_correctly(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
@@ -98,7 +98,7 @@ def test_spark_19886_report_error_cause_correctly(
     assert (cause.offset, cause.earliest, cause.latest) == (0, 10, 1_000)
 
 
-@peer(SUITE, "new KafkaDataConsumer instance in case of Task retry")
+@peer(SUITE, "new KafkaDataConsumer instance in case of Task retry", Held.LIBRARY)
 def test_new_instance_in_case_of_task_retry(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
@@ -114,7 +114,7 @@ def test_new_instance_in_case_of_task_retry(
     assert readers[0] is not readers[1]
 
 
-@peer(SUITE, "same KafkaDataConsumer instance in case of same token")
+@peer(SUITE, "same KafkaDataConsumer instance in case of same token", Held.LIBRARY)
 def test_same_instance_in_case_of_same_credentials(pool: ContainerPool) -> None:
     """The next task of a query that logs in as the last one did has its client."""
     readers = []
@@ -124,7 +124,7 @@ def test_same_instance_in_case_of_same_credentials(pool: ContainerPool) -> None:
     assert readers[0] is readers[1]
 
 
-@peer(SUITE, "new KafkaDataConsumer instance in case of token renewal")
+@peer(SUITE, "new KafkaDataConsumer instance in case of token renewal", Held.LIBRARY)
 def test_new_instance_in_case_of_renewed_credentials(pool: ContainerPool) -> None:
     """A task with other credentials has a client of its own."""
     readers = []
@@ -134,7 +134,7 @@ def test_new_instance_in_case_of_renewed_credentials(pool: ContainerPool) -> Non
     assert readers[0] is not readers[1]
 
 
-@peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer")
+@peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer", Held.LIBRARY)
 def test_spark_23623_concurrent_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
@@ -152,7 +152,11 @@ def test_spark_23623_concurrent_use(
         assert len(list(threads.map(use, plans))) == 500
 
 
-@peer(SUITE, "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair")
+@peer(
+    SUITE,
+    "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair",
+    Held.LIBRARY,
+)
 def test_spark_25151_multiple_tasks_fetching_the_same_partition(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
@@ -169,6 +173,7 @@ def test_spark_25151_multiple_tasks_fetching_the_same_partition(
     SUITE,
     "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
     "same offset (edge-case) - data in use",
+    Held.LIBRARY,
 )
 def test_spark_25151_the_same_offset_with_data_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
@@ -190,6 +195,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
     SUITE,
     "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
     "same offset (edge-case) - data not in use",
+    Held.LIBRARY,
 )
 def test_spark_25151_the_same_offset_with_data_not_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition

@@ -12,7 +12,7 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import OURS, PEER, read_stream, run_available_now
 
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 from .stream_runs import await_latest, await_until, batch_ends, run_once, start
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def sizes(topics: Topics, counts: tuple[int, ...]) -> str:
     return topic
 
 
-@peer(BASE, "maxOffsetsPerTrigger")
+@peer(BASE, "maxOffsetsPerTrigger", Held.BESIDE_JVM)
 def test_max_offsets_per_trigger(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -82,7 +82,7 @@ def test_max_offsets_per_trigger(
 
 
 @pytest.mark.usefixtures("quick_progress")
-@peer(BASE, "minOffsetsPerTrigger")
+@peer(BASE, "minOffsetsPerTrigger", Held.BESIDE_JVM)
 def test_min_offsets_per_trigger(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -106,7 +106,7 @@ def test_min_offsets_per_trigger(
 
 
 @pytest.mark.usefixtures("quick_progress")
-@peer(BASE, "compositeReadLimit")
+@peer(BASE, "compositeReadLimit", Held.BESIDE_JVM)
 def test_composite_read_limit(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -135,7 +135,7 @@ def test_composite_read_limit(
     assert sum(offset for _, offset in found[OURS][0]) == 19
 
 
-@peer(BASE, "Trigger.AvailableNow")
+@peer(BASE, "Trigger.AvailableNow", Held.SPARK)
 def test_trigger_available_now(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -150,7 +150,11 @@ def test_trigger_available_now(
 
 @peer(
     BASE,
-    "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset calculation",  # noqa: E501
+    (
+        "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset "
+        "calculation"
+    ),
+    Held.SPARK,
 )
 @one_client
 def test_spark_26718_rate_limit_of_long_max(
@@ -166,7 +170,7 @@ def test_spark_26718_rate_limit_of_long_max(
     assert run_once(stream, tmp_path) == [list(range(5, 10))]
 
 
-@peer(BASE, "SPARK-30656: minPartitions")
+@peer(BASE, "SPARK-30656: minPartitions", Held.SPARK)
 def test_spark_30656_min_partitions(
     open_stream: Callable[..., DataFrame], spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
@@ -185,7 +189,7 @@ def test_spark_30656_min_partitions(
     assert spark.sparkContext.defaultParallelism < 6
 
 
-@peer(BASE, "read Kafka transactional messages: read_committed")
+@peer(BASE, "read Kafka transactional messages: read_committed", Held.SPARK)
 def test_read_kafka_transactional_messages_read_committed(
     open_stream: Callable[..., DataFrame], world: KafkaWorld, tmp_path: Path
 ) -> None:
@@ -206,7 +210,7 @@ def test_read_kafka_transactional_messages_read_committed(
     assert [end[topic]["0"] for end in batch_ends(tmp_path)] == [3, 6, 9, 12, 15, 18]
 
 
-@peer(BASE, "read Kafka transactional messages: read_uncommitted")
+@peer(BASE, "read Kafka transactional messages: read_uncommitted", Held.SPARK)
 def test_read_kafka_transactional_messages_read_uncommitted(
     open_stream: Callable[..., DataFrame], world: KafkaWorld, tmp_path: Path
 ) -> None:
@@ -221,7 +225,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(
     assert run_once(stream, tmp_path) == [[0, 1, 2, 3], [4, 6, 7], [8, 9, 10]]
 
 
-@peer(BASE, "SPARK-27494: read kafka record containing null key/values.")
+@peer(BASE, "SPARK-27494: read kafka record containing null key/values.", Held.BESIDE_JVM)
 def test_spark_27494_null_keys_and_values(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -240,7 +244,7 @@ def test_spark_27494_null_keys_and_values(
     assert ours[4] == (4, None, None)
 
 
-@peer(BASE, "subscribing topic by pattern with topic deletions")
+@peer(BASE, "subscribing topic by pattern with topic deletions", Held.SPARK)
 def test_subscribing_topic_by_pattern_with_topic_deletions(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
@@ -254,7 +258,7 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
     assert run_once(stream, tmp_path) == [list(range(10, 13))]
 
 
-@peer(BASE, "subscribe topic by pattern with topic recreation between batches")
+@peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.BESIDE_JVM)
 def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
@@ -273,7 +277,7 @@ def test_subscribe_topic_by_pattern_with_topic_recreation_between_batches(
             run_once(stream, tmp_path / source)
 
 
-@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset")
+@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.SPARK)
 def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
@@ -290,6 +294,7 @@ def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
     BASE,
     "Query with Trigger.AvailableNow should throw error when topic partitions got unavailable "
     "during subsequent batches",
+    Held.BESIDE_JVM,
 )
 def test_available_now_when_partitions_got_unavailable(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
@@ -313,6 +318,7 @@ def test_available_now_when_partitions_got_unavailable(
     BASE,
     "Query with Trigger.AvailableNow should throw error when offset(s) in planned topic partitions "
     "got unavailable during subsequent batches",
+    Held.BESIDE_JVM,
 )
 def test_available_now_when_offsets_got_unavailable(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
@@ -333,7 +339,7 @@ def test_available_now_when_offsets_got_unavailable(
             run_once(stream, tmp_path / source, recreate)
 
 
-@peer(BASE, "KafkaSource with watermark")
+@peer(BASE, "KafkaSource with watermark", Held.SPARK)
 @one_client
 def test_kafka_source_with_watermark(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
@@ -359,7 +365,7 @@ def test_kafka_source_with_watermark(
     assert windows.sparkSession.table(query.name).count() == 6
 
 
-@peer(BASE, "SPARK-56243: malformed record timestamp throws detailed error")
+@peer(BASE, "SPARK-56243: malformed record timestamp throws detailed error", Held.BESIDE_JVM)
 def test_spark_56243_malformed_record_timestamp_throws_detailed_error(
     open_stream: Callable[..., DataFrame], world: KafkaWorld, tmp_path: Path
 ) -> None:
@@ -372,7 +378,7 @@ def test_spark_56243_malformed_record_timestamp_throws_detailed_error(
         assert f"topic {topic} partition 0 offset 0" in str(caught.value)
 
 
-@peer(BASE, "delete a topic when a Spark job is running")
+@peer(BASE, "delete a topic when a Spark job is running", Held.SPARK)
 def test_delete_a_topic_when_a_spark_job_is_running(
     open_stream: Callable[..., DataFrame], kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
@@ -391,7 +397,7 @@ def test_delete_a_topic_when_a_spark_job_is_running(
     assert run_once(stream, tmp_path) == [[3, 4]]
 
 
-@peer(BASE, "input row metrics")
+@peer(BASE, "input row metrics", Held.SPARK)
 @one_client
 def test_input_row_metrics(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
@@ -403,7 +409,7 @@ def test_input_row_metrics(
     assert sum(progress["numInputRows"] for progress in query.recentProgress) == 3
 
 
-@peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported")
+@peer("KafkaMicroBatchV2SourceSuite", "minPartitions is supported", Held.BESIDE_JVM)
 @pytest.mark.parametrize("least", ["a", "1.0", "0", "-1"])
 @one_client
 def test_min_partitions_is_refused(
@@ -450,7 +456,7 @@ def test_stream_stream_self_join(
     assert [json.loads(source) for source in sources] == [{topic: {"0": 3, "1": 1}}] * 2
 
 
-@peer("KafkaSourceSuiteBase", "Kafka column types")
+@peer("KafkaSourceSuiteBase", "Kafka column types", Held.BESIDE_JVM)
 def test_kafka_column_types(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -463,7 +469,7 @@ def test_kafka_column_types(
     assert (row["timestampType"], row["partition"], row["offset"], row["topic"]) == (0, 0, 0, topic)
 
 
-@peer("KafkaSourceSuiteBase", "cannot stop Kafka stream")
+@peer("KafkaSourceSuiteBase", "cannot stop Kafka stream", Held.SPARK)
 def test_cannot_stop_kafka_stream(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path
 ) -> None:
@@ -480,6 +486,7 @@ def test_cannot_stop_kafka_stream(
 @peer(
     "KafkaMicroBatchV2SourceSuite",
     "default config of includeHeader doesn't break existing query from Spark 2.4",
+    Held.SPARK,
 )
 def test_headers_are_left_out_by_default(
     open_stream: Callable[..., DataFrame], topics: Topics, tmp_path: Path

@@ -8,7 +8,7 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.range_calculator import split_ranges
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .peer import peer
+from .peer import Held, peer
 
 SUITE = "KafkaOffsetRangeCalculatorSuite"
 
@@ -20,7 +20,7 @@ def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
     return tuple(OffsetRange(partition, start, end) for start, end in pairwise(offsets))
 
 
-@peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges")
+@peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges", Held.LIBRARY)
 def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges() -> None:
     """Without an option every partition is one task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
@@ -28,41 +28,49 @@ def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges() -> None:
     assert split_ranges(ranges, None, None) == ranges
 
 
-@peer(SUITE, "with no minPartition: empty ranges ignored")
+@peer(SUITE, "with no minPartition: empty ranges ignored", Held.LIBRARY)
 def test_with_no_min_partition_empty_ranges_ignored() -> None:
     """A partition without new records gets no task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 2)
     assert split_ranges(ranges, None, None) == cuts(T1, 1, 2) + cuts(T3, 1, 2)
 
 
-@peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges")
+@peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.LIBRARY)
 def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges() -> None:
     """As many partitions as tasks are wanted are left whole."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert split_ranges(ranges, 3, None) == ranges
 
 
-@peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges")
+@peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges", Held.LIBRARY)
 def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges() -> None:
     """One partition is cut into as many equal parts as tasks are wanted."""
     assert split_ranges(cuts(T1, 1, 5), 4, None) == cuts(T1, 1, 2, 3, 4, 5)
 
 
-@peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges")
+@peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges", Held.LIBRARY)
 def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges() -> None:
     """Only the larger of two partitions is cut."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
     assert split_ranges(ranges, 4, None) == cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21)
 
 
-@peer(SUITE, "with minPartition = 4: SPARK-30656: ignore empty ranges and split the rest")
+@peer(
+    SUITE,
+    "with minPartition = 4: SPARK-30656: ignore empty ranges and split the rest",
+    Held.LIBRARY,
+)
 def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest() -> None:
     """An empty partition takes none of the tasks."""
     ranges = cuts(T1, 1, 1) + cuts(T2, 1, 21)
     assert split_ranges(ranges, 4, None) == cuts(T2, 1, 6, 11, 16, 21)
 
 
-@peer(SUITE, "with minPartition = 4: SPARK-30656: N very skewed TopicPartitions to M offset ranges")
+@peer(
+    SUITE,
+    "with minPartition = 4: SPARK-30656: N very skewed TopicPartitions to M offset ranges",
+    Held.LIBRARY,
+)
 def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions() -> None:
     """One record beside a thousand is a task of its own."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1001)
@@ -72,6 +80,7 @@ def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions() -> No
 @peer(
     SUITE,
     "with minPartition = 1: SPARK-30656: minPartitions less than the length of topic partitions",
+    Held.LIBRARY,
 )
 def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions() -> None:
     """More partitions than tasks are wanted are left whole."""
@@ -79,20 +88,20 @@ def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions() -> No
     assert split_ranges(ranges, 1, None) == ranges
 
 
-@peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions")
+@peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions", Held.LIBRARY)
 def test_with_min_partition_3_range_inexact_multiple_of_min_partitions() -> None:
     """What cannot be shared equally goes to the last part."""
     assert split_ranges(cuts(T1, 1, 11), 3, None) == cuts(T1, 1, 4, 7, 11)
 
 
-@peer(SUITE, "with minPartition = 4: empty ranges ignored")
+@peer(SUITE, "with minPartition = 4: empty ranges ignored", Held.LIBRARY)
 def test_with_min_partition_4_empty_ranges_ignored() -> None:
     """An empty partition does not count as a task that is there already."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 4)
     assert split_ranges(ranges, 4, None) == cuts(T1, 1, 2) + cuts(T3, 1, 2, 3, 4)
 
 
-@peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets")
+@peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets", Held.LIBRARY)
 def test_with_min_partition_6_spark_28489_never_drop_offsets() -> None:
     """No offset is lost to rounding."""
     ranges = cuts(T1, 0, 10) + cuts(T2, 0, 10) + cuts(T3, 0, 1)
@@ -100,7 +109,11 @@ def test_with_min_partition_6_spark_28489_never_drop_offsets() -> None:
     assert split_ranges(ranges, 6, None) == expected
 
 
-@peer(SUITE, "with minPartition = 9: SPARK-36576: 0 small unsplit ranges and 3 large split ranges")
+@peer(
+    SUITE,
+    "with minPartition = 9: SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
+    Held.LIBRARY,
+)
 def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges() -> None:
     """Three large partitions are cut in proportion."""
     ranges = cuts(T1, 0, 10_000) + cuts(T2, 0, 15_000) + cuts(T3, 0, 20_000)
@@ -111,7 +124,11 @@ def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges() -> None:
     )
 
 
-@peer(SUITE, "with minPartition = 6: SPARK-36576: 1 small unsplit range and 2 large split ranges")
+@peer(
+    SUITE,
+    "with minPartition = 6: SPARK-36576: 1 small unsplit range and 2 large split ranges",
+    Held.LIBRARY,
+)
 def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges() -> None:
     """A small partition is left whole, and the proportion is taken of the others."""
     ranges = cuts(T1, 0, 500) + cuts(T2, 0, 12_000) + cuts(T3, 0, 15_001)
@@ -120,7 +137,11 @@ def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges() -> None:
     )
 
 
-@peer(SUITE, "with minPartition = 6: SPARK-36576: 2 small unsplit ranges and 1 large split range")
+@peer(
+    SUITE,
+    "with minPartition = 6: SPARK-36576: 2 small unsplit ranges and 1 large split range",
+    Held.LIBRARY,
+)
 def test_with_min_partition_6_spark_36576_2_small_and_1_large_range() -> None:
     """Two small partitions are left whole, and the large one has the other tasks."""
     ranges = cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 10_000)
@@ -129,13 +150,21 @@ def test_with_min_partition_6_spark_36576_2_small_and_1_large_range() -> None:
     )
 
 
-@peer(SUITE, "with maxRecordsPerPartition = 4: SPARK-49259: 1 TopicPartition to N offset ranges")
+@peer(
+    SUITE,
+    "with maxRecordsPerPartition = 4: SPARK-49259: 1 TopicPartition to N offset ranges",
+    Held.LIBRARY,
+)
 def test_with_max_records_per_partition_4_spark_49259_1_topic_partition() -> None:
     """Five offsets with at most four in a task are two tasks, the last the larger."""
     assert split_ranges(cuts(T1, 1, 6), None, 4) == cuts(T1, 1, 3, 6)
 
 
-@peer(SUITE, "with maxRecordsPerPartition = 20: SPARK-49259: N TopicPartition to N offset ranges")
+@peer(
+    SUITE,
+    "with maxRecordsPerPartition = 20: SPARK-49259: N TopicPartition to N offset ranges",
+    Held.LIBRARY,
+)
 def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions() -> None:
     """Every partition is cut for itself."""
     ranges = cuts(T1, 1, 40) + cuts(T2, 1, 50) + cuts(T3, 1, 60)
@@ -147,6 +176,7 @@ def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions() -> N
     SUITE,
     "with minPartitions = 1 and maxRecordsPerPartition = 20: SPARK-49259: 1 TopicPartition with "
     "low minPartitions value",
+    Held.LIBRARY,
 )
 def test_with_max_records_20_spark_49259_low_min_partitions_value() -> None:
     """The limit on records cuts further than the number of tasks asks for."""
@@ -157,6 +187,7 @@ def test_with_max_records_20_spark_49259_low_min_partitions_value() -> None:
     SUITE,
     "with minPartitions = 4 and maxRecordsPerPartition = 20: SPARK-49259: 1 TopicPartition with "
     "high minPartitions value",
+    Held.LIBRARY,
 )
 def test_with_max_records_20_spark_49259_high_min_partitions_value() -> None:
     """The number of tasks cuts further than the limit on records asks for."""

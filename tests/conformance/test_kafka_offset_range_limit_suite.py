@@ -12,7 +12,7 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from pyspark_kafka.testing import KafkaWorld
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SUITE = "KafkaOffsetRangeLimitSuite"
 
 
-@peer(SUITE, "resolving topic-level offsets against the assigned partitions")
+@peer(SUITE, "resolving topic-level offsets against the assigned partitions", Held.LIBRARY)
 def test_resolving_topic_level_offsets_against_the_assigned_partitions(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -41,7 +41,9 @@ def test_resolving_topic_level_offsets_against_the_assigned_partitions(
     }
 
 
-@peer(SUITE, "resolving fully enumerated offsets doesn't need the assigned partitions")
+@peer(
+    SUITE, "resolving fully enumerated offsets doesn't need the assigned partitions", Held.LIBRARY
+)
 def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partitions() -> None:
     """Where every partition has its offset, a start behind its end is found without a broker."""
     with pytest.raises(OptionsError) as refused:
@@ -59,7 +61,11 @@ def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partition
     )
 
 
-@peer(SUITE, "resolving a topic-level offset of a topic without assigned partitions fails")
+@peer(
+    SUITE,
+    "resolving a topic-level offset of a topic without assigned partitions fails",
+    Held.LIBRARY,
+)
 def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_fails(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:

@@ -18,7 +18,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -80,19 +80,19 @@ class Unsteady(OffsetFetcher):
         """Do nothing: the other fetcher belongs to its container."""
 
 
-@peer(SUITE, "isolationLevel must give back default isolation level when not set")
+@peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.LIBRARY)
 def test_isolation_level_must_give_back_default_isolation_level_when_not_set() -> None:
     """Without a setting, records of open and aborted transactions are read."""
     assert not options().reads_committed_only
 
 
-@peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set")
+@peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.LIBRARY)
 def test_isolation_level_must_give_back_read_uncommitted_when_set() -> None:
     """The default may be spelled out."""
     assert not options(**{"kafka.isolation.level": "read_uncommitted"}).reads_committed_only
 
 
-@peer(SUITE, "isolationLevel must give back READ_COMMITTED when set")
+@peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.LIBRARY)
 def test_isolation_level_must_give_back_read_committed_when_set(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -113,7 +113,7 @@ def test_isolation_level_must_give_back_read_committed_when_set(
     assert ends == {"read_committed": 2, "read_uncommitted": 3}
 
 
-@peer(SUITE, "isolationLevel must throw exception when invalid isolation level set")
+@peer(SUITE, "isolationLevel must throw exception when invalid isolation level set", Held.LIBRARY)
 def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set() -> None:
     """Any other level is refused before a broker is asked."""
     with pytest.raises(OptionsError) as refused:
@@ -130,6 +130,7 @@ def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set()
     SUITE,
     "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using specific offsets "
     "with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 def test_spark_30656_unresolved_offsets_using_specific_offsets(
     world: KafkaWorld, open_container: OpenContainer
@@ -155,6 +156,7 @@ def test_spark_30656_unresolved_offsets_using_specific_offsets(
     SUITE,
     "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using special offsets "
     "with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 def test_spark_30656_unresolved_offsets_using_special_offsets(
     world: KafkaWorld, open_container: OpenContainer
@@ -174,6 +176,7 @@ def test_spark_30656_unresolved_offsets_using_special_offsets(
     SUITE,
     "SPARK-48383: START_OFFSET_DOES_NOT_MATCH_ASSIGNED error class "
     "with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 def test_spark_48383_start_offset_does_not_match_assigned_error_class(
     world: KafkaWorld, open_container: OpenContainer
@@ -197,6 +200,7 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
     SUITE,
     "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - multiple topic partitions "
     "with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
     world: KafkaWorld, open_container: OpenContainer
@@ -221,7 +225,9 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
 
 
 @peer(
-    SUITE, "SPARK-30656: getOffsetRangesFromResolvedOffsets with useDeprecatedOffsetFetching false"
+    SUITE,
+    "SPARK-30656: getOffsetRangesFromResolvedOffsets with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 def test_spark_30656_get_offset_ranges_from_resolved_offsets(
     world: KafkaWorld, open_container: OpenContainer
@@ -269,6 +275,7 @@ def assert_timestamps_mismatch(
     SUITE,
     "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
     "specified: 2 with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 @pytest.mark.parametrize("position", ["start", "end"])
 def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
@@ -282,6 +289,7 @@ def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
     SUITE,
     "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
     "specified: 4 with useDeprecatedOffsetFetching false",
+    Held.LIBRARY,
 )
 @pytest.mark.parametrize("position", ["start", "end"])
 def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
@@ -291,7 +299,7 @@ def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
     assert_timestamps_mismatch(world, open_container, position, 4)
 
 
-@peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures")
+@peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures", Held.LIBRARY)
 def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:
@@ -311,7 +319,7 @@ def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
     assert unsteady.calls == 3
 
 
-@peer(SUITE, "SPARK-55561: fetchPartitionOffsets throws after all retries exhausted")
+@peer(SUITE, "SPARK-55561: fetchPartitionOffsets throws after all retries exhausted", Held.LIBRARY)
 def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
     world: KafkaWorld, open_container: OpenContainer
 ) -> None:

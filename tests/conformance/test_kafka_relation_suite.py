@@ -10,7 +10,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import Record
 
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 from .side_by_side import Sides, ends, write
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ FIRST_HALF, SECOND_HALF = [0, 1, 2, 10, 11, 12], [3, 4, 5, 13, 14, 15]
 BEFORE = [*range(9), *range(10, 13)]
 
 
-@peer(SUITE, "explicit earliest to latest offsets")
+@peer(SUITE, "explicit earliest to latest offsets", Held.BESIDE_JVM)
 def test_explicit_earliest_to_latest_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
     """A query over everything reads everything, and what came since when it runs again."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
@@ -61,13 +61,13 @@ def test_explicit_earliest_to_latest_offsets(sides: Sides, world: KafkaWorld, to
     assert tables.numbers() == [*range(13), *range(20, 23)]
 
 
-@peer(SUITE, "default starting and ending offsets")
+@peer(SUITE, "default starting and ending offsets", Held.BESIDE_JVM)
 def test_default_starting_and_ending_offsets(sides: Sides, topic: str) -> None:
     """A query without ends reads everything."""
     assert sides.batch(subscribe=topic).numbers() == BEFORE
 
 
-@peer(SUITE, "explicit offsets")
+@peer(SUITE, "explicit offsets", Held.BESIDE_JVM)
 def test_explicit_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
     """Ends that are numbers stay where they are, and -1 moves on with the log."""
     tables = sides.batch(
@@ -78,7 +78,7 @@ def test_explicit_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
     assert tables.numbers() == [0, 1, 2, 3, 11, 12, 13, 20]
 
 
-@peer(SUITE, "default starting and ending offsets with headers")
+@peer(SUITE, "default starting and ending offsets with headers", Held.BESIDE_JVM)
 def test_default_starting_and_ending_offsets_with_headers(sides: Sides, world: KafkaWorld) -> None:
     """Headers keep their order and their duplicates, and are null where there are none."""
     topic = world.topic(3)
@@ -96,7 +96,7 @@ def test_default_starting_and_ending_offsets_with_headers(sides: Sides, world: K
     ]
 
 
-@peer(SUITE, "timestamp provided for starting and ending")
+@peer(SUITE, "timestamp provided for starting and ending", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) -> None:
     """Between two times are the records from the first on and before the second."""
     tables = sides.batch(
@@ -107,7 +107,7 @@ def test_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) ->
     assert tables.numbers() == [0, 1, 2, 13, 14, 15]
 
 
-@peer(SUITE, "timestamp provided for starting, offset provided for ending")
+@peer(SUITE, "timestamp provided for starting, offset provided for ending", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_offset_provided_for_ending(
     sides: Sides, timed: str
 ) -> None:
@@ -120,7 +120,7 @@ def test_timestamp_provided_for_starting_offset_provided_for_ending(
     assert tables.numbers() == [3, *range(10, 16)]
 
 
-@peer(SUITE, "timestamp provided for ending, offset provided for starting")
+@peer(SUITE, "timestamp provided for ending, offset provided for starting", Held.BESIDE_JVM)
 def test_timestamp_provided_for_ending_offset_provided_for_starting(
     sides: Sides, timed: str
 ) -> None:
@@ -133,28 +133,28 @@ def test_timestamp_provided_for_ending_offset_provided_for_starting(
     assert tables.numbers() == [2, 3, 4, 5, 10, 11, 12]
 
 
-@peer(SUITE, "timestamp provided for starting, ending not provided")
+@peer(SUITE, "timestamp provided for starting, ending not provided", Held.BESIDE_JVM)
 def test_timestamp_provided_for_starting_ending_not_provided(sides: Sides, timed: str) -> None:
     """A query that begins at times and says no end ends at the latest offsets."""
     tables = sides.batch(subscribe=timed, startingOffsetsByTimestamp=ends(timed, LATE, LATE))
     assert tables.numbers() == SECOND_HALF
 
 
-@peer(SUITE, "timestamp provided for ending, starting not provided")
+@peer(SUITE, "timestamp provided for ending, starting not provided", Held.BESIDE_JVM)
 def test_timestamp_provided_for_ending_starting_not_provided(sides: Sides, timed: str) -> None:
     """A query that ends at times and says no beginning begins at the earliest offsets."""
     tables = sides.batch(subscribe=timed, endingOffsetsByTimestamp=ends(timed, LATE, LATE))
     assert tables.numbers() == FIRST_HALF
 
 
-@peer(SUITE, "global timestamp provided for starting and ending")
+@peer(SUITE, "global timestamp provided for starting and ending", Held.BESIDE_JVM)
 def test_global_timestamp_provided_for_starting_and_ending(sides: Sides, timed: str) -> None:
     """One time stands for all partitions, at either end."""
     tables = sides.batch(subscribe=timed, startingTimestamp=str(EARLY), endingTimestamp=str(LATE))
     assert tables.numbers() == FIRST_HALF
 
 
-@peer(SUITE, "no matched offset for timestamp - startingOffsets")
+@peer(SUITE, "no matched offset for timestamp - startingOffsets", Held.BESIDE_JVM)
 @one_client
 def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: str) -> None:
     """A time after the last record of a partition is refused as a start, unless told otherwise."""
@@ -168,7 +168,7 @@ def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: s
         assert lenient.numbers() == ([] if "assign" in starting else list(range(6)))
 
 
-@peer(SUITE, "preferences on offset related options")
+@peer(SUITE, "preferences on offset related options", Held.BESIDE_JVM)
 @one_client
 def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None:
     """Of several ends a global timestamp precedes timestamps, and these precede offsets."""
@@ -188,7 +188,7 @@ def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None
     assert sides.batch(**highest).numbers() == FIRST_HALF
 
 
-@peer(SUITE, "no matched offset for timestamp - endingOffsets")
+@peer(SUITE, "no matched offset for timestamp - endingOffsets", Held.BESIDE_JVM)
 @one_client
 def test_no_matched_offset_for_timestamp_ending_offsets(sides: Sides, timed: str) -> None:
     """A time after the last record of a partition is, as an end, the latest offset."""
@@ -199,7 +199,7 @@ def test_no_matched_offset_for_timestamp_ending_offsets(sides: Sides, timed: str
     )
 
 
-@peer(SUITE, "reuse same dataframe in query")
+@peer(SUITE, "reuse same dataframe in query", Held.BESIDE_JVM)
 def test_reuse_same_dataframe_in_query(sides: Sides, topic: str) -> None:
     """A table that stands twice in a query is read twice."""
     tables = sides.batch(subscribe=topic)
@@ -208,7 +208,7 @@ def test_reuse_same_dataframe_in_query(sides: Sides, topic: str) -> None:
         assert sorted(row[0] for row in rows) == sorted(2 * BEFORE)
 
 
-@peer(SUITE, "test late binding start offsets")
+@peer(SUITE, "test late binding start offsets", Held.BESIDE_JVM)
 def test_late_binding_start_offsets(sides: Sides, world: KafkaWorld, topic: str) -> None:
     """Records that are deleted between two runs of a query are not missed by the second."""
     tables = sides.batch(subscribe=topic, startingOffsets="earliest", endingOffsets="latest")
@@ -218,7 +218,7 @@ def test_late_binding_start_offsets(sides: Sides, world: KafkaWorld, topic: str)
     assert tables.numbers() == [*range(6, 13)]
 
 
-@peer(SUITE, "bad batch query options")
+@peer(SUITE, "bad batch query options", Held.BESIDE_JVM)
 @pytest.mark.parametrize(
     ("option", "value", "core"),
     [
@@ -235,7 +235,7 @@ def test_bad_batch_query_options(sides: Sides, option: str, value: str, core: st
     sides.assert_refused_alike(core, **{"subscribe": "t", option: value})
 
 
-@peer(SUITE, "read Kafka transactional messages: read_committed")
+@peer(SUITE, "read Kafka transactional messages: read_committed", Held.BESIDE_JVM)
 def test_read_kafka_transactional_messages_read_committed(sides: Sides, world: KafkaWorld) -> None:
     """Records of transactions that were aborted or are open are not read."""
     topic, partition = _transactions(world)
@@ -248,7 +248,7 @@ def test_read_kafka_transactional_messages_read_committed(sides: Sides, world: K
     assert tables.numbers() == [*range(5), *range(10, 22)]
 
 
-@peer(SUITE, "read Kafka transactional messages: read_uncommitted")
+@peer(SUITE, "read Kafka transactional messages: read_uncommitted", Held.BESIDE_JVM)
 def test_read_kafka_transactional_messages_read_uncommitted(
     sides: Sides, world: KafkaWorld
 ) -> None:
@@ -261,7 +261,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(
         assert tables.numbers() == list(range(21))
 
 
-@peer(SUITE, "SPARK-30656: minPartitions")
+@peer(SUITE, "SPARK-30656: minPartitions", Held.BESIDE_JVM)
 @pytest.mark.parametrize("ending", ["latest", "offsets"])
 def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
     """Partitions are split into as many tasks, the last of which reads to an end that moves."""
@@ -281,7 +281,7 @@ def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
     assert tables.numbers() == list(range(40 if ending == "latest" else 30))
 
 
-@peer(SUITE, "topic-partition for start offset and end offset must match")
+@peer(SUITE, "topic-partition for start offset and end offset must match", Held.BESIDE_JVM)
 @pytest.mark.parametrize("kind", ["Offsets", "OffsetsByTimestamp"])
 @one_client
 def test_topic_partition_for_start_offset_and_end_offset_must_match(
@@ -296,7 +296,7 @@ def test_topic_partition_for_start_offset_and_end_offset_must_match(
         )
 
 
-@peer(SUITE, "topic-partition for start offset and end offset must match")
+@peer(SUITE, "topic-partition for start offset and end offset must match", Held.BESIDE_JVM)
 @pytest.mark.parametrize("given", [2, 4])
 @pytest.mark.parametrize(
     ("option", "core"),
@@ -323,7 +323,7 @@ def test_offsets_must_be_of_the_partitions_that_there_are(
     assert all(name in theirs for name in names)
 
 
-@peer(SUITE, "unresolved start offset greater than end offset")
+@peer(SUITE, "unresolved start offset greater than end offset", Held.BESIDE_JVM)
 @pytest.mark.parametrize(
     ("kind", "word"), [("Offsets", "offset"), ("OffsetsByTimestamp", "timest")]
 )
@@ -339,7 +339,7 @@ def test_unresolved_start_offset_greater_than_end_offset(
     )
 
 
-@peer(SUITE, "resolved start offset greater than end offset (without latest)")
+@peer(SUITE, "resolved start offset greater than end offset (without latest)", Held.BESIDE_JVM)
 @one_client
 def test_resolved_start_offset_greater_than_end_offset(sides: Sides, timed: str) -> None:
     """A start that proves to lie behind an end of another kind is refused in the same words."""

@@ -10,7 +10,7 @@ import pytest
 from ..spark.queries import OURS, PEER, read_stream
 from ..spark.sinks import Sinks, refusal, rows_of
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 from .side_by_side import causes, failure
 from .stream_runs import await_until
 
@@ -61,7 +61,7 @@ def assert_refused_alike(sinks: Sinks, table: DataFrame, core: str, **options: s
     assert theirs in line
 
 
-@peer(STREAMING, "streaming - write to kafka with topic field")
+@peer(STREAMING, "streaming - write to kafka with topic field", Held.SPARK)
 def test_streaming_write_to_kafka_with_topic_field(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -73,7 +73,7 @@ def test_streaming_write_to_kafka_with_topic_field(
     assert sinks.values(topic) == texts(1, 10)
 
 
-@peer(STREAMING, "streaming - write w/o topic field, with topic option")
+@peer(STREAMING, "streaming - write w/o topic field, with topic option", Held.SPARK)
 def test_streaming_write_without_topic_field_with_topic_option(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -85,7 +85,7 @@ def test_streaming_write_without_topic_field_with_topic_option(
     assert sinks.values(topic) == texts(1, 10)
 
 
-@peer(STREAMING, "streaming - topic field and topic option")
+@peer(STREAMING, "streaming - topic field and topic option", Held.SPARK)
 def test_streaming_topic_field_and_topic_option(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -95,7 +95,7 @@ def test_streaming_topic_field_and_topic_option(
     assert sinks.values(topic) == texts(1, 5)
 
 
-@peer(STREAMING, "streaming - write data with bad schema")
+@peer(STREAMING, "streaming - write data with bad schema", Held.SPARK)
 @one_client
 def test_streaming_write_data_with_bad_schema(
     spark: SparkSession, sinks: Sinks, topics: Topics
@@ -107,7 +107,7 @@ def test_streaming_write_data_with_bad_schema(
     assert_refused_alike(sinks, keys, "Required attribute 'value' not found", topic=topics.create())
 
 
-@peer(STREAMING, "streaming - write data with valid schema but wrong types")
+@peer(STREAMING, "streaming - write data with valid schema but wrong types", Held.SPARK)
 @pytest.mark.parametrize(
     ("columns", "core"),
     [
@@ -126,7 +126,7 @@ def test_streaming_write_data_with_valid_schema_but_wrong_types(
     assert_refused_alike(sinks, numbers(spark, 1, 5).selectExpr(*columns), core)
 
 
-@peer(STREAMING, "streaming - write to non-existing topic")
+@peer(STREAMING, "streaming - write to non-existing topic", Held.BESIDE_JVM)
 def test_streaming_write_to_non_existing_topic(
     spark: SparkSession, sinks: Sinks, fresh_name: Callable[[], str]
 ) -> None:
@@ -138,7 +138,7 @@ def test_streaming_write_to_non_existing_topic(
     assert f"Topic {options['topic']} not present in metadata after 500 ms" in str(theirs)
 
 
-@peer(STREAMING, "streaming - exception on config serializer")
+@peer(STREAMING, "streaming - exception on config serializer", Held.SPARK)
 @pytest.mark.parametrize("setting", ["key__serializer", "value__serializer"])
 @one_client
 def test_streaming_exception_on_config_serializer(
@@ -150,7 +150,7 @@ def test_streaming_exception_on_config_serializer(
     assert_refused_alike(sinks, numbers(spark, 1, 5), core, topic="t", **option)
 
 
-@peer("KafkaSinkMicroBatchStreamingSuite", "streaming - sink progress is produced")
+@peer("KafkaSinkMicroBatchStreamingSuite", "streaming - sink progress is produced", Held.BESIDE_JVM)
 @one_client
 def test_streaming_sink_progress_is_produced(
     spark: SparkSession, sinks: Sinks, topics: Topics
@@ -163,7 +163,7 @@ def test_streaming_sink_progress_is_produced(
         assert progress["sink"]["numOutputRows"] == 3
 
 
-@peer(BATCH, "batch - write to kafka")
+@peer(BATCH, "batch - write to kafka", Held.BESIDE_JVM)
 def test_batch_write_to_kafka(spark: SparkSession, sinks: Sinks, topics: Topics) -> None:
     """Keys, values and headers arrive, null ones and duplicate names as well."""
     ours, theirs = topics.create(4), topics.create(4)
@@ -186,7 +186,7 @@ def test_batch_write_to_kafka(spark: SparkSession, sinks: Sinks, topics: Topics)
     }
 
 
-@peer(BATCH, "batch - partition column and partitioner priorities")
+@peer(BATCH, "batch - partition column and partitioner priorities", Held.BESIDE_JVM)
 def test_batch_partition_column_and_partitioner_priorities(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
@@ -215,7 +215,7 @@ def test_batch_partition_column_and_partitioner_priorities(
     }
 
 
-@peer(BATCH, "batch - null topic field value, and no topic option")
+@peer(BATCH, "batch - null topic field value, and no topic option", Held.BESIDE_JVM)
 def test_batch_null_topic_field_value_and_no_topic_option(
     spark: SparkSession, sinks: Sinks
 ) -> None:
@@ -227,7 +227,7 @@ def test_batch_null_topic_field_value_and_no_topic_option(
     assert theirs in line
 
 
-@peer(BATCH, "SPARK-20496: batch - enforce analyzed plans")
+@peer(BATCH, "SPARK-20496: batch - enforce analyzed plans", Held.SPARK)
 @one_client
 def test_spark_20496_batch_enforce_analyzed_plans(
     spark: SparkSession, sinks: Sinks, topics: Topics
@@ -238,7 +238,7 @@ def test_spark_20496_batch_enforce_analyzed_plans(
     assert sinks.values(topic) == sorted(f'{{"id":{number}}}' for number in range(1, 1_000))
 
 
-@peer("KafkaSinkBatchSuiteV1", "batch - unsupported save modes")
+@peer("KafkaSinkBatchSuiteV1", "batch - unsupported save modes", Held.SPARK)
 @one_client
 def test_batch_unsupported_save_mode_that_reaches_us(
     spark: SparkSession, kafka: KafkaCluster, client: str
@@ -251,7 +251,7 @@ def test_batch_unsupported_save_mode_that_reaches_us(
     )
 
 
-@peer("KafkaSinkBatchSuiteV2", "batch - unsupported save modes")
+@peer("KafkaSinkBatchSuiteV2", "batch - unsupported save modes", Held.SPARK)
 @pytest.mark.parametrize("mode", ["ignore", "errorifexists"])
 @one_client
 def test_batch_unsupported_save_modes(
@@ -263,7 +263,7 @@ def test_batch_unsupported_save_modes(
         writer.option("client", client).mode(mode).save()
 
 
-@peer("KafkaSinkBatchSuiteV2", "generic - write big data with small producer buffer")
+@peer("KafkaSinkBatchSuiteV2", "generic - write big data with small producer buffer", Held.SPARK)
 @pytest.mark.parametrize("kind", ["batch", "micro-batch"])
 def test_generic_write_big_data_with_small_producer_buffer(
     spark: SparkSession, sinks: Sinks, topics: Topics, kind: str
@@ -283,7 +283,7 @@ def test_generic_write_big_data_with_small_producer_buffer(
     assert {row.value for row in stored} == {b"%d" % number * 15_000 for number in range(10)}
 
 
-@peer("KafkaMicroBatchSourceSuiteBase", "async progress tracking")
+@peer("KafkaMicroBatchSourceSuiteBase", "async progress tracking", Held.BESIDE_JVM)
 def test_async_progress_tracking(
     spark: SparkSession, sinks: Sinks, topics: Topics, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, read_stream
 from .one_client import one_client
-from .peer import peer
+from .peer import Held, peer
 from .stream_runs import batch_ends, run_once
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def offsets(*entries: tuple[str, int, int]) -> PartitionOffsets:
     )
 
 
-@peer(SUITE, "comparison <one> <=> <two>")
+@peer(SUITE, "comparison <one> <=> <two>", Held.LIBRARY)
 @pytest.mark.parametrize(
     ("one", "two"),
     [
@@ -54,7 +54,7 @@ def test_comparison_one_two(one: PartitionOffsets, two: PartitionOffsets) -> Non
     assert one.to_json() != two.to_json()
 
 
-@peer(SUITE, "basic serialization - deserialization")
+@peer(SUITE, "basic serialization - deserialization", Held.LIBRARY)
 def test_basic_serialization_deserialization() -> None:
     """What was written is read again, in one order whatever the order it came in."""
     written = offsets(("t", 1, 0), ("t", 10, 7), ("t", 0, 1), ("T", 0, 2**63 - 1))
@@ -64,7 +64,7 @@ def test_basic_serialization_deserialization() -> None:
     assert PartitionOffsets.from_dict(json.loads(text)) == written
 
 
-@peer(SUITE, "OffsetSeqLog serialization - deserialization")
+@peer(SUITE, "OffsetSeqLog serialization - deserialization", Held.SPARK)
 @one_client
 def test_offset_seq_log_serialization_deserialization(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
@@ -84,7 +84,7 @@ def test_offset_seq_log_serialization_deserialization(
     ]
 
 
-@peer(SUITE, "read Spark 2.1.0 offset format")
+@peer(SUITE, "read Spark 2.1.0 offset format", Held.LIBRARY)
 def test_read_spark_2_1_0_offset_format() -> None:
     """Offsets are read as Spark has written them since 2.1.0."""
     old = '{"topic1":{"0":456,"1":789},"topic2":{"0":0}}'

@@ -14,7 +14,7 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ def assert_read(options: SourceOptions) -> None:
     assert options.bootstrap_servers == "host:9092"
 
 
-@peer(SUITE, "batch mode - options should be handled as case-insensitive")
+@peer(SUITE, "batch mode - options should be handled as case-insensitive", Held.LIBRARY)
 @CASES
 def test_batch_mode_options_should_be_handled_as_case_insensitive(
     change: Callable[[str], str],
@@ -61,7 +61,7 @@ def test_batch_mode_options_should_be_handled_as_case_insensitive(
     assert_read(reader._options)
 
 
-@peer(SUITE, "micro-batch mode - options should be handled as case-insensitive")
+@peer(SUITE, "micro-batch mode - options should be handled as case-insensitive", Held.LIBRARY)
 @CASES
 def test_micro_batch_mode_options_should_be_handled_as_case_insensitive(
     change: Callable[[str], str],
@@ -72,7 +72,7 @@ def test_micro_batch_mode_options_should_be_handled_as_case_insensitive(
     assert_read(reader._options)
 
 
-@peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation")
+@peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation", Held.LIBRARY)
 @pytest.mark.parametrize("query", QueryKind)
 def test_spark_49442_partition_metadata_cache_ttl_ms_validation(query: QueryKind) -> None:
     """The time is -1, which keeps nothing, or positive."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from .engine import Engine
-from .peer import peer
+from .peer import Held, peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -105,16 +106,18 @@ def filled(world: KafkaWorld) -> str:
     return topic
 
 
-def covers_all_starts(test: Callable[..., None]) -> Callable[..., None]:
-    """Say that a test stands for the 30 of the peer's that are made in a loop."""
-    for strategy in STRATEGIES:
-        for start in STARTS:
-            for flag in ("true", "false"):
-                test = peer(BASE, f"{strategy} {start} (failOnDataLoss: {flag})")(test)
-    return test
+def covers_all_starts(held: Held) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Mark a test as the counterpart of the 30 tests that the JVM connector makes in a loop."""
+
+    def marked(test: Callable[..., None]) -> Callable[..., None]:
+        for strategy, start, flag in itertools.product(STRATEGIES, STARTS, ("true", "false")):
+            test = peer(BASE, f"{strategy} {start} (failOnDataLoss: {flag})", held)(test)
+        return test
+
+    return marked
 
 
-@covers_all_starts
+@covers_all_starts(Held.LIBRARY)
 @pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -140,7 +143,7 @@ def test_a_stream_begins_at_its_offsets_and_goes_on(
         assert running.run_batch() == []
 
 
-@peer(BASE, "subscribing topics from topic-level offsets")
+@peer(BASE, "subscribing topics from topic-level offsets", Held.LIBRARY)
 def test_subscribing_topics_from_topic_level_offsets(world: KafkaWorld) -> None:
     """A word for a whole topic stands beside numbers for the partitions of another."""
     one, other = filled(world), world.topic(2)
@@ -155,6 +158,7 @@ def test_subscribing_topics_from_topic_level_offsets(world: KafkaWorld) -> None:
 @peer(
     "KafkaMicroBatchSourceSuiteBase",
     "topic-level offsets tolerate a new topic matching subscribePattern after the start",
+    Held.LIBRARY,
 )
 def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(world: KafkaWorld) -> None:
     """A topic that comes later is read from its beginning, whatever the starting offsets name."""
@@ -177,18 +181,26 @@ UNMATCHED = [
 ]
 
 
-@peer(BASE, "subscribing topic by name from specific timestamps with non-matching starting offset")
+@peer(
+    BASE,
+    "subscribing topic by name from specific timestamps with non-matching starting offset",
+    Held.LIBRARY,
+)
 @peer(
     BASE,
     "subscribing topic by name from global timestamp per topic with non-matching starting offset",
+    Held.LIBRARY,
 )
 @peer(
-    BASE, "subscribing topic by pattern from specific timestamps with non-matching starting offset"
+    BASE,
+    "subscribing topic by pattern from specific timestamps with non-matching starting offset",
+    Held.LIBRARY,
 )
 @peer(
     BASE,
     "subscribing topic by pattern from global timestamp per topic with non-matching starting "
     "offset",
+    Held.LIBRARY,
 )
 @pytest.mark.parametrize(("strategy", "start"), UNMATCHED)
 def test_a_starting_time_behind_all_records(world: KafkaWorld, strategy: str, start: str) -> None:
@@ -215,7 +227,11 @@ def test_a_starting_time_behind_all_records(world: KafkaWorld, strategy: str, st
         assert running.run_batch() == [1]
 
 
-@peer(BASE, "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger")
+@peer(
+    BASE,
+    "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger",
+    Held.LIBRARY,
+)
 def test_spark_53560_an_uncommitted_batch_is_planned_again(world: KafkaWorld) -> None:
     """A batch of an earlier run is planned before any latest offset of this run is known."""
     topic = filled(world)
@@ -237,7 +253,7 @@ UNSUPPORTED_SETTINGS = (
 )
 
 
-@peer(BASE, "unsupported kafka configs")
+@peer(BASE, "unsupported kafka configs", Held.LIBRARY)
 @pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
 def test_unsupported_kafka_configs(name: str) -> None:
     """Settings that would change what the source promises are refused, whatever their value."""
@@ -247,7 +263,7 @@ def test_unsupported_kafka_configs(name: str) -> None:
             parse_source_options(raw, query)
 
 
-@peer(BASE, "get offsets from case insensitive parameters")
+@peer(BASE, "get offsets from case insensitive parameters", Held.LIBRARY)
 @pytest.mark.parametrize("word", ["earLiEst", "laTest"])
 def test_get_offsets_from_case_insensitive_parameters(word: str) -> None:
     """Neither an option's name nor its words distinguish upper from lower case."""
@@ -256,7 +272,7 @@ def test_get_offsets_from_case_insensitive_parameters(word: str) -> None:
     assert type(options.starting_offsets).__name__.lower() == word.lower()
 
 
-@peer("KafkaMicroBatchSourceSuiteBase", "(de)serialization of initial offsets")
+@peer("KafkaMicroBatchSourceSuiteBase", "(de)serialization of initial offsets", Held.LIBRARY)
 def test_a_stream_goes_on_from_initial_offsets(world: KafkaWorld) -> None:
     """Offsets that were written down before any batch are where another process begins."""
     topic = filled(world)
@@ -267,7 +283,11 @@ def test_a_stream_goes_on_from_initial_offsets(world: KafkaWorld) -> None:
         assert running.run_batch() == [1]
 
 
-@peer("KafkaMicroBatchSourceSuiteBase", "SPARK-25495: FetchedData.reset should reset all fields")
+@peer(
+    "KafkaMicroBatchSourceSuiteBase",
+    "SPARK-25495: FetchedData.reset should reset all fields",
+    Held.LIBRARY,
+)
 def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(world: KafkaWorld) -> None:
     """What was fetched beyond a batch is not given twice when the next one reads it."""
     topic = world.topic()
@@ -282,6 +302,7 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(world: KafkaWorl
 @peer(
     "KafkaMicroBatchSourceSuiteBase",
     "SPARK-22956: currentPartitionOffsets should be set when no new data comes in",
+    Held.LIBRARY,
 )
 def test_spark_22956_a_limited_stream_without_new_data_goes_on(world: KafkaWorld) -> None:
     """A limited stream that finds nothing new after a restart reads on when something comes."""
@@ -297,8 +318,8 @@ def test_spark_22956_a_limited_stream_without_new_data_goes_on(world: KafkaWorld
         assert [running.run_batch() for _ in range(2)] == [list(range(5, 10)), list(range(10, 15))]
 
 
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - with rate limit")
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - no rate limit")
+@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - with rate limit", Held.LIBRARY)
+@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - no rate limit", Held.LIBRARY)
 @pytest.mark.parametrize(("limit", "behind"), [("3", True), (None, False)])
 def test_custom_metrics(world: KafkaWorld, limit: str | None, behind: bool) -> None:
     """The lag has exactly three figures: above 0 under a limit, and 0 without."""
@@ -318,7 +339,7 @@ def test_custom_metrics(world: KafkaWorld, limit: str | None, behind: bool) -> N
     assert all((float(value) > 0) is behind for value in metrics.values())
 
 
-@peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions")
+@peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.LIBRARY)
 def test_stress_test_with_multiple_topics_and_partitions(world: KafkaWorld) -> None:
     """Under a random run of writes, new topics, new partitions and restarts all is read once."""
     chance = random.Random(5)  # noqa: S311  # the same run each time
@@ -378,7 +399,11 @@ def churned(world: KafkaWorld, prefix: str) -> Iterator[int]:
         yield written
 
 
-@peer("KafkaSourceStressForDontFailOnDataLossSuite", "stress test for failOnDataLoss=false")
+@peer(
+    "KafkaSourceStressForDontFailOnDataLossSuite",
+    "stress test for failOnDataLoss=false",
+    Held.LIBRARY,
+)
 def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
     """While topics come and go, a query that may lose data neither fails nor repeats."""
     prefix = world.fresh_name()
@@ -396,10 +421,11 @@ def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
     assert len(read) == len(set(read))
 
 
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - corner cases")
+@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - corner cases", Held.LIBRARY)
 @peer(
     "KafkaMicroBatchV2SourceSuite",
     "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null",
+    Held.LIBRARY,
 )
 def test_custom_metrics_corner_cases(world: KafkaWorld) -> None:
     """The lag is 2, 4 and 3.0 for 3 and 6 of which 1 and 2 are consumed, and else nothing."""

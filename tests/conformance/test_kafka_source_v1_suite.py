@@ -23,7 +23,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import PEER, read_stream
 
-from .peer import peer
+from .peer import Held, peer
 from .stream_runs import run_once
 from .test_kafka_source_suite import STARTS, STRATEGIES, filled, write
 
@@ -98,7 +98,7 @@ def sized(world: KafkaWorld, *counts: int) -> str:
     return topic
 
 
-@peer(BASE, "maxOffsetsPerTrigger")
+@peer(BASE, "maxOffsetsPerTrigger", Held.EMBEDDED)
 def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
     """Of 101, 11 and 1 records ten are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
     topic = sized(world, 101, 11, 1)
@@ -110,7 +110,7 @@ def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
         assert rest == _offsets(topic, 101, 11, 1)
 
 
-@peer(BASE, "minOffsetsPerTrigger")
+@peer(BASE, "minOffsetsPerTrigger", Held.EMBEDDED)
 def test_min_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
     """The first batch always runs; later ones wait for 15 offsets, or for 5 s, or for nothing."""
     topic = sized(world, 4, 1)
@@ -131,7 +131,7 @@ def test_min_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
         assert last == _offsets(topic, 12, 10)
 
 
-@peer(BASE, "compositeReadLimit")
+@peer(BASE, "compositeReadLimit", Held.EMBEDDED)
 def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
     """At least 15 and at most 20 of 33 are 19; the 14 that are left wait for their time."""
     topic = sized(world, 21, 11, 1)
@@ -146,7 +146,7 @@ def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
         assert [len(batch) for batch in driver.to_end()] == [19, 14]
 
 
-@peer(BASE, "Trigger.AvailableNow")
+@peer(BASE, "Trigger.AvailableNow", Held.EMBEDDED)
 def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
     """15 records, at most 5 at a time, are exactly 3 batches, whatever comes meanwhile."""
     topic = sized(world, 15)
@@ -161,6 +161,7 @@ def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
     BASE,
     "Query with Trigger.AvailableNow should throw error when topic partitions got unavailable "
     "during subsequent batches",
+    Held.EMBEDDED,
 )
 def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
     """A topic recreated with 3 of its 5 partitions fails the next batch."""
@@ -178,6 +179,7 @@ def test_available_now_when_partitions_got_unavailable(world: KafkaWorld, tmp_pa
     BASE,
     "Query with Trigger.AvailableNow should throw error when offset(s) in planned topic partitions "
     "got unavailable during subsequent batches",
+    Held.EMBEDDED,
 )
 def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path: Path) -> None:
     """A topic recreated with fewer records fails the next batch."""
@@ -195,6 +197,7 @@ def test_available_now_when_offsets_got_unavailable(world: KafkaWorld, tmp_path:
 @peer(
     "KafkaSourceSuiteBase",
     "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger",
+    Held.EMBEDDED,
 )
 def test_spark_53560_an_uncommitted_batch_is_run_again(world: KafkaWorld, tmp_path: Path) -> None:
     """A batch that was planned before the topic grew is done by the next run, and then the rest."""
@@ -214,7 +217,11 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(world: KafkaWorld, tmp_pa
 
 @peer(
     BASE,
-    "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset calculation",  # noqa: E501
+    (
+        "SPARK-26718 Rate limit set to Long.Max should not overflow integer during end offset "
+        "calculation"
+    ),
+    Held.EMBEDDED,
 )
 def test_spark_26718_rate_limit_of_long_max(world: KafkaWorld, tmp_path: Path) -> None:
     """The largest limit there is reads all."""
@@ -227,7 +234,11 @@ def test_spark_26718_rate_limit_of_long_max(world: KafkaWorld, tmp_path: Path) -
         assert driver.to_end() == [list(range(5, 10))]
 
 
-@peer(BASE, "SPARK-22956: currentPartitionOffsets should be set when no new data comes in")
+@peer(
+    BASE,
+    "SPARK-22956: currentPartitionOffsets should be set when no new data comes in",
+    Held.EMBEDDED,
+)
 def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_path: Path) -> None:
     """After a restart that found nothing new, a limit counts from where the query was."""
     topic = sized(world, 8)
@@ -240,7 +251,7 @@ def test_spark_22956_current_offsets_without_new_data(world: KafkaWorld, tmp_pat
         assert driver.to_end() == [list(range(8, 13)), [13, 14]]
 
 
-@peer(BASE, "subscribe topic by pattern with topic recreation between batches")
+@peer(BASE, "subscribe topic by pattern with topic recreation between batches", Held.EMBEDDED)
 def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> None:
     """A topic recreated with fewer records fails the query, or causes a warning."""
     topic = sized(world, 2, 2)
@@ -260,7 +271,7 @@ def test_topic_recreation_between_batches(world: KafkaWorld, tmp_path: Path) -> 
         assert driver.to_end() == [[2, 3, 4]]
 
 
-@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset")
+@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.EMBEDDED)
 def test_spark_41375_empty_partitions(world: KafkaWorld, tmp_path: Path) -> None:
     """When every topic is gone, no batch without any partition is written down."""
     topic = sized(world, 3)
@@ -274,7 +285,7 @@ def test_spark_41375_empty_partitions(world: KafkaWorld, tmp_path: Path) -> None
     assert _log(tmp_path, "offsets").batch_ids() == [0]
 
 
-@peer(BASE, "read Kafka transactional messages: read_committed")
+@peer(BASE, "read Kafka transactional messages: read_committed", Held.EMBEDDED)
 def test_read_committed(world: KafkaWorld, tmp_path: Path) -> None:
     """Offsets of aborted and control records use the limit up and give no rows."""
     topic = world.topic()
@@ -289,6 +300,7 @@ def test_read_committed(world: KafkaWorld, tmp_path: Path) -> None:
 @peer(
     "KafkaDontFailOnDataLossSuite",
     "failOnDataLoss=false should not return duplicated records: microbatch v1",
+    Held.EMBEDDED,
 )
 def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
     """What is deleted between two runs, or under a batch that was planned, is skipped once."""
@@ -342,6 +354,7 @@ BOTH = pytest.mark.parametrize("kind", ["KafkaSource", "KafkaMicroBatchStream"])
 @peer(
     BASE,
     "ensure that initial offset are written with an extra byte in the beginning (SPARK-19517)",
+    Held.EMBEDDED,
 )
 def test_initial_offsets_have_an_extra_byte(
     world: KafkaWorld, spark: SparkSession, kafka: KafkaCluster, kind: str, tmp_path: Path
@@ -360,7 +373,7 @@ def test_initial_offsets_have_an_extra_byte(
 
 
 @BOTH
-@peer(BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)")
+@peer(BASE, "deserialization of initial offset written by Spark 2.1.0 (SPARK-19517)", Held.EMBEDDED)
 def test_initial_offsets_of_spark_2_1_0(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
     """Without a version, and with the text's length before it, the offsets are read."""
     topic = sized(world, 3, 1)
@@ -371,7 +384,7 @@ def test_initial_offsets_of_spark_2_1_0(world: KafkaWorld, kind: str, tmp_path: 
 
 
 @BOTH
-@peer(BASE, "deserialization of initial offset written by future version")
+@peer(BASE, "deserialization of initial offset written by future version", Held.EMBEDDED)
 def test_initial_offsets_of_a_future_version(world: KafkaWorld, kind: str, tmp_path: Path) -> None:
     """A later version is refused in the words of the JVM connector, and nothing is read."""
     topic = sized(world, 3)
