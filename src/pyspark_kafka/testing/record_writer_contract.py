@@ -91,6 +91,25 @@ class RecordWriterContract(WorldContract):
         assert _written(world, topic, 0) == []
         assert [row["value"] for row in _written(world, other, 0)] == [b"v"]
 
+    def test_each_row_may_name_its_topic(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Rows of one batch go to the topics that they name, in their order."""
+        other = world.topic()
+        batch = _batch(value=[b"1", b"2", b"3"], topic=[topic, other, topic], partition=[0, 0, 0])
+        assert _send(writer, batch) == 3
+        assert [row["value"] for row in _written(world, topic, 0)] == [b"1", b"3"]
+        assert [row["value"] for row in _written(world, other, 0)] == [b"2"]
+
+    def test_each_row_may_name_its_partition(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Rows of one batch go to the partitions that they name, in their order."""
+        batch = _batch(value=[b"1", b"2", b"3"], partition=[1, 0, 1])
+        assert _send(writer, batch, topic) == 3
+        assert [row["value"] for row in _written(world, topic, 0)] == [b"2"]
+        assert [row["value"] for row in _written(world, topic, 1)] == [b"1", b"3"]
+
     def test_records_of_one_key_go_to_one_partition(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:

@@ -1,0 +1,113 @@
+"""The shipped suites fail for adapters that break a promise of their port."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from .registry import REGISTRY
+from .wrong import suites
+from .wrong.registry import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .wrong.adapter import WrongAdapter
+
+PROJECT: Final = Path(__file__).parents[2]
+SUITES: Final = Path(suites.__file__)
+
+PortFault: TypeAlias = "tuple[type, WrongAdapter]"
+Outcomes: TypeAlias = Mapping[tuple[str, str], list[str]]
+"""What came of each test, by the name of its class and its own name; once for each parameter."""
+
+WRONG: Final = [(port, wrong) for port, faults in FAULTS.items() for wrong in faults.wrong]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """Run the suites on wrong adapters in another process, and return what came of the tests."""
+    report = tmp_path_factory.mktemp("wrong") / "report.xml"
+    pytest_here = [sys.executable, "-m", "pytest", "--noconftest", "-p", "no:cacheprovider"]
+    ran = subprocess.run(
+        [*pytest_here, "--timeout=60", f"--junitxml={report}", *sorted(set(_tests_to_run()))],
+        cwd=PROJECT,
+        env={name: os.environ[name] for name in os.environ if not name.startswith("PYTEST_")},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    sys.stdout.write(ran.stdout)  # which pytest shows with a failure
+    assert ran.returncode in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}, ran.stderr
+    return _outcomes(report)
+
+
+def _tests_to_run() -> Iterator[str]:
+    for port, wrong in WRONG:
+        for suite in (suites.right_name(port), suites.wrong_name(port, wrong)):
+            yield f"{SUITES}::{suite}::{wrong.caught_by.__name__}"
+
+
+def _outcomes(report: Path) -> Outcomes:
+    """Return the outcomes of a JUnit report; an ``error`` is one of set-up or tear-down."""
+    outcomes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    # The standard library's parser is safe for a report of one's own.
+    for test in ET.parse(report).iter("testcase"):  # noqa: S314
+        suite = test.attrib["classname"].rpartition(".")[2]
+        name = test.attrib["name"].partition("[")[0]
+        outcomes[suite, name] += [found.tag for found in test] or ["passed"]
+    return outcomes
+
+
+@pytest.mark.parametrize("fault", WRONG, ids=lambda fault: f"{fault[0].__name__}-{fault[1]}")
+def test_a_wrong_adapter_fails_its_suite(outcomes: Outcomes, fault: PortFault) -> None:
+    """The test that it names fails: in its call, not in its set-up, and without being skipped."""
+    port, wrong = fault
+    found = outcomes[suites.wrong_name(port, wrong), wrong.caught_by.__name__]
+    assert "failure" in found, wrong.adapter.__doc__
+
+
+@pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
+def test_an_adapter_without_a_fault_passes(outcomes: Outcomes, port: type) -> None:
+    """Wrong adapters fail for their fault, not for how they are made."""
+    ran = {wrong.caught_by.__name__ for wrong in FAULTS[port].wrong}
+    found = {name: outcomes[suites.right_name(port), name] for name in ran}
+    assert all(set(each) == {"passed"} for each in found.values()), found
+
+
+@pytest.mark.parametrize("port", FAULTS, ids=lambda port: port.__name__)
+def test_each_port_has_wrong_adapters(port: type) -> None:
+    """They are adapters of the port, and each says what is wrong with it."""
+    wrong = FAULTS[port].wrong
+    assert wrong
+    assert len({each.adapter for each in wrong}) == len(wrong)
+    for each in wrong:
+        assert issubclass(each.adapter, port)
+        assert each.adapter.__doc__
+
+
+def test_ports_without_wrong_adapters() -> None:
+    """Suites of these ports may pass for an adapter that is wrong."""
+    assert {port.__name__ for port in REGISTRY.keys() - FAULTS.keys()} == {
+        "Clock",
+        "EpochChannel",
+        "LagExporter",
+        "MetadataLog",
+        "OffsetFetcher",
+        "ProgressListener",
+        "RecordReader",
+        "SourceEvents",
+        "StreamClient",
+        "TaskChannel",
+        "TaskRunner",
+        "Transactions",
+    }

@@ -1,0 +1,32 @@
+"""The suites on wrong adapters, as tests of a pytest that ``test_wrong_adapters.py`` starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .registry import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .adapter import WrongAdapter
+
+
+def right_name(port: type) -> str:
+    """Return the name of the class that tests a port's right adapter."""
+    return f"Test{port.__name__}Right"
+
+
+def wrong_name(port: type, wrong: WrongAdapter) -> str:
+    """Return the name of the class that tests a wrong adapter."""
+    return f"Test{port.__name__}Wrong{wrong}"
+
+
+def _suites() -> Iterator[tuple[str, type]]:
+    for port, faults in FAULTS.items():
+        yield right_name(port), faults.right
+        for wrong in faults.wrong:
+            yield wrong_name(port, wrong), wrong.suite
+
+
+globals().update(_suites())
