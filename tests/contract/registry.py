@@ -53,7 +53,7 @@ from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
 
-from .consume_world import ConsumeWorld
+from .fallback_world import FallbackWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,16 +79,19 @@ class Held:
         return f"{self.adapter.__name__}{self.how}"
 
 
+_CONFLUENT: Final = ALL - {Capability.TRANSACTIONAL_WRITES}
+
+
 def _memory(fresh_name: FreshName, _kafka: Kafka) -> World:
     return MemoryWorld("memory", fresh_name)
 
 
 def _confluent(fresh_name: FreshName, kafka: Kafka) -> World:
-    return KafkaWorld("confluent", fresh_name, kafka(), ALL - {Capability.TRANSACTIONAL_WRITES})
+    return KafkaWorld("confluent", fresh_name, kafka(), _CONFLUENT)
 
 
-def _consume(fresh_name: FreshName, kafka: Kafka) -> World:
-    return ConsumeWorld("confluent", fresh_name, kafka())
+def _fallback(fresh_name: FreshName, kafka: Kafka) -> World:
+    return FallbackWorld("confluent", fresh_name, kafka(), _CONFLUENT)
 
 
 def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
@@ -102,12 +105,13 @@ OFFSET_FETCHERS: Final = (
 )
 RECORD_READERS: Final = (
     Held(ConfluentRecordReader, _confluent),
-    Held(ConfluentRecordReader, _consume, " without the C API"),
+    Held(ConfluentRecordReader, _fallback, " without the C API"),
     Held(KafkaPythonRecordReader, _kafka_python),
     Held(MemoryRecordReader, _memory),
 )
 RECORD_WRITERS: Final = (
     Held(ConfluentRecordWriter, _confluent),
+    Held(ConfluentRecordWriter, _fallback, " without the C API"),
     Held(KafkaPythonRecordWriter, _kafka_python),
     Held(MemoryRecordWriter, _memory),
 )

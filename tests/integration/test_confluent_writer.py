@@ -33,7 +33,6 @@ from pyspark_kafka.domain.errors import (
 )
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
 from pyspark_kafka.domain.write_result import DeliveryStats
-from pyspark_kafka.testing import ALL, Capability, KafkaWorld, RecordWriterContract
 
 if TYPE_CHECKING:
     import ctypes
@@ -125,23 +124,6 @@ def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[...
     return create
 
 
-class TestConfluentRecordWriter(RecordWriterContract):
-    @pytest.fixture
-    def world(self, kafka: KafkaCluster, fresh_name: Callable[[], str]) -> KafkaWorld:
-        """Return the run's broker."""
-        without = ALL - {Capability.TRANSACTIONAL_WRITES}
-        return KafkaWorld("confluent", fresh_name, kafka, without)
-
-    @pytest.fixture
-    def writer(self, world: KafkaWorld, library: Library) -> Iterator[ConfluentRecordWriter]:
-        """Yield the writer to it."""
-        made = ConfluentRecordWriter(
-            options_of(world.addresses, kafka__max__block__ms="1000"), library
-        )
-        yield made
-        made.close()
-
-
 def test_rows_go_to_the_topics_that_they_name(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
@@ -159,32 +141,6 @@ def test_rows_go_to_the_topics_that_they_name(
     assert writer.flush().records == count
     for first, name in enumerate(names):
         assert texts(kafka, name) == [b"%d" % number for number in range(first, count, 3)]
-
-
-def test_keys_go_where_java_sends_them(
-    kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
-) -> None:
-    """The hashes are those of Kafka's own UtilsTest."""
-    hashes = {
-        b"21": -973932308,
-        b"foobar": -790332482,
-        b"a-little-bit-long-string": -985981536,
-        b"a-little-bit-longer-string": -1486304829,
-        b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
-        b"abc": 479470107,
-    }
-    topic = topic_of(7)
-    keys = [*hashes] * 10
-    batch = pa.RecordBatch.from_pydict(
-        {"key": keys, "value": [b"%d" % number for number in range(60)]}
-    )
-    writer = writer_of()
-    writer.write(batch, topic)
-    writer.flush()
-    found = {
-        (message.key(), number) for number in range(7) for message in read(kafka, topic, number)
-    }
-    assert found == {(key, (code & 0x7FFFFFFF) % 7) for key, code in hashes.items()}
 
 
 def test_records_of_one_key_stay_in_order(

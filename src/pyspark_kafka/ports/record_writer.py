@@ -36,8 +36,10 @@ class RecordWriter(ABC):
 
         The batch may have the columns ``key``, ``value``, ``topic``, ``partition``, ``headers``
         and ``timestamp``; the argument ``topic`` takes precedence over the column. Without a
-        partition, the key decides as in Kafka's Java client; without a timestamp, a record gets the
-        current time. Blocks while buffers are full, and may return before acknowledgement.
+        partition, the key decides as in Kafka's Java client, and without a key a partition that
+        changes after a time. Without a timestamp, a record gets the current time. Records of one
+        partition keep their order. Blocks while buffers are full, and may return before
+        acknowledgement.
 
         :raises NullTopicError: if a record has no topic.
         :raises InvalidRecordError: if a row cannot become a record.

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import NullTopicError, UnknownTopicError, UnsupportedFeatureError
+from ..domain.errors import (
+    InvalidRecordError,
+    NullTopicError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+)
 from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..domain.write_result import DeliveryStats
 from ..ports.record_schema import TYPES
 from ..ports.record_writer import RecordWriter
-from .world import COMMITTED, Capability, World, WorldContract
+from .world import COMMITTED, Capability, World, WorldContract, await_until
+
+JAVA_HASHES: Final[Mapping[bytes, int]] = {
+    b"": 275646681,
+    b"k": -1567496736,
+    b"21": -973932308,
+    b"abc": 479470107,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    "käfer".encode(): -1557269229,
+    b"\x80": 857690492,
+    b"\xff\x80\x00": -616959190,
+    b"\x80\x81\x82\x83": 1420557722,
+}
+"""What ``Utils.murmur2`` of Kafka's Java client returns for these keys."""
 
 
 def _batch(**columns: list[Any]) -> pa.RecordBatch:
@@ -22,9 +44,30 @@ def _batch(**columns: list[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns, schema=schema)
 
 
+def _with(batch: pa.RecordBatch, **columns: list[Any]) -> pa.RecordBatch:
+    """Return a batch with further columns."""
+    further = _batch(**columns)
+    names = [*batch.schema.names, *further.schema.names]
+    return pa.RecordBatch.from_arrays([*batch.columns, *further.columns], names)
+
+
 def _send(writer: RecordWriter, batch: pa.RecordBatch, topic: str | None = None) -> int:
     writer.write(batch, topic)
     return writer.flush().records
+
+
+def _refusal(writer: RecordWriter, batch: pa.RecordBatch, topic: str) -> RecordDeliveryError | None:
+    """Write a batch, and return the error of its delivery."""
+    try:
+        assert _send(writer, batch, topic) == batch.num_rows
+    except RecordDeliveryError as error:
+        return error
+    return None
+
+
+def _values(world: World, topic: str, number: int) -> list[bytes]:
+    """Return the values of all records of a partition."""
+    return [row["value"] for row in _written(world, topic, number)]
 
 
 def _written(world: World, topic: str, number: int, **options: str) -> list[dict[str, Any]]:
@@ -49,19 +92,43 @@ class RecordWriterContract(WorldContract):
     def test_every_column_is_written(self, world: World, writer: RecordWriter, topic: str) -> None:
         """Key, value, partition, headers and timestamp are written unchanged."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
-        headers = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
+        later = when + dt.timedelta(milliseconds=1)
+        headers = [
+            {"key": "b", "value": b"1"},
+            {"key": "a", "value": None},
+            {"key": "b", "value": b""},
+            {"key": "b", "value": b"1"},
+        ]
         batch = _batch(
-            key=[b"k"],
-            value=[b"v"],
-            topic=[topic],
-            partition=[1],
-            headers=[headers],
-            timestamp=[when],
+            key=[b"k", b"l"],
+            value=[b"v", b"w"],
+            topic=[topic, topic],
+            partition=[1, 1],
+            headers=[headers, headers[1:]],
+            timestamp=[when, later],
         )
-        assert _send(writer, batch) == 1
-        [row] = _written(world, topic, 1)
-        assert (row["key"], row["value"], row["headers"]) == (b"k", b"v", headers)
-        assert row["timestamp"].timestamp() == when.timestamp()
+        assert _send(writer, batch) == 2
+        first, second = _written(world, topic, 1)
+        assert (first["key"], first["value"], first["headers"]) == (b"k", b"v", headers)
+        assert (second["key"], second["value"], second["headers"]) == (b"l", b"w", headers[1:])
+        assert first["timestamp"].timestamp() == when.timestamp()
+        assert second["timestamp"].timestamp() == later.timestamp()
+
+    def test_records_without_a_timestamp_get_the_current_time(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """A null in the column is as good as no column; the clocks may differ by a minute."""
+        world.require(Capability.TIMESTAMPS)
+        old = dt.datetime(2020, 1, 2, tzinfo=dt.UTC)
+        batches = _batch(value=[b"v"]), _batch(value=[b"v"] * 2, timestamp=[old, None])
+        for batch in batches:
+            writer.write(_with(batch, partition=[0] * batch.num_rows), topic)
+        writer.flush()
+        first, second, third = (row["timestamp"].timestamp() for row in _written(world, topic, 0))
+        assert second == old.timestamp()
+        now = dt.datetime.now(dt.UTC).timestamp()
+        assert abs(now - first) < 60
+        assert abs(now - third) < 60
 
     def test_nulls_are_written(self, world: World, writer: RecordWriter, topic: str) -> None:
         """A null key or value stays null, and an empty one stays empty."""
@@ -126,8 +193,44 @@ class RecordWriterContract(WorldContract):
 
     def test_flush_counts_since_the_last_one(self, writer: RecordWriter, topic: str) -> None:
         """Each flush counts the records acknowledged since the previous one."""
-        assert _send(writer, _batch(value=[b"v", b"w"]), topic) == 2
+        writer.write(_batch(value=[b"v", b"w"]), topic)
+        writer.write(_batch(value=[]), topic)
+        writer.write(_batch(value=[b"xyz"]), topic)
+        assert writer.flush() == DeliveryStats(3, 5)
         assert writer.flush() == DeliveryStats()
+        writer.write(_batch(value=[b"z"]), topic)
+        assert writer.flush() == DeliveryStats(1, 1)
+
+    def test_a_flush_delivers_every_write_before_it(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Batches of other topics and columns are all written, those of a partition in order."""
+        other = world.topic()
+        writer.write(_batch(value=[b"1", b"2"], partition=[0, 1]), topic)
+        writer.write(_batch(value=[b"3"]), other)
+        writer.write(_batch(key=[b"k", b"l"], value=[b"4", b"5"], partition=[1, 0]), topic)
+        writer.write(_batch(value=[b"6", b"7"], topic=[other, topic], partition=[0, 0]))
+        writer.write(_batch(value=[b"8"], partition=[0]), topic)
+        assert writer.flush().records == 8
+        assert _values(world, topic, 0) == [b"1", b"5", b"7", b"8"]
+        assert _values(world, topic, 1) == [b"2", b"4"]
+        assert _values(world, other, 0) == [b"3", b"6"]
+
+    def test_a_slice_is_written(self, world: World, writer: RecordWriter, topic: str) -> None:
+        """Of a slice of a batch, only the slice's rows are written."""
+        whole = _batch(
+            key=[b"a", b"b", None, b"d"],
+            value=[b"0", None, b"2", b"3"],
+            partition=[1, 0, 0, 1],
+            headers=[None, [{"key": "h", "value": b"1"}], [{"key": "i", "value": b"2"}], None],
+        )
+        assert _send(writer, whole.slice(1, 2), topic) == 2
+        assert _written(world, topic, 1) == []
+        rows = _written(world, topic, 0)
+        assert [(row["key"], row["value"], row["headers"]) for row in rows] == [
+            (b"b", None, [{"key": "h", "value": b"1"}]),
+            (None, b"2", [{"key": "i", "value": b"2"}]),
+        ]
 
     def test_delivered_bytes_are_those_of_keys_values_and_headers(
         self, writer: RecordWriter, topic: str
@@ -137,13 +240,34 @@ class RecordWriterContract(WorldContract):
         writer.write(_batch(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
         assert writer.flush() == DeliveryStats(2, 3 + 5 + 2 + 1 + 1)
 
+    def test_keys_decide_as_in_java(self, world: World, writer: RecordWriter) -> None:
+        """A key's hash chooses the partition, where the row does not name one."""
+        topic = world.topic(5)
+        keys = list(JAVA_HASHES)
+        _send(writer, _batch(key=keys, value=keys), topic)
+        _send(writer, _batch(key=keys, value=keys, partition=[None] * len(keys)), topic)
+        _send(writer, _batch(key=[b"k", b"k"], value=[b"k", b"named"], partition=[None, 4]), topic)
+        for number in range(5):
+            chosen = [key for key in keys if (JAVA_HASHES[key] & 0x7FFFFFFF) % 5 == number]
+            once_more = {2: [b"k"], 4: [b"named"]}.get(number, [])
+            assert _values(world, topic, number) == 2 * chosen + once_more
+
     def test_records_without_a_key_are_written(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
         """Records without a key go to one or several partitions, and none is lost."""
-        assert _send(writer, _batch(value=[b"%d" % number for number in range(50)]), topic) == 50
-        rows = [row for number in (0, 1) for row in _written(world, topic, number)]
-        assert sorted(int(row["value"]) for row in rows) == list(range(50))
+        values = [b"%d" % number for number in range(20_000)]
+        assert _send(writer, _batch(value=values), topic) == 20_000
+        assert sorted(_values(world, topic, 0) + _values(world, topic, 1)) == sorted(values)
+
+    def test_records_without_a_key_are_spread(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """Their partition changes after a time, as that of Java's sticky partitioner."""
+        values = [b"%d" % number * 5_000 for number in range(10)]
+        for _ in range(5):
+            _send(writer, _batch(value=values), topic)
+        assert set(_values(world, topic, 0)) == set(_values(world, topic, 1)) == set(values)
 
     def test_a_record_needs_a_topic(self, writer: RecordWriter) -> None:
         """A record without a topic is an error."""
@@ -164,6 +288,49 @@ class RecordWriterContract(WorldContract):
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             _send(writer, _batch(value=[b"v"]), unknown)
 
+    def test_the_partition_has_to_exist(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """The error is of the first record whose partition does not exist."""
+        batch = _batch(key=[b"k"] * 3, value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
+        with pytest.raises(RecordDeliveryError) as caught:
+            _send(writer, batch, topic)
+        assert (caught.value.topic, caught.value.partition, caught.value.size) == (topic, 2, 7)
+        assert "secret" not in str(caught.value)
+        assert b"w" not in _values(world, topic, 0) + _values(world, topic, 1)
+
+    def test_a_header_needs_a_key(self, writer: RecordWriter, topic: str) -> None:
+        """A row that cannot become a record is an error."""
+        headers = [None, [{"key": "a", "value": b"1"}, {"key": None, "value": b"2"}]]
+        with pytest.raises(InvalidRecordError):
+            _send(writer, _batch(value=[b"v", b"w"], headers=headers), topic)
+
+    def test_a_record_that_is_too_large_for_its_topic_is_an_error(
+        self, world: World, writer: RecordWriter
+    ) -> None:
+        """The error names its partition and not its content; without one, the record is there."""
+        topic = world.topic(2, max__message__bytes="2000")
+        batch = _batch(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
+        error = _refusal(writer, batch, topic)
+        if error is None:
+            assert _values(world, topic, 1) == [b"secret" * 1_000]
+        else:
+            assert isinstance(error, RecordTooLargeError)
+            assert (error.topic, error.partition, error.size) == (topic, 1, 6_003)
+            assert "secret" not in str(error)
+
+    def test_a_record_that_a_broker_refuses_is_an_error(
+        self, world: World, writer: RecordWriter
+    ) -> None:
+        """Compacted topics take no record without a key; without an error, the record is there."""
+        topic = world.topic(2, cleanup__policy="compact")
+        error = _refusal(writer, _batch(value=[b"secret"], partition=[1]), topic)
+        if error is None:
+            assert _values(world, topic, 1) == [b"secret"]
+        else:
+            assert (error.topic, error.partition, error.size) == (topic, 1, 6)
+            assert "secret" not in str(error)
+
     def test_a_transaction_ends_with_the_flush(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
@@ -172,10 +339,26 @@ class RecordWriterContract(WorldContract):
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())
         writer.join_transaction(opened)
-        assert _send(writer, _batch(value=[b"in"], partition=[0]), topic) == 1
+        writer.write(_batch(value=[b"in"], partition=[0]), topic)
+        assert _send(writer, _batch(value=[b"in", b"in"], partition=[0, 1]), topic) == 3
         assert _send(writer, _batch(value=[b"out"], partition=[0]), topic) == 1
         transactions.abort(opened)
+        assert _written(world, topic, 1, **COMMITTED) == []
         assert [row["value"] for row in _written(world, topic, 0, **COMMITTED)] == [b"out"]
+
+    def test_a_transaction_stays_open_after_close(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """The writer's close neither commits nor aborts what another process is to end."""
+        world.require(Capability.TRANSACTIONAL_WRITES)
+        transactions = world.sink_container().transactions()
+        opened = transactions.begin(world.fresh_name())
+        writer.join_transaction(opened)
+        _send(writer, _batch(value=[b"v"], partition=[0]), topic)
+        writer.close()
+        assert _written(world, topic, 0, **COMMITTED) == []
+        transactions.commit(opened)
+        await_until(lambda: len(_written(world, topic, 0, **COMMITTED)) == 1)
 
     def test_undeclared_transactions_are_refused(self, world: World, writer: RecordWriter) -> None:
         """A client that does not declare transactional writes raises."""
