@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,19 +13,56 @@ from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.testing import LagExporterContract
 
+from .observing import last_number, log_lines
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark_kafka.domain.lag import QueryLag
     from pyspark_kafka.ports.lag_exporter import LagExporter
 
 
 class TestPrometheusLagExporter(LagExporterContract):
     @pytest.fixture
-    def exporter(self) -> LagExporter:
-        """Return an exporter with its own registry."""
-        return PrometheusLagExporter(CollectorRegistry())
+    def registry(self) -> CollectorRegistry:
+        """Return a registry without other metrics."""
+        return CollectorRegistry()
+
+    @pytest.fixture
+    def exporter(self, registry: CollectorRegistry) -> LagExporter:
+        """Return an exporter with that registry."""
+        return PrometheusLagExporter(registry)
+
+    @pytest.fixture
+    def observed(self, registry: CollectorRegistry) -> Callable[[QueryLag], int | None]:
+        """Sum the samples of a query's partitions."""
+
+        def total(lag: QueryLag) -> int | None:
+            labels = {"query_id": lag.query_id, "query": lag.name or ""}
+            found = [
+                sample.value
+                for metric in registry.collect()
+                for sample in metric.samples
+                if sample.name == "pyspark_kafka_lag" and labels.items() <= sample.labels.items()
+            ]
+            return int(sum(found)) if found else None
+
+        return total
 
 
 class TestLoggingLagExporter(LagExporterContract):
+    forgets_ended_queries = False
+
     @pytest.fixture
-    def exporter(self) -> LagExporter:
+    def exporter(self, caplog: pytest.LogCaptureFixture) -> LagExporter:
         """Return an exporter to the log."""
+        caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LoggingLagExporter()
+
+    @pytest.fixture
+    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryLag], int | None]:
+        """Read the last line about a query."""
+        return lambda lag: last_number(
+            log_lines(caplog, "pyspark_kafka.lag"),
+            rf"Query {re.escape(lag.name or lag.query_id)} is (\d+) offsets behind",
+        )

@@ -11,8 +11,10 @@ from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.testing import MetadataLogContract
 
+from ..servers.s3 import SECRET
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark_kafka.ports.metadata_log import MetadataLog
@@ -58,6 +60,12 @@ class TestLocal(FsspecContract):
         """Return a directory on disk."""
         return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
+    @pytest.fixture
+    def failing(self, tmp_path: Path) -> MetadataLog:
+        """Return a log in a directory whose place a file takes."""
+        (tmp_path / "file").touch()
+        return FsspecMetadataLog(StoragePath(f"{tmp_path}/file/sources/0"))
+
 
 class TestHdfs(FsspecContract):
     @pytest.fixture
@@ -65,12 +73,29 @@ class TestHdfs(FsspecContract):
         """Return a directory of HDFS."""
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
+    @pytest.fixture
+    def failing(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> MetadataLog:
+        """Return a log of a user who may not even list the directory."""
+        path = f"/{fresh_name()}"
+        hdfs.request("PUT", path, "op=MKDIRS&permission=700")
+        return FsspecMetadataLog(StoragePath(f"{hdfs.url}{path}/sources/0", '{"user": "bob"}'))
+
 
 class TestS3(FsspecContract):
     @pytest.fixture
     def path(self, s3: S3Server) -> StoragePath:
         """Return a prefix of a bucket, with the JVM's scheme."""
         return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
+
+    @pytest.fixture
+    def failing(self, s3: S3Server) -> MetadataLog:
+        """Return a log in a bucket that does not exist."""
+        return FsspecMetadataLog(StoragePath("s3a://no-bucket/sources/0", s3.storage_options))
+
+    @pytest.fixture
+    def secrets(self) -> Sequence[str]:
+        """Return the bucket's secret key."""
+        return (SECRET,)
 
 
 class TestFsspecMemory(FsspecContract):

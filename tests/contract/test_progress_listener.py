@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,26 +14,72 @@ from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter, LoggingProgressListener
 from pyspark_kafka.testing import ProgressListenerContract
 
+from .observing import last_number, log_lines
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark_kafka.domain.continuous.progress import QueryIdentity
     from pyspark_kafka.ports.progress_listener import ProgressListener
 
 
 class TestPrometheusProgressListener(ProgressListenerContract):
     @pytest.fixture
-    def listener(self) -> ProgressListener:
-        """Return a listener with its own registry."""
-        return PrometheusProgressListener(CollectorRegistry())
+    def registry(self) -> CollectorRegistry:
+        """Return a registry without other metrics."""
+        return CollectorRegistry()
+
+    @pytest.fixture
+    def listener(self, registry: CollectorRegistry) -> ProgressListener:
+        """Return a listener with that registry."""
+        return PrometheusProgressListener(registry)
+
+    @pytest.fixture
+    def observed(self, registry: CollectorRegistry) -> Callable[[QueryIdentity], int | None]:
+        """Look at a query's sample of its epoch."""
+
+        def last_epoch(query: QueryIdentity) -> int | None:
+            labels = {"query_id": query.query_id, "query": query.name or ""}
+            value = registry.get_sample_value("pyspark_kafka_continuous_epoch", labels)
+            return None if value is None else int(value)
+
+        return last_epoch
 
 
 class TestLoggingProgressListener(ProgressListenerContract):
+    forgets_ended_queries = False
+
     @pytest.fixture
-    def listener(self) -> ProgressListener:
+    def listener(self, caplog: pytest.LogCaptureFixture) -> ProgressListener:
         """Return a listener that logs."""
+        caplog.set_level(logging.INFO, logger="pyspark_kafka.continuous")
         return LoggingProgressListener()
+
+    @pytest.fixture
+    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryIdentity], int | None]:
+        """Read the last line about a query."""
+        return lambda query: last_number(
+            log_lines(caplog, "pyspark_kafka.continuous"), rf"Query {_shown(query)}, epoch (\d+):"
+        )
 
 
 class TestLagListener(ProgressListenerContract):
+    forgets_ended_queries = False
+
     @pytest.fixture
-    def listener(self) -> ProgressListener:
+    def listener(self, caplog: pytest.LogCaptureFixture) -> ProgressListener:
         """Return a listener that exports lag to the log."""
+        caplog.set_level(logging.INFO, logger="pyspark_kafka.lag")
         return LagListener([LoggingLagExporter()])
+
+    @pytest.fixture
+    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[QueryIdentity], int | None]:
+        """Read the last line about a query's lag."""
+        return lambda query: last_number(
+            log_lines(caplog, "pyspark_kafka.lag"),
+            rf"Query {_shown(query)} is \d+ \w+ behind after batch (\d+) ",
+        )
+
+
+def _shown(query: QueryIdentity) -> str:
+    return re.escape(query.name or query.query_id)

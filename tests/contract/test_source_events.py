@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import logging
+from typing import TYPE_CHECKING
+
 import pytest
 
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.system.logged import LoggingSourceEvents
-from pyspark_kafka.domain.data_loss import partitions_deleted
-from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.testing import SourceEventsContract
 from pyspark_kafka.testing.source_events_contract import REPORTS, report_all
 
-from .registry import SOURCE_EVENTS
+from .observing import log_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LOGGER = "pyspark_kafka"
 
 
-class TestSourceEvents(SourceEventsContract):
-    @pytest.fixture(params=SOURCE_EVENTS)
-    def events(self, request: pytest.FixtureRequest) -> SourceEvents:
-        """Return each listener in turn."""
-        made: SourceEvents = request.param()
-        return made
+class TestMemorySourceEvents(SourceEventsContract):
+    @pytest.fixture
+    def events(self) -> MemorySourceEvents:
+        """Return a listener that keeps reports."""
+        return MemorySourceEvents()
+
+    @pytest.fixture
+    def observed(self, events: MemorySourceEvents) -> Callable[[], Sequence[str]]:
+        """Return what it has kept."""
+        return lambda: [f"{report.event} {report.facts}" for report in events.reports]
+
+
+class TestLoggingSourceEvents(SourceEventsContract):
+    @pytest.fixture(params=[logging.DEBUG, logging.INFO])
+    def events(
+        self, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+    ) -> SourceEvents:
+        """Return a listener that logs, with and without lag."""
+        caplog.set_level(request.param, logger=LOGGER)
+        return LoggingSourceEvents()
+
+    @pytest.fixture
+    def observed(self, caplog: pytest.LogCaptureFixture) -> Callable[[], Sequence[str]]:
+        """Return the lines of the log."""
+        return lambda: log_lines(caplog, LOGGER)
 
 
 def test_the_suite_makes_every_report() -> None:
@@ -37,18 +62,19 @@ def test_memory_keeps_reports_in_order() -> None:
 
 def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
     """Losses are logged at level WARNING, other events at INFO."""
+    [loss] = REPORTS["data_lost"]
     [out_of_range] = REPORTS["offset_out_of_range"]
-    with caplog.at_level("DEBUG", logger="pyspark_kafka"):
+    with caplog.at_level("DEBUG", logger=LOGGER):
         report_all(LoggingSourceEvents())
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("INFO", 'Initial offsets: {"t":{"0":5}}'),
-        ("INFO", 'Partitions added: {"t":{"0":5}}'),
-        ("WARNING", partitions_deleted([TopicPartition("t", 0)]).as_warning()),
+        ("INFO", 'Initial offsets: {"orders":{"3":4711}}'),
+        ("INFO", 'Partitions added: {"payments":{"0":815}}'),
+        ("WARNING", loss.as_warning()),  # type: ignore[attr-defined]
         ("WARNING", str(out_of_range)),
-        ("INFO", "Attempt 1 of 3 to fetch offsets: why"),
-        ("DEBUG", "Offsets behind latest: total 7, max 7"),
-        ("WARNING", f"Offsets were not committed to the group 'g': {out_of_range}"),
-        ("INFO", "Delivered 3 records, 120 bytes of keys, values and headers"),
+        ("INFO", "Attempt 2 of 5 to fetch offsets: the coordinator is loading"),
+        ("DEBUG", "Offsets behind latest: total 577, max 577"),
+        ("WARNING", f"Offsets were not committed to the group 'auditors': {out_of_range}"),
+        ("INFO", "Delivered 1234 records, 98765 bytes of keys, values and headers"),
     ]
 
 
@@ -57,5 +83,5 @@ def test_lag_is_taken_where_it_is_logged(
     caplog: pytest.LogCaptureFixture, level: str, takes_lag: bool
 ) -> None:
     """The logging listener takes lag only at the level at which it logs it."""
-    with caplog.at_level(level, logger="pyspark_kafka"):
+    with caplog.at_level(level, logger=LOGGER):
         assert LoggingSourceEvents().takes_lag is takes_lag

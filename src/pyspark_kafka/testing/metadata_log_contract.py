@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Final
 
 import pytest
 
+from ..domain.errors import MetadataLogError
 from ..ports.metadata_log import MetadataLog
 
 _WRITERS: Final = 50
@@ -18,7 +20,8 @@ class MetadataLogContract:
     """The contract of ``MetadataLog``.
 
     A subclass overrides the fixture ``log`` with an empty log, and ``again`` with a second log at
-    the same path, as another process would open it; if that is impossible, with the same log.
+    the same path, as another process would open it; if that is impossible, with the same log. It
+    may override ``failing`` and ``secrets``, too.
     """
 
     @pytest.fixture
@@ -30,6 +33,16 @@ class MetadataLogContract:
     def again(self, log: MetadataLog) -> MetadataLog:
         """Return another log at the same path."""
         raise NotImplementedError(f"{type(self).__name__} must override the fixture 'again'")
+
+    @pytest.fixture
+    def failing(self) -> MetadataLog:
+        """Return a log whose storage fails or refuses access; otherwise such tests are skipped."""
+        pytest.skip(f"{type(self).__name__} does not override the fixture 'failing'")
+
+    @pytest.fixture
+    def secrets(self) -> Sequence[str]:
+        """Return the credentials that ``log`` was made with."""
+        return ()
 
     @pytest.mark.parametrize("metadata", [_OFFSETS, b"", bytes(range(256)), b"x" * 3_000_000])
     def test_what_was_added_is_returned(self, log: MetadataLog, metadata: bytes) -> None:
@@ -48,8 +61,9 @@ class MetadataLogContract:
         """A second write returns ``False`` in every log at the path, and changes nothing."""
         assert log.add(3, b"first")
         assert not log.add(3, b"second")
-        assert not again.add(3, b"first")
-        assert again.get(3) == b"first"
+        assert not again.add(3, b"third")
+        assert log.get(3) == again.get(3) == b"first"
+        assert log.latest() == again.latest() == (3, b"first")
 
     def test_another_log_sees_what_was_added(self, log: MetadataLog, again: MetadataLog) -> None:
         """A listing by one log does not hide what another adds later."""
@@ -60,12 +74,24 @@ class MetadataLogContract:
             assert reader.latest() == (batch_id, b"%d" % batch_id)
 
     def test_another_log_sees_what_was_purged(self, log: MetadataLog, again: MetadataLog) -> None:
-        """A listing by one log does not keep what another deletes later."""
-        log.add(0, b"old")
-        log.add(1, b"new")
-        assert list(again.batch_ids()) == [0, 1]
-        log.purge(1)
-        assert (again.get(0), again.latest(), list(again.batch_ids())) == (None, (1, b"new"), [1])
+        """What a log has returned is gone when another one deletes it, whichever added it."""
+        for batch_id in range(4):
+            log.add(batch_id, b"%d" % batch_id)
+        for purger, reader, first in ((log, again, 1), (again, log, 3)):
+            assert reader.get(first - 1) == b"%d" % (first - 1)
+            assert min(reader.batch_ids()) < first
+            purger.purge(first)
+            assert reader.get(first - 1) is None
+            assert list(reader.batch_ids()) == list(range(first, 4))
+            assert reader.latest() == (3, b"3")
+
+    def test_the_highest_batch_may_be_purged(self, log: MetadataLog, again: MetadataLog) -> None:
+        """A log whose batches are all purged is empty."""
+        for batch_id in (3, 5):
+            log.add(batch_id, b"x")
+        log.purge(6)
+        for each in (log, again):
+            assert (each.latest(), list(each.batch_ids())) == (None, [])
 
     def test_the_latest_batch_is_the_highest(self, log: MetadataLog) -> None:
         """Batches are ordered by number, neither by time nor as strings."""
@@ -148,7 +174,24 @@ class MetadataLogContract:
             moving.result()
         assert again.latest() == (14, b"14")
 
-    def test_its_string_is_its_path(self, log: MetadataLog) -> None:
-        """The string of a log identifies it in messages."""
+    def test_its_string_is_its_path(self, log: MetadataLog, secrets: Sequence[str]) -> None:
+        """The string of a log identifies it in messages, without credentials."""
         [line] = str(log).splitlines()
         assert line.strip()
+        assert not [secret for secret in secrets if secret in f"{log} {log!r}"]
+
+    @pytest.mark.parametrize("name", ["add", "get", "latest", "batch_ids", "purge"])
+    def test_a_storage_that_fails_is_an_error(
+        self, failing: MetadataLog, secrets: Sequence[str], name: str
+    ) -> None:
+        """A failure is never an empty log, and its message has no credentials."""
+        calls: dict[str, Callable[[], object]] = {
+            "add": lambda: failing.add(0, b"x"),
+            "get": lambda: failing.get(0),
+            "latest": failing.latest,
+            "batch_ids": failing.batch_ids,
+            "purge": lambda: failing.purge(1),
+        }
+        with pytest.raises(MetadataLogError) as caught:
+            calls[name]()
+        assert not [secret for secret in secrets if secret in str(caught.value)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import pytest
@@ -15,21 +16,37 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.write_result import DeliveryStats
 from ..ports.source_events import SourceEvents
 
-_PARTITION: Final = TopicPartition("t", 0)
-_OFFSETS: Final = PartitionOffsets({_PARTITION: 5})
-_OUT_OF_RANGE: Final = OffsetOutOfRangeError(_PARTITION, 1, earliest=3, latest=5)
+_PARTITION: Final = TopicPartition("orders", 3)
+_OUT_OF_RANGE: Final = OffsetOutOfRangeError(_PARTITION, 271, earliest=314, latest=1_618)
 
 REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
-    "initial_offsets": (_OFFSETS,),
-    "partitions_added": (_OFFSETS,),
-    "data_lost": (partitions_deleted([_PARTITION]),),
+    "initial_offsets": (PartitionOffsets({_PARTITION: 4_711}),),
+    "partitions_added": (PartitionOffsets({TopicPartition("payments", 0): 815}),),
+    "data_lost": (partitions_deleted([TopicPartition("customers", 1)]),),
     "offset_out_of_range": (_OUT_OF_RANGE,),
-    "offsets_retried": (1, 3, "why"),
-    "lag_measured": (Lag({_PARTITION: 7}),),
-    "group_commit_failed": ("g", _OUT_OF_RANGE),
-    "records_delivered": (DeliveryStats(3, 120),),
+    "offsets_retried": (2, 5, "the coordinator is loading"),
+    "lag_measured": (Lag({_PARTITION: 577}),),
+    "group_commit_failed": ("auditors", _OUT_OF_RANGE),
+    "records_delivered": (DeliveryStats(1_234, 98_765),),
 }
 """The port's methods, with arguments for each."""
+
+_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "initial_offsets": ("orders", "4711"),
+    "partitions_added": ("payments", "815"),
+    "data_lost": ("customers",),
+    "offset_out_of_range": (_OUT_OF_RANGE.message,),
+    "offsets_retried": ("2", "5", "the coordinator is loading"),
+    "lag_measured": ("577",),
+    "group_commit_failed": ("auditors", _OUT_OF_RANGE.message),
+    "records_delivered": ("1234", "98765"),
+}
+"""What the text of an event contains."""
+
+_MAX_SECONDS: Final = 2.0
+"""How long an event may take, on a busy machine."""
+
+Observed = Callable[[], Sequence[str]]
 
 
 def report_all(events: SourceEvents) -> None:
@@ -39,20 +56,53 @@ def report_all(events: SourceEvents) -> None:
 
 
 class SourceEventsContract:
-    """The contract of ``SourceEvents``; a subclass overrides the fixture ``events``."""
+    """The contract of ``SourceEvents``; a subclass overrides ``events`` and ``observed``."""
 
     @pytest.fixture
     def events(self) -> SourceEvents:
         """Return the listener under test."""
         raise NotImplementedError(f"{type(self).__name__} must override the fixture 'events'")
 
-    @pytest.mark.parametrize("report", sorted(REPORTS))
-    def test_an_event_is_accepted(self, events: SourceEvents, report: str) -> None:
-        """An event is accepted, also twice, without an error for the source."""
-        for _ in range(2):
-            assert getattr(events, report)(*REPORTS[report]) is None
+    @pytest.fixture
+    def observed(self, events: SourceEvents) -> Observed:
+        """Return a function that returns a text for each event that ``events`` took, in order.
 
-    def test_events_without_partitions_are_accepted(self, events: SourceEvents) -> None:
+        These are the lines of a log, say. A text contains the arguments of the event.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture 'observed'")
+
+    @pytest.mark.parametrize("report", sorted(REPORTS))
+    def test_an_event_is_observed(
+        self, events: SourceEvents, observed: Observed, report: str
+    ) -> None:
+        """Each event is observed once, with its facts, as often as it is reported."""
+        for count in (1, 2):
+            assert getattr(events, report)(*REPORTS[report]) is None
+            texts = observed()
+            assert len(texts) == (count if report in _taken(events) else 0)
+            assert all(fact in text for text in texts for fact in _FACTS[report])
+
+    def test_events_are_observed_in_order(self, events: SourceEvents, observed: Observed) -> None:
+        """Events of several kinds come in the order in which they were reported."""
+        report_all(events)
+        for report, text in zip(_taken(events), observed(), strict=True):
+            assert all(fact in text for fact in _FACTS[report])
+
+    def test_events_without_partitions_are_observed(
+        self, events: SourceEvents, observed: Observed
+    ) -> None:
         """A stream whose pattern matches no topic reports empty offsets and lag."""
         events.initial_offsets(PartitionOffsets())
         events.lag_measured(Lag({}))
+        assert len(observed()) == 1 + events.takes_lag
+
+    def test_an_event_delays_nothing(self, events: SourceEvents) -> None:
+        """The methods return immediately: sources and sinks call them while they work."""
+        before = time.monotonic()
+        report_all(events)
+        assert time.monotonic() - before < _MAX_SECONDS
+
+
+def _taken(events: SourceEvents) -> list[str]:
+    """Return the events that a listener takes; it may do without lag."""
+    return [report for report in REPORTS if report != "lag_measured" or events.takes_lag]

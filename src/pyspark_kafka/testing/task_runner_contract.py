@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import pytest
 
@@ -17,12 +19,16 @@ TASKS: Final = 2
 MAX_SECONDS: Final = 60.0
 """How long a task waits, and how long a test waits for the end of a job."""
 
+_SETTLED_SECONDS: Final = 0.2
+"""How long a test watches that nothing happens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
     """A directory by which tasks, perhaps in other processes, tell a test that they run."""
 
     directory: Path
+    max_seconds: float = MAX_SECONDS
 
     def arrive(self, slot: int, attempt: str) -> None:
         """Tell that a task runs."""
@@ -45,6 +51,11 @@ class Rendezvous:
         """Return whether tasks that wait are to end."""
         return (self.directory / "release").exists()
 
+    def await_release(self) -> None:
+        """Wait as a task until a test releases it, and fail if it never does."""
+        if not Deadline.after(self.max_seconds).poll(self.is_released, 0.02):
+            raise TimeoutError("the task was not released")
+
 
 @dataclass(frozen=True, slots=True)
 class MeetingTask:
@@ -55,7 +66,9 @@ class MeetingTask:
     def __call__(self, slot: int, attempt: str) -> None:
         """Run as a task."""
         self.rendezvous.arrive(slot, attempt)
-        if not Deadline.after(MAX_SECONDS).poll(self.rendezvous.have_all_arrived, 0.02):
+        if not Deadline.after(self.rendezvous.max_seconds).poll(
+            self.rendezvous.have_all_arrived, 0.02
+        ):
             raise TimeoutError("the tasks do not run at once")
 
 
@@ -68,8 +81,36 @@ class WaitingTask:
     def __call__(self, slot: int, attempt: str) -> None:
         """Run as a task."""
         self.rendezvous.arrive(slot, attempt)
-        if not Deadline.after(MAX_SECONDS).poll(self.rendezvous.is_released, 0.02):
-            raise TimeoutError("the task was not released")
+        self.rendezvous.await_release()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSlot:
+    """Waits in one slot until it is released, and returns at once in others."""
+
+    rendezvous: Rendezvous
+    slot: int
+
+    def __call__(self, slot: int, attempt: str) -> None:
+        """Run as a task."""
+        self.rendezvous.arrive(slot, attempt)
+        if slot == self.slot:
+            self.rendezvous.await_release()
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTask:
+    """Fails ``seconds`` after it is released."""
+
+    rendezvous: Rendezvous
+    seconds: float
+
+    def __call__(self, slot: int, attempt: str) -> None:
+        """Run as a task."""
+        self.rendezvous.arrive(slot, attempt)
+        self.rendezvous.await_release()
+        time.sleep(self.seconds)
+        raise ValueError("fails after the cancellation")
 
 
 def fail_in_slot_1(slot: int, _attempt: str) -> None:
@@ -78,9 +119,14 @@ def fail_in_slot_1(slot: int, _attempt: str) -> None:
         raise ValueError("slot 1 fails\non purpose")
 
 
-def await_end(runner: TaskRunner) -> None:
+def fail_in_every_slot(_slot: int, _attempt: str) -> None:
+    """Raise an error."""
+    raise ValueError("runs beside another job")
+
+
+def await_end(runner: TaskRunner, seconds: float = MAX_SECONDS) -> None:
     """Wait until a job has ended."""
-    await_until(lambda: not runner.is_running(), MAX_SECONDS)
+    await_until(lambda: not runner.is_running(), seconds)
 
 
 class TaskRunnerContract:
@@ -88,6 +134,8 @@ class TaskRunnerContract:
 
     The runner has two slots at least. The fixture cancels what a failed test leaves running.
     """
+
+    max_seconds: ClassVar[float] = MAX_SECONDS
 
     @pytest.fixture
     def runner(self) -> TaskRunner:
@@ -97,7 +145,7 @@ class TaskRunnerContract:
     @pytest.fixture
     def rendezvous(self, tmp_path: Path) -> Rendezvous:
         """Return an empty directory for the tasks of a test."""
-        return Rendezvous(tmp_path)
+        return Rendezvous(tmp_path, self.max_seconds)
 
     def test_nothing_runs_before_the_start(self, runner: TaskRunner) -> None:
         """A new runner is not running, has not failed, and has nothing to cancel."""
@@ -105,12 +153,17 @@ class TaskRunnerContract:
         assert not runner.is_running()
         assert runner.failure() is None
 
+    def test_it_has_slots(self, runner: TaskRunner) -> None:
+        """The number of slots is unknown, or at least that of the tasks of these tests."""
+        slots = runner.available_slots()
+        assert slots is None or slots >= TASKS
+
     def test_every_slot_runs_once_and_all_at_once(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
         """Tasks that wait for each other end, and each slot was run once."""
         runner.start(TASKS, MeetingTask(rendezvous))
-        await_end(runner)
+        await_end(runner, self.max_seconds)
         assert runner.failure() is None
         assert [slot for slot, _ in rendezvous.arrivals()] == list(range(TASKS))
 
@@ -119,40 +172,76 @@ class TaskRunnerContract:
     ) -> None:
         """The start returns while tasks wait, which end by what comes after it."""
         runner.start(TASKS, WaitingTask(rendezvous))
-        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+        self._await_all(rendezvous)
         assert runner.is_running()
         rendezvous.release()
-        await_end(runner)
+        await_end(runner, self.max_seconds)
+        assert runner.failure() is None
+
+    @pytest.mark.parametrize("slot", range(TASKS))
+    def test_a_job_runs_until_its_last_task_ends(
+        self, runner: TaskRunner, rendezvous: Rendezvous, slot: int
+    ) -> None:
+        """A job whose other tasks have ended is running."""
+        runner.start(TASKS, WaitingSlot(rendezvous, slot))
+        self._await_all(rendezvous)
+        # The end of the other tasks is not reported.
+        assert not Deadline.after(_SETTLED_SECONDS).poll(lambda: not runner.is_running(), 0.02)
+        rendezvous.release()
+        await_end(runner, self.max_seconds)
         assert runner.failure() is None
 
     def test_a_second_job_at_the_same_time_is_refused(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """One job runs at a time."""
+        """One job runs at a time, and the second start does not affect it."""
         runner.start(1, WaitingTask(rendezvous))
+        await_until(lambda: bool(rendezvous.arrivals()), self.max_seconds)
         with pytest.raises(RuntimeError, match="still running"):
-            runner.start(1, WaitingTask(rendezvous))
+            runner.start(1, fail_in_every_slot)
+        assert runner.is_running()
         rendezvous.release()
-        await_end(runner)
+        await_end(runner, self.max_seconds)
+        assert runner.failure() is None
+        assert len(rendezvous.arrivals()) == 1
 
     def test_a_task_that_fails_ends_the_job(self, runner: TaskRunner) -> None:
         """The failure names the task's exception, on one line."""
         runner.start(TASKS, fail_in_slot_1)
-        await_end(runner)
+        await_end(runner, self.max_seconds)
         failure = runner.failure()
         assert failure is not None
         assert failure.startswith("ValueError: slot 1 fails")
         assert "\n" not in failure
 
+    def test_a_failed_task_is_run_again_only_where_that_is_known(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """Each attempt has a name of its own."""
+        rendezvous.release()
+        runner.start(1, FailingTask(rendezvous, 0))
+        await_end(runner, self.max_seconds)
+        attempts = [attempt for _, attempt in rendezvous.arrivals()]
+        assert len(attempts) == 1 or runner.runs_failed_tasks_again()
+
+    def test_a_failure_is_kept(self, runner: TaskRunner) -> None:
+        """A cancellation of a job that has failed changes nothing."""
+        runner.start(TASKS, fail_in_slot_1)
+        await_end(runner, self.max_seconds)
+        failure = runner.failure()
+        runner.cancel(0)
+        assert failure is not None
+        assert runner.failure() == failure
+
     def test_a_job_can_follow_another(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """A job that ends well after one that failed has no failure, and new attempts."""
         runner.start(TASKS, fail_in_slot_1)
-        await_end(runner)
+        await_end(runner, self.max_seconds)
         for _ in range(2):
             runner.start(1, MeetingTask(rendezvous))
-            await_until(lambda: bool(rendezvous.arrivals()), MAX_SECONDS)
+            await_until(lambda: bool(rendezvous.arrivals()), self.max_seconds)
             rendezvous.arrive(1, "test")
-            await_end(runner)
+            await_end(runner, self.max_seconds)
             assert runner.failure() is None
         attempts = [attempt for slot, attempt in rendezvous.arrivals() if slot == 0]
         assert len(set(attempts)) == 2
@@ -160,20 +249,37 @@ class TaskRunnerContract:
     def test_a_cancelled_job_ends_without_failure(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """A cancellation waits for the end of tasks, and is no failure."""
-        runner.start(TASKS, WaitingTask(rendezvous))
-        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
-        rendezvous.release()
-        runner.cancel(MAX_SECONDS)
+        """A cancellation waits for the end of tasks; that they fail meanwhile is no failure."""
+        runner.start(TASKS, FailingTask(rendezvous, _SETTLED_SECONDS))
+        self._await_all(rendezvous)
+        timer = threading.Timer(_SETTLED_SECONDS, rendezvous.release)
+        timer.start()
+        runner.cancel(self.max_seconds)
         assert not runner.is_running()
         assert runner.failure() is None
+        timer.join()
+
+    def test_a_job_can_follow_a_cancelled_one(
+        self, runner: TaskRunner, rendezvous: Rendezvous
+    ) -> None:
+        """Its failures are failures again."""
+        runner.start(TASKS, WaitingTask(rendezvous))
+        self._await_all(rendezvous)
+        rendezvous.release()
+        runner.cancel(self.max_seconds)
+        runner.start(TASKS, fail_in_slot_1)
+        await_end(runner, self.max_seconds)
+        assert runner.failure() is not None
 
     def test_a_cancellation_ends_in_time(self, runner: TaskRunner, rendezvous: Rendezvous) -> None:
         """Tasks that do not end in time leave the job running, and are no failure."""
         runner.start(TASKS, WaitingTask(rendezvous))
-        await_until(rendezvous.have_all_arrived, MAX_SECONDS)
+        self._await_all(rendezvous)
         runner.cancel(0)
         assert runner.is_running()
         rendezvous.release()
-        await_end(runner)
+        await_end(runner, self.max_seconds)
         assert runner.failure() is None
+
+    def _await_all(self, rendezvous: Rendezvous) -> None:
+        await_until(rendezvous.have_all_arrived, self.max_seconds)
