@@ -217,7 +217,7 @@ class TaskRunnerContract:
     def test_a_failed_task_is_run_again_only_where_that_is_known(
         self, runner: TaskRunner, rendezvous: Rendezvous
     ) -> None:
-        """Each attempt has a name of its own."""
+        """A failed task runs once, unless the runner says that it may run again."""
         rendezvous.release()
         runner.start(1, FailingTask(rendezvous, 0))
         await_end(runner, self.max_seconds)
