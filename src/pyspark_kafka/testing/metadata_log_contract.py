@@ -44,7 +44,9 @@ class MetadataLogContract:
         """Return the credentials that ``log`` was made with."""
         return ()
 
-    @pytest.mark.parametrize("metadata", [_OFFSETS, b"", bytes(range(256)), b"x" * 3_000_000])
+    @pytest.mark.parametrize(
+        "metadata", [_OFFSETS, b"", b" \n", bytes(range(256)), b"x" * 3_000_000]
+    )
     def test_what_was_added_is_returned(self, log: MetadataLog, metadata: bytes) -> None:
         """The bytes of a batch are returned unchanged."""
         assert log.add(0, metadata)

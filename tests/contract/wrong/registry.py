@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.lag_exporter import LagExporter
+from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.task_runner import TaskRunner
 
-from . import record_writer
+from . import (
+    clock,
+    lag_exporter,
+    metadata_log,
+    progress_listener,
+    record_writer,
+    source_events,
+    task_runner,
+)
 from .adapter import PortFaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
+    Clock: clock.FAULTS,
+    LagExporter: lag_exporter.FAULTS,
+    MetadataLog: metadata_log.FAULTS,
+    ProgressListener: progress_listener.FAULTS,
+    SourceEvents: source_events.FAULTS,
+    TaskRunner: task_runner.FAULTS,
     RecordWriter: PortFaults(record_writer.RIGHT, record_writer.WRONG),
 }
