@@ -5,20 +5,37 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from pyspark_kafka import adapters, ports
 from pyspark_kafka.bootstrap.clients import client_names
+from pyspark_kafka.testing import ALL, Capability
 
-from .registry import OFFSET_FETCHERS, RECORD_READERS, RECORD_WRITERS, REGISTRY, Held
+from .registry import (
+    OFFSET_FETCHERS,
+    RECORD_READERS,
+    RECORD_WRITERS,
+    REGISTRY,
+    STREAM_CLIENTS,
+    TRANSACTIONS,
+    Held,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
     from pyspark_kafka.testing import World
+
+
+CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
+    "confluent": ALL - {Capability.TRANSACTIONAL_WRITES},
+    "kafka-python": ALL,
+    "memory": ALL - {Capability.COMPRESSION},
+}
+"""The capabilities of each client: tests of all of them run."""
 
 
 def classes(package: ModuleType) -> Iterator[type]:
@@ -47,3 +64,16 @@ def test_every_client_is_held_to_the_contracts(
 ) -> None:
     """Each value of the option ``client`` has an adapter in the registry."""
     assert {open_world(held).client for held in adapters_held} == set(client_names())
+
+
+@pytest.mark.parametrize(
+    "held",
+    [*OFFSET_FETCHERS, *RECORD_READERS, *RECORD_WRITERS, *STREAM_CLIENTS, *TRANSACTIONS],
+    ids=str,
+)
+def test_the_capabilities_of_a_client_are_declared(
+    held: Held, open_world: Callable[[Held], World]
+) -> None:
+    """Tests of capabilities that are not declared are skipped."""
+    world = open_world(held)
+    assert world.capabilities == CAPABILITIES[world.client]

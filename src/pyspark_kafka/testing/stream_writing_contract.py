@@ -32,6 +32,7 @@ class StreamWritingContract(WorldContract):
     @pytest.fixture
     def partition(self, world: World) -> TopicPartition:
         """Return the second of two partitions, so that mixing them up fails."""
+        world.require(Capability.CONTINUOUS)
         return TopicPartition(world.topic(2), 1)
 
     @pytest.fixture
@@ -42,6 +43,7 @@ class StreamWritingContract(WorldContract):
     @pytest.fixture(params=["at-least-once", "exactly-once"])
     def open_task(self, request: pytest.FixtureRequest, world: World) -> OpenTask:
         """Return a function that opens tasks with each delivery guarantee in turn."""
+        world.require(Capability.CONTINUOUS)
         exactly_once = request.param == "exactly-once"
         if exactly_once:
             world.require(Capability.CONTINUOUS_TRANSACTIONS)

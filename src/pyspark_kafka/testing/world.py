@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import pytest
 
@@ -199,7 +200,9 @@ class World(ABC):
         """Skip the current test unless all of these are declared."""
         missing = [one.value for one in capabilities if one not in self.capabilities]
         if missing:
-            pytest.skip(f"{type(self).__name__} does not declare: {', '.join(missing)}")
+            # Pytest's summary shows the place of a skip, which is here for all tests.
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition("::")[2].partition(" ")[0]
+            pytest.skip(f"{test}: {type(self).__name__} does not declare: {', '.join(missing)}")
 
     def close(self) -> None:
         """Close all containers and clients. A second call has no effect."""
@@ -209,6 +212,9 @@ class World(ABC):
 
 class WorldContract:
     """A suite that runs in a ``World``; a subclass overrides the fixture ``world``."""
+
+    min_capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    """What the world must declare: a suite that skips all tests passes without testing anything."""
 
     @pytest.fixture
     def world(self) -> World:
@@ -220,3 +226,8 @@ class WorldContract:
         """Close the world after each test."""
         yield
         world.close()
+
+    def test_required_capabilities_are_declared(self, world: World) -> None:
+        """No test of a capability in ``min_capabilities`` is skipped."""
+        missing = self.min_capabilities - world.capabilities
+        assert not missing, f"{type(world).__name__} does not declare {missing}"

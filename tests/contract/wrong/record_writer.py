@@ -21,7 +21,7 @@ from pyspark_kafka.domain.write_result import DeliveryStats
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.testing import MemoryWorld, RecordWriterContract
 
-from .adapter import WrongAdapter, suite_with
+from .adapter import PortFaults, WrongAdapter, suite_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -577,8 +577,7 @@ def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[Wro
 
 _Suite = RecordWriterContract
 
-RIGHT: Final = _suite(Passing)
-WRONG: Final = (
+_WRONG: Final = (
     *_wrong(
         _Suite.test_every_column_is_written,
         *(NoNullHeaders, EmptyHeaders, UniqueHeaders, SortedHeaders),
@@ -625,3 +624,4 @@ WRONG: Final = (
     *_wrong(_Suite.test_a_transaction_stays_open_after_close, AbortsOnClose, CommitsOnClose),
     *_wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
 )
+FAULTS: Final = PortFaults(_suite(Passing), _WRONG)

@@ -1,4 +1,4 @@
-"""The wrong adapters of every port."""
+"""The wrong adapters of every port, and wrong worlds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.task_runner import TaskRunner
+from pyspark_kafka.testing import World
 
 from . import (
     clock,
@@ -20,18 +21,21 @@ from . import (
     record_writer,
     source_events,
     task_runner,
+    world,
 )
-from .adapter import PortFaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .adapter import PortFaults
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
     LagExporter: lag_exporter.FAULTS,
     MetadataLog: metadata_log.FAULTS,
     ProgressListener: progress_listener.FAULTS,
+    RecordWriter: record_writer.FAULTS,
     SourceEvents: source_events.FAULTS,
     TaskRunner: task_runner.FAULTS,
-    RecordWriter: PortFaults(record_writer.RIGHT, record_writer.WRONG),
+    World: world.FAULTS,
 }
