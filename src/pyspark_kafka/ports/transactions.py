@@ -24,7 +24,7 @@ class Transactions(ABC):
 
     @abstractmethod
     def commit(self, transaction: Transaction) -> None:
-        """Commit a transaction. Idempotent.
+        """Commit a transaction, perhaps without records. Idempotent.
 
         :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``.
         """

@@ -29,7 +29,7 @@ from ..domain.data_loss import DataLoss
 from ..domain.errors import DriverLostError
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
-from .world import await_until
+from .world import PATIENCE_S, await_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from ..ports.epoch_channel import ChannelAddress, EpochChannel, TaskChannel
 
 TASKS: Final = 20
-PATIENCE_S: Final = 20.0
-"""How long a test waits for what must come."""
 
 
 class EpochChannelContract:

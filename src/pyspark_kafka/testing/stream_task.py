@@ -13,14 +13,14 @@ from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
 from ..ports.stream_client import PolledRecords, StreamClient
-from .world import World
+from .world import PATIENCE_S, World
 
 Function: TypeAlias = Callable[[pa.RecordBatch], Sequence[pa.RecordBatch]]
 
-LONG_S: Final = 30.0
+LONG_S: Final = PATIENCE_S
 """A time-out of ``poll`` that a test never waits for."""
 
-SOON_S: Final = 15.0
+SOON_S: Final = PATIENCE_S / 2
 """How soon something must happen that does not wait for ``LONG_S``."""
 
 

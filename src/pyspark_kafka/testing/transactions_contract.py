@@ -74,6 +74,33 @@ class TransactionsContract(WorldContract):
         sides.elsewhere.commit(opened)
         sides.await_visible(b"v")
 
+    def test_all_partitions_are_committed(self, sides: _Sides) -> None:
+        """The records of a transaction in several topics and partitions become visible."""
+        topics = [sides.topic, sides.world.topic(2)]
+        partitions = [TopicPartition(topics[0], 0), *(TopicPartition(topics[1], n) for n in (0, 1))]
+        opened = sides.transactions.begin(sides.world.fresh_name())
+        sides.writer.join_transaction(opened)
+        for each in partitions:
+            batch = pa.RecordBatch.from_pydict({"value": [b"v"], "partition": [each.partition]})
+            sides.writer.write(batch, each.topic)
+        sides.writer.flush()
+        sides.elsewhere.commit(opened)
+        await_until(
+            lambda: all(len(sides.world.records(each, **COMMITTED)) == 1 for each in partitions)
+        )
+
+    def test_transactions_of_several_ids_end_independently(self, sides: _Sides) -> None:
+        """Each call ends the transaction that it is given, whatever was begun since."""
+        first, second, third = (
+            sides.transactions.begin(sides.world.fresh_name()) for _ in range(3)
+        )
+        for number, transaction in enumerate((first, second, third)):
+            sides.write(transaction, b"%d" % number)
+        sides.transactions.abort(first)
+        sides.transactions.commit(third)
+        sides.elsewhere.commit(second)
+        sides.await_visible(b"1", b"2")
+
     def test_committing_again_has_no_effect(self, sides: _Sides) -> None:
         """A commit can be repeated if its first response was lost."""
         opened = sides.transactions.begin(sides.world.fresh_name())
@@ -118,22 +145,54 @@ class TransactionsContract(WorldContract):
         with pytest.raises(ProducerFencedError, match=name):
             sides.write(earlier, b"v")
 
-    def test_an_empty_transaction_can_be_ended(self, sides: _Sides) -> None:
-        """A transaction without records can be aborted."""
-        sides.transactions.abort(sides.transactions.begin(sides.world.fresh_name()))
+    def test_an_id_is_begun_again_after_each_end(self, sides: _Sides) -> None:
+        """A committed transaction stays visible, and an aborted one invisible."""
+        name = sides.world.fresh_name()
+        for number in range(4):
+            opened = sides.transactions.begin(name)
+            sides.write(opened, b"%d" % number)
+            end = sides.transactions.abort if number % 2 else sides.transactions.commit
+            end(opened)
+        sides.await_visible(b"0", b"2")
+
+    @pytest.mark.parametrize("commit", [True, False])
+    def test_an_empty_transaction_can_be_ended(self, sides: _Sides, *, commit: bool) -> None:
+        """A transaction without records can be committed and aborted, also again."""
+        name = sides.world.fresh_name()
+        opened = sides.transactions.begin(name)
+        for one in (sides.transactions, sides.elsewhere):
+            (one.commit if commit else one.abort)(opened)
+        later = sides.transactions.begin(name)
+        sides.write(later, b"v")
+        sides.transactions.commit(later)
+        sides.await_visible(b"v")
 
     def test_abandoned_transactions_are_aborted(self, sides: _Sides) -> None:
         """Open transactions whose ids have the prefix are fenced, and no others."""
         prefix = sides.world.fresh_name()
-        abandoned = sides.transactions.begin(f"{prefix}-1")
-        sides.write(abandoned, b"abandoned")
-        other = sides.transactions.begin(sides.world.fresh_name())
-        sides.write(other, b"other")
+        names = f"{prefix}-committed", f"{prefix}-1", f"{prefix}-2", f"other-{prefix}-3", prefix
+        committed, *abandoned, other, shorter = (sides.transactions.begin(name) for name in names)
+        for transaction in (committed, *abandoned, other, shorter):
+            sides.write(transaction, transaction.transactional_id.encode())
+        sides.transactions.commit(committed)
         sides.elsewhere.abort_abandoned(f"{prefix}-")
-        sides.transactions.commit(other)
-        sides.await_visible(b"other")
-        with pytest.raises(TransactionLostError):
-            sides.transactions.commit(abandoned)
+        for transaction in (committed, other, shorter):
+            sides.transactions.commit(transaction)
+        sides.await_visible(names[0].encode(), names[3].encode(), names[4].encode())
+        for transaction in abandoned:
+            with pytest.raises(TransactionLostError):
+                sides.transactions.commit(transaction)
+            with pytest.raises(ProducerFencedError, match=transaction.transactional_id):
+                sides.write(transaction, b"too late")
+
+    def test_a_transaction_stays_open_after_close(self, sides: _Sides) -> None:
+        """Closing neither commits nor aborts what another process is to end."""
+        opened = sides.transactions.begin(sides.world.fresh_name())
+        sides.write(opened, b"v")
+        sides.transactions.close()
+        assert sides.visible() == []
+        sides.elsewhere.commit(opened)
+        sides.await_visible(b"v")
 
     def test_closing_twice_is_allowed(self, transactions: Transactions) -> None:
         """A second call of close has no effect."""

@@ -32,6 +32,9 @@ from ..ports.stream_client import StreamClient
 
 COMMITTED: Final = {"kafka__isolation__level": "read_committed"}
 
+PATIENCE_S: Final = float(os.environ.get("PYSPARK_KAFKA_TEST_PATIENCE_S", "30"))
+"""How long a test waits for what must come, by default."""
+
 
 class Capability(enum.Enum):
     """A feature that a world declares; tests that need an undeclared one are skipped."""
@@ -74,7 +77,7 @@ def unique_name() -> str:
     return f"t{uuid.uuid4().hex}"
 
 
-def await_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def await_until(condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Wait until a condition is true, and fail if it is not in time."""
     assert Deadline.after(seconds).poll(condition, 0.02), "the condition did not become true"
 

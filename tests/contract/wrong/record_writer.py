@@ -553,7 +553,7 @@ def _repeat_first(values: Values) -> Values:
     return values[:1] * len(values)
 
 
-class _WriterWorld(MemoryWorld):
+class WriterWorld(MemoryWorld):
     """The cluster in memory, with its writer in an adapter."""
 
     def __init__(self, adapter: type[Passing]) -> None:
@@ -568,7 +568,7 @@ class _WriterWorld(MemoryWorld):
 
 
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(RecordWriterContract, world=lambda: _WriterWorld(adapter))
+    return suite_with(RecordWriterContract, world=lambda: WriterWorld(adapter))
 
 
 def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:

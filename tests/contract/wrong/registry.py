@@ -11,6 +11,7 @@ from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.task_runner import TaskRunner
+from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import World
 
 from . import (
@@ -21,6 +22,7 @@ from . import (
     record_writer,
     source_events,
     task_runner,
+    transactions,
     world,
 )
 
@@ -37,5 +39,6 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     RecordWriter: record_writer.FAULTS,
     SourceEvents: source_events.FAULTS,
     TaskRunner: task_runner.FAULTS,
+    Transactions: transactions.FAULTS,
     World: world.FAULTS,
 }

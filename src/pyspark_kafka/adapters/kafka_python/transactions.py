@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
-from kafka.protocol.admin.transactions import ListTransactionsRequest
+from kafka.protocol.admin.transactions import DescribeTransactionsRequest, ListTransactionsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 from kafka.protocol.producer import (
@@ -91,6 +91,17 @@ class TransactionRequests:
     def end(self, transaction: Transaction, *, commit: bool) -> None:
         """Commit or abort a transaction; a second call of the same kind does nothing."""
         self._of_coordinator(transaction.transactional_id, end_request(transaction, commit=commit))
+
+    def is_empty(self, transaction: Transaction) -> bool:
+        """Return whether a transaction is its id's newest, and nothing was written to it.
+
+        :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
+        """
+        name = transaction.transactional_id
+        request = DescribeTransactionsRequest(transactional_ids=[name])
+        [state] = self._of_coordinator(name, request).transaction_states
+        newest = Transaction(name, state.producer_id, state.producer_epoch)
+        return newest == transaction and state.transaction_state == "Empty"
 
     def committed_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
@@ -255,6 +266,8 @@ def check_response(answer: Any) -> Any:
         codes += [result.partition_error_code for result in topic.results_by_partition]
     for topic in getattr(answer, "topics", None) or ():
         codes += [partition.error_code for partition in topic.partitions]
+    for state in getattr(answer, "transaction_states", None) or ():
+        codes.append(getattr(state, "error_code", 0))
     # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
     codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
     for code in codes:
@@ -287,11 +300,22 @@ class KafkaPythonTransactions(Transactions):
             try:
                 self._requests.end(transaction, commit=True)
             except _ENDED as error:
+                if self._has_nothing_to_commit(transaction, error):
+                    return
                 raise TransactionLostError(
                     [transaction.transactional_id],
                     "it was aborted, by its timeout or by another writer",
                     "Write its records again.",
                 ) from error
+
+    def _has_nothing_to_commit(self, transaction: Transaction, error: Exception) -> bool:
+        # Brokers take a transaction without records for one that has not begun.
+        if not isinstance(error, kafka_errors.InvalidTxnStateError):
+            return False
+        try:
+            return self._requests.is_empty(transaction)
+        except kafka_errors.IncompatibleBrokerVersion:
+            return False
 
     def abort(self, transaction: Transaction) -> None:
         with self._errors.mapped_errors("a request to abort a transaction"), suppress(*_ENDED):

@@ -1,0 +1,332 @@
+"""Transactions, and a writer to them, that break a promise of ``Transactions``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dependency_injector import providers
+
+from pyspark_kafka.domain.errors import ProducerFencedError, TransactionLostError
+from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.testing import MemoryWorld, TransactionsContract
+
+from . import record_writer
+from .adapter import PortFaults, WrongAdapter, suite_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+    from pyspark_kafka.bootstrap.container import SinkContainer
+    from pyspark_kafka.domain.options import SinkOptions
+
+
+class Passing(Transactions):
+    """Passes every call to other transactions, and keeps what was begun."""
+
+    def __init__(self, transactions: MemoryTransactions) -> None:
+        self.transactions = transactions
+        self.cluster = transactions._cluster
+        self.begun: list[Transaction] = []
+
+    def begin(self, transactional_id: str) -> Transaction:
+        self.begun.append(self.transactions.begin(transactional_id))
+        return self.begun[-1]
+
+    def commit(self, transaction: Transaction) -> None:
+        self.transactions.commit(transaction)
+
+    def abort(self, transaction: Transaction) -> None:
+        self.transactions.abort(transaction)
+
+    def abort_abandoned(self, prefix: str) -> None:
+        self.transactions.abort_abandoned(prefix)
+
+    def close(self) -> None:
+        self.transactions.close()
+
+
+class OtherIds(Passing):
+    """Begins each transaction under an id of its own, and so fences none."""
+
+    def begin(self, transactional_id: str) -> Transaction:
+        return super().begin(f"{transactional_id}-{id(self)}-{len(self.begun)}")
+
+
+class SameEpoch(Passing):
+    """Returns an open transaction of an id again."""
+
+    def begin(self, transactional_id: str) -> Transaction:
+        newest = self.cluster._transactional_ids.get(transactional_id)
+        if newest is not None and newest.is_committed is None:
+            return newest.transaction
+        return super().begin(transactional_id)
+
+
+class CommitsTheEarlier(Passing):
+    """Commits an open transaction when another one of its id begins."""
+
+    def begin(self, transactional_id: str) -> Transaction:
+        newest = self.cluster._transactional_ids.get(transactional_id)
+        if newest is not None and newest.is_committed is None:
+            self.commit(newest.transaction)
+        return super().begin(transactional_id)
+
+
+class BeginsOnce(Passing):
+    """Refuses an id whose transaction has ended."""
+
+    def begin(self, transactional_id: str) -> Transaction:
+        newest = self.cluster._transactional_ids.get(transactional_id)
+        if newest is not None and newest.is_committed is not None:
+            raise ProducerFencedError(transactional_id)
+        return super().begin(transactional_id)
+
+
+class CommitAborts(Passing):
+    """Aborts what it is to commit."""
+
+    def commit(self, transaction: Transaction) -> None:
+        self.transactions.abort(transaction)
+
+
+class AbortCommits(Passing):
+    """Commits what it is to abort."""
+
+    def abort(self, transaction: Transaction) -> None:
+        self.transactions.commit(transaction)
+
+
+class AbortDoesNothing(Passing):
+    """Leaves aborted transactions open."""
+
+    def abort(self, transaction: Transaction) -> None:
+        pass
+
+
+class CommitsOnce(Passing):
+    """Takes a transaction that is committed already for one that is lost."""
+
+    def commit(self, transaction: Transaction) -> None:
+        self.cluster_number(transaction)
+        self.transactions.commit(transaction)
+
+    def cluster_number(self, transaction: Transaction) -> None:
+        """Raise unless the transaction is open."""
+        try:
+            self.cluster.number_of(transaction)
+        except ProducerFencedError as error:
+            name = transaction.transactional_id
+            raise TransactionLostError([name], "it has ended", "Write it again.") from error
+
+
+class AbortsOnce(CommitsOnce):
+    """Fails to abort a transaction that has ended."""
+
+    def commit(self, transaction: Transaction) -> None:
+        self.transactions.commit(transaction)
+
+    def abort(self, transaction: Transaction) -> None:
+        self.cluster_number(transaction)
+        self.transactions.abort(transaction)
+
+
+class OwnOnly(Passing):
+    """Ends only transactions that it has begun."""
+
+    def commit(self, transaction: Transaction) -> None:
+        if transaction in self.begun:
+            self.transactions.commit(transaction)
+
+
+class NewestOnly(Passing):
+    """Ends the transaction that was begun last, whichever it is given."""
+
+    def abort(self, _transaction: Transaction) -> None:
+        self.transactions.abort(self.begun[-1])
+
+
+class SwallowsLosses(Passing):
+    """Does not say that a transaction was aborted before its commit."""
+
+    def commit(self, transaction: Transaction) -> None:
+        try:
+            self.transactions.commit(transaction)
+        except TransactionLostError:
+            return
+
+
+class FirstPartitionOnly(Passing):
+    """Commits only one of a transaction's partitions."""
+
+    def commit(self, transaction: Transaction) -> None:
+        number = self.cluster.number_of(transaction)
+        written = [
+            log
+            for topic in self.cluster._topics.values()
+            for log in topic.logs
+            if number in log.open_transactions
+        ]
+        written[0].end_transaction(number, commit=True)
+
+
+class RefusesEmpty(Passing):
+    """Takes a transaction without records for one that was aborted."""
+
+    def commit(self, transaction: Transaction) -> None:
+        number = self.cluster._transactional_ids[transaction.transactional_id].number
+        logs = (log for topic in self.cluster._topics.values() for log in topic.logs)
+        if not any(record.transaction == number for log in logs for record in log.records):
+            raise TransactionLostError([transaction.transactional_id], "it is empty", "Write.")
+        self.transactions.commit(transaction)
+
+
+class AbandonsNothing(Passing):
+    """Leaves abandoned transactions open."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        pass
+
+
+class AbandonsOne(Passing):
+    """Aborts only one of several abandoned transactions."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        self.transactions.abort_abandoned(self.cluster.open_transactions(prefix)[0])
+
+
+class AbandonsAll(Passing):
+    """Aborts all open transactions."""
+
+    def abort_abandoned(self, _prefix: str) -> None:
+        self.transactions.abort_abandoned("")
+
+
+class AbandonsContaining(Passing):
+    """Aborts open transactions that have the prefix anywhere in their ids."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        for name in self.cluster.open_transactions(""):
+            if prefix in name:
+                self.transactions.abort_abandoned(name)
+
+
+class AbandonsShorter(Passing):
+    """Aborts open transactions with a shorter prefix."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        self.transactions.abort_abandoned(prefix.rstrip("-"))
+
+
+class AbandonsCommitted(Passing):
+    """Fences ids whose transactions are not open, too."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        for name in list(self.cluster._transactional_ids):
+            if name.startswith(prefix):
+                self.abort(self.begin(name))
+
+
+class AbandonsWithoutFencing(Passing):
+    """Lets the writer of an abandoned transaction go on."""
+
+    def abort_abandoned(self, prefix: str) -> None:
+        for name in self.cluster.open_transactions(prefix):
+            newest = self.cluster._transactional_ids[name]
+            self.cluster.end_transaction(newest.number, commit=False)
+            newest.number = self.cluster.begin_transaction()
+
+
+class CloseAborts(Passing):
+    """Aborts on closing what it has begun."""
+
+    def close(self) -> None:
+        for transaction in self.begun:
+            self.transactions.abort(transaction)
+
+
+class CloseCommits(Passing):
+    """Commits on closing what it has begun."""
+
+    def close(self) -> None:
+        for transaction in self.begun:
+            self.transactions.commit(transaction)
+
+
+class ClosesOnce(Passing):
+    """Fails when it is closed again."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        if self.is_closed:
+            raise RuntimeError("it is closed")
+        self.is_closed = True
+
+
+class IgnoresFencing(record_writer.Passing):
+    """Drops the records of a writer that is fenced."""
+
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        try:
+            self.writer.write(batch, topic)
+        except ProducerFencedError:
+            return
+
+
+class _TransactionsWorld(MemoryWorld):
+    """The cluster in memory, with its transactions in an adapter."""
+
+    def __init__(self, adapter: type[Passing]) -> None:
+        super().__init__()
+        self._adapter = adapter
+
+    def make_sink_container(self, options: SinkOptions) -> SinkContainer:
+        container = super().make_sink_container(options)
+        transactions = self._adapter(container.transactions())
+        container.transactions.override(providers.Object(transactions))
+        return container
+
+
+def _suite(adapter: type[Passing]) -> type:
+    return suite_with(TransactionsContract, world=lambda: _TransactionsWorld(adapter))
+
+
+def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
+    return [WrongAdapter(adapter, _suite(adapter), caught_by) for adapter in adapters]
+
+
+_Suite = TransactionsContract
+
+_WRONG: Final = (
+    *_wrong(_Suite.test_records_are_visible_after_another_process_commits, OwnOnly),
+    *_wrong(_Suite.test_all_partitions_are_committed, FirstPartitionOnly),
+    *_wrong(_Suite.test_transactions_of_several_ids_end_independently, NewestOnly),
+    *_wrong(_Suite.test_committing_again_has_no_effect, CommitsOnce, AbortsOnce, CommitAborts),
+    *_wrong(
+        _Suite.test_aborted_records_are_never_visible,
+        *(AbortCommits, AbortDoesNothing, SwallowsLosses),
+    ),
+    *_wrong(
+        _Suite.test_a_later_begin_fences_the_earlier_transaction,
+        *(OtherIds, SameEpoch, CommitsTheEarlier),
+    ),
+    *_wrong(_Suite.test_an_id_is_begun_again_after_each_end, BeginsOnce),
+    *_wrong(_Suite.test_an_empty_transaction_can_be_ended, RefusesEmpty),
+    *_wrong(
+        _Suite.test_abandoned_transactions_are_aborted,
+        *(AbandonsNothing, AbandonsOne, AbandonsAll, AbandonsContaining, AbandonsShorter),
+        *(AbandonsCommitted, AbandonsWithoutFencing),
+    ),
+    *_wrong(_Suite.test_a_transaction_stays_open_after_close, CloseAborts, CloseCommits),
+    *_wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
+    WrongAdapter(
+        IgnoresFencing,
+        suite_with(TransactionsContract, world=lambda: record_writer.WriterWorld(IgnoresFencing)),
+        _Suite.test_a_fenced_writer_raises,
+    ),
+)
+FAULTS: Final = PortFaults(_suite(Passing), _WRONG)
