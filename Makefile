@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BENCH_READY := $(VENV)/bench-ready
+MUTANTS_READY := $(VENV)/mutants-ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz check bench docs clean
+.PHONY: help demo test soak fuzz mutants check bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +26,9 @@ soak: $(READY) ## kill brokers, workers and drivers, and check every record: mak
 
 fuzz: $(READY) ## fuzz the decoder: make fuzz ARGS='--minutes 60'
 	@$(BIN)/python -m tests.fuzz.fuzz_record_decoder $(ARGS)
+
+mutants: $(MUTANTS_READY) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 check: $(READY) ## check style, types, layers, generated pages, and the domain's coverage
 	$(BIN)/ruff check .
@@ -53,4 +57,8 @@ $(READY): pyproject.toml
 
 $(BENCH_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --group bench
+	@touch $@
+
+$(MUTANTS_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --group mutants
 	@touch $@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import settings
 
 # A law holds on a machine that is busy, too.
 settings.register_profile("unhurried", parent=settings.default, deadline=None)
-settings.load_profile("unhurried")
+# Tests that run once per mutant find the same examples each time.
+settings.register_profile(
+    "mutants",
+    parent=settings.get_profile("unhurried"),
+    max_examples=10,
+    derandomize=True,
+    database=None,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "unhurried"))
 
 
 @pytest.fixture

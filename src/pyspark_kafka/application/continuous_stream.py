@@ -8,8 +8,6 @@ from ..domain.partition_offsets import PartitionOffsets
 from .errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..domain.options import SourceOptions
     from ..domain.topic_partition import TopicPartition
     from .initial_offsets import InitialOffsets
@@ -65,13 +63,6 @@ class KafkaContinuousStream:
     def needs_reconfiguration(self) -> bool:
         """Return whether there are other partitions than those that were planned last."""
         return self._offset_reader.partitions() != self._known
-
-    def merge_offsets(self, offsets: Iterable[PartitionOffsets]) -> PartitionOffsets:
-        """Return the offsets of several tasks together."""
-        merged = PartitionOffsets()
-        for each in offsets:
-            merged = merged.merge(each)
-        return merged
 
     def latest_offset(self) -> PartitionOffsets:
         """Return the latest offset of every partition of the subscription."""

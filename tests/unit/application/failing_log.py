@@ -21,6 +21,9 @@ class FailingLog(MetadataLog):
         self._is_stored = is_stored
         self.fails = 0
 
+    def __str__(self) -> str:
+        return "the log"
+
     def add(self, batch_id: int, metadata: bytes) -> bool:
         if not self.fails:
             return self._log.add(batch_id, metadata)

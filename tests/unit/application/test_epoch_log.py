@@ -79,6 +79,17 @@ def test_a_planned_batch_that_somebody_else_commits_reveals_a_rival(checkpoint: 
         run.commit_planned(Epoch(0, offsets(9)))
 
 
+def test_a_rival_is_found_after_an_earlier_batch_was_committed(checkpoint: Checkpoint) -> None:
+    """Only a commit that has failed may have reached the storage."""
+    run = checkpoint.run("a")
+    for number in range(2):
+        checkpoint.plan_batch(number, 9)
+    run.commit_planned(Epoch(0, offsets(9)))
+    checkpoint.commits.add(1, COMMITTED)
+    with pytest.raises(ConcurrentUpdateError, match=r"detected for 1.*the log"):
+        run.commit_planned(Epoch(1, offsets(9)))
+
+
 def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Checkpoint) -> None:
     checkpoint.plan_batch(0, 9)
     run = checkpoint.run("a")
@@ -139,5 +150,5 @@ def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
 
 def test_a_malformed_epoch_is_refused(checkpoint: Checkpoint) -> None:
     checkpoint.offsets.add(0, b"nonsense")
-    with pytest.raises(MetadataLogError, match="malformed"):
+    with pytest.raises(MetadataLogError, match=r"malformed.*the log"):
         checkpoint.run("a").recover()

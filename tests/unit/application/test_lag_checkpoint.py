@@ -85,14 +85,14 @@ class PurgedOnce(MetadataLog):
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log
-        self._reads = 0
+        self.reads = 0
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
         return self._log.add(batch_id, metadata)
 
     def get(self, batch_id: int) -> bytes | None:
-        self._reads += 1
-        return None if self._reads == 1 else self._log.get(batch_id)
+        self.reads += 1
+        return None if self.reads == 1 else self._log.get(batch_id)
 
     def latest(self) -> tuple[int, bytes] | None:
         return self._log.latest()
@@ -109,7 +109,9 @@ def test_a_file_that_is_purged_meanwhile() -> None:
     offsets, commits = MemoryMetadataLog(), MemoryMetadataLog()
     begin(offsets, 0, '{"t":{"0":9}}')
     commits.add(0, b"")
-    state = QueryCheckpoint(PurgedOnce(offsets), commits).state()
+    purged = PurgedOnce(offsets)
+    state = QueryCheckpoint(purged, commits).state()
+    assert purged.reads == 2
     assert state.committed is not None
     assert state.committed.offsets == {"0": PartitionOffsets({tp(0): 9})}
 

@@ -154,6 +154,22 @@ def test_a_count_is_kept_while_nothing_moves(kit: Kit) -> None:
     assert reader.ranges[1:] == ["t-0[1, 3)", "t-0[2, 3)"]
 
 
+def test_the_records_of_all_batches_count(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader returns a span in as many batches as it likes."""
+    kit.produce(5)
+    measuring, reader = metered(kit)
+    whole = reader.read
+
+    def one_by_one(offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        for batch in whole(offset_range, projection):
+            yield from (batch.slice(row, 1) for row in range(batch.num_rows))
+
+    monkeypatch.setattr(reader, "read", one_by_one)
+    assert measuring.measure(consumed(2)).partitions[0] == PartitionLag(
+        tp(0), 2, 5, lag=3, is_exact=True
+    )
+
+
 def test_what_cannot_be_counted_is_given_in_offsets(kit: Kit) -> None:
     """A read that fails half-way costs the exactness of its partition, and is tried again."""
     transaction(kit, 3)

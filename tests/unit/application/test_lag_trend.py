@@ -7,7 +7,7 @@ from pyspark_kafka.domain.lag import SourceLag
 
 from .conftest import tp
 
-Sample = tuple[int, int, int, int]
+Sample = tuple[float, int, int, int]
 
 
 def sample(seconds: float, batch_id: int, consumed: int, latest: int) -> LagSample:
@@ -75,6 +75,58 @@ def test_what_is_long_ago_does_not_count() -> None:
     commits = (0, 1, 0, 9_000), (200, 2, 1_000, 9_000), (500, 3, 2_500, 9_000)
     rare = trend(*commits, (570, 3, 2_500, 9_000))
     assert (rare.direction, rare.read) == (Direction.CATCHING_UP, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("second", "third", "read"),
+    [
+        (36, 61, 10 / 60),
+        (36, 61.001, 9 / 25.001),
+        (41, 81, 10 / 80),
+        (42, 81, 9 / 39),
+    ],
+)
+def test_the_window_is_a_minute_or_twice_the_time_between_commits(
+    second: float, third: float, read: float
+) -> None:
+    """The first of three commits counts, or is too old."""
+    commits = (1, 2, 100, 900), (second, 3, 101, 900), (third, 4, 110, 900)
+    assert trend((0, 1, 0, 900), *commits).read == pytest.approx(read)
+
+
+@pytest.mark.parametrize(
+    ("waited", "direction"),
+    [(9.999, Direction.UNKNOWN), (10, Direction.WAITING)],
+)
+def test_ten_seconds_without_a_commit_are_long(waited: float, direction: Direction) -> None:
+    """A query that was looked at for less may be in the middle of its batch."""
+    assert trend((0, 1, 0, 600), (waited, 1, 0, 600)).direction is direction
+
+
+@pytest.mark.parametrize(
+    ("waited", "direction"), [(60, Direction.CATCHING_UP), (60.001, Direction.WAITING)]
+)
+def test_a_query_waits_when_its_last_commit_is_older_than_the_window(
+    waited: float, direction: Direction
+) -> None:
+    """Commits that lie within a minute of one another are expected again within a minute."""
+    commits = (0, 1, 0, 600), (1, 2, 100, 600), (11, 3, 400, 600)
+    assert trend(*commits, (11 + waited, 3, 400, 600)).direction is direction
+
+
+@pytest.mark.parametrize(
+    ("consumed", "direction"),
+    [
+        (109, Direction.CATCHING_UP),
+        (108, Direction.KEEPING_PACE),
+        (92, Direction.KEEPING_PACE),
+        (91, Direction.FALLING_BEHIND),
+    ],
+)
+def test_a_hundredth_of_the_lag_is_no_trend(consumed: int, direction: Direction) -> None:
+    """The lag after the first commit is 800 offsets, and 100 arrive until the second one."""
+    seen = trend((0, 1, 0, 0), (1, 2, 0, 800), (11, 3, consumed, 900))
+    assert seen.direction is direction
 
 
 def test_new_partitions_make_no_rate() -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
-from pyspark_kafka.application.lag_feed import MAX_BUFFERED
+from pyspark_kafka.application.lag_feed import MAX_BUFFERED, LagFeed
 from pyspark_kafka.application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.lag import QueryLag
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark_kafka.application.lag_meter import LagMeter
-    from pyspark_kafka.domain.lag import QueryLag
 
 SECONDS = 20.0
 NAME = "pyspark-kafka-lag"
@@ -39,6 +39,7 @@ class Notes(LagExporter):
         self._fails = fails
 
     def export(self, lag: QueryLag) -> None:
+        assert (lag.query_id, lag.name, lag.timestamp_ms) == ("id", "name", 17)
         self._note(f"{lag.run_id} {lag.batch_id}: {lag.lag.total}{'' if lag.is_exact else '?'}")
 
     def query_ended(self, query_id: str, run_id: str) -> None:
@@ -63,7 +64,7 @@ def progress(
     batch_id: int, consumed: int = 3, latest: int | None = 5, run: str = "run"
 ) -> QueryProgress:
     source = SourceProgress(offsets(consumed), None if latest is None else offsets(latest))
-    return QueryProgress("id", run, "name", batch_id, 0, {"0": source})
+    return QueryProgress("id", run, "name", batch_id, 17, {"0": source})
 
 
 def threads() -> list[threading.Thread]:
@@ -202,7 +203,8 @@ def test_what_cannot_be_counted_is_given_in_offsets(
     worker.close()
     assert notes.told == ["run 0: 2?", "run 1: 2?", "run 2: 2", "closed"]
     [record] = caplog.records
-    assert record.getMessage().startswith("Lag is in offsets until records can be counted: [")
+    expected = f"Lag is in offsets until records can be counted: {error}"
+    assert record.getMessage() == expected
 
 
 def test_each_time_that_counting_fails_is_logged(
@@ -248,6 +250,20 @@ def test_a_feed_gives_what_comes_and_ends_with_its_run() -> None:
         ("other", 5),
         ("run", 1),
     }
+
+
+def test_a_feed_ends_with_its_own_run_alone() -> None:
+    """The end of another run is none; the feed of all runs goes on until the worker is closed."""
+    one, every = LagFeed("run"), LagFeed(None)
+    for feed in (one, every):
+        feed.query_ended("other")
+    one.put(QueryLag("id", "run", None, 0, 0, {}))
+    assert next(one.follow(0)).batch_id == 0
+    one.query_ended("run")
+    every.query_ended("run")
+    assert list(one.follow(None)) == []
+    every.put(QueryLag("id", "run", None, 1, 0, {}))
+    assert [lag.batch_id for lag in every.follow(0)] == [1]
 
 
 def test_a_feed_ends_when_its_time_has_passed() -> None:

@@ -49,8 +49,11 @@ def test_a_deleted_start_fails_the_query(kit: Kit) -> None:
     kit.cluster.delete_records({tp(0): 4})
     with pytest.raises(DataLossError, match=r"Could not read records in offset \[2, 8\)") as caught:
         read(kit, OffsetRange(tp(0), 2, 8))
+    assert str(caught.value).endswith("with consumer group none.")
+    with pytest.raises(DataLossError, match=r"with consumer group g\."):
+        read(kit, OffsetRange(tp(0), 2, 8), **{"kafka.group.id": "g"})
     assert caught.value.sub_condition == "COULD_NOT_READ_OFFSET_RANGE"
-    assert len(kit.events.named("offset_out_of_range")) == 1
+    assert len(kit.events.named("offset_out_of_range")) == 2
 
 
 def test_a_deleted_start_is_skipped_when_the_query_may_go_on(kit: Kit) -> None:

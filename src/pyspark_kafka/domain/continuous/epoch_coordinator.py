@@ -67,10 +67,6 @@ class EpochCoordinator:
         self._readers.update(dict.fromkeys(assigned, task))
         return self.offsets.restrict(assigned)
 
-    def partitions_of(self, task: TaskId) -> frozenset[TopicPartition]:
-        """Return the partitions that a task reads."""
-        return frozenset(part for part, reader in self._readers.items() if reader == task)
-
     def release(self) -> None:
         """Take all partitions away from their tasks, whose reports are ignored from now on."""
         self._readers.clear()

@@ -164,8 +164,6 @@ def write_message(message: TaskMessage) -> str:
                 "message": message.message[:MAX_TEXT],
                 "isPermanent": message.is_permanent,
             }
-        case _:
-            pass
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -189,8 +187,6 @@ def write_command(command: TaskCommand) -> str:
     match command:
         case AssignPartitions(offsets) | RevokePartitions(offsets):
             content["offsets"] = offsets.to_dict()
-        case _:
-            pass
     return json.dumps(content, separators=(",", ":"))
 
 

@@ -33,11 +33,6 @@ class RestartStrategy:
         self._limits = limits
         self._restarts: deque[float] = deque()
 
-    @property
-    def recent(self) -> int:
-        """The number of restarts that count at the time of the last failure."""
-        return len(self._restarts)
-
     def delay_after_failure(self, now: float) -> float | None:
         """Return the seconds to wait before the next start, or ``None`` to give up."""
         limits = self._limits

@@ -59,7 +59,7 @@ def test_what_is_reported_after_a_release_is_ignored() -> None:
     coordinator = running(5, 6)
     coordinator.release()
     assert not coordinator.report(TASK, offsets(9))
-    assert coordinator.partitions_of(TASK) == frozenset()
+    assert coordinator.offsets == offsets(5, 6)
 
 
 def test_a_task_cannot_report_the_partitions_of_another() -> None:
@@ -73,7 +73,8 @@ def test_a_new_partition_belongs_to_the_next_epoch() -> None:
     coordinator.add(PartitionOffsets({T2: 0}))
     coordinator.assign(OTHER, [T2])
     assert coordinator.next_epoch() == Epoch(5, offsets(5, 6, 0))
-    assert coordinator.partitions_of(OTHER) == {T1, T2}
+    assert coordinator.report(OTHER, PartitionOffsets({T1: 7, T2: 1}))
+    assert coordinator.offsets == offsets(5, 7, 1)
 
 
 def test_a_deleted_partition_is_in_no_later_epoch() -> None:

@@ -17,15 +17,17 @@ def test_too_many_failures_within_the_time_are_given_up() -> None:
     for now in (0, 10, 20):
         strategy.delay_after_failure(now)
     assert strategy.delay_after_failure(59) is None
-    assert strategy.recent == 3
+    assert strategy.delay_after_failure(59.9) is None
 
 
 def test_old_failures_do_not_count() -> None:
+    """One that is as old as the time is too old; a failure that was given up never counts."""
     strategy = RestartStrategy(LIMITS)
-    for now in (0, 10, 20):
+    for now in (0, 10, 20, 30):
         strategy.delay_after_failure(now)
-    assert strategy.delay_after_failure(75) == 2
-    assert strategy.recent == 2
+    assert strategy.delay_after_failure(60) == 3
+    assert strategy.delay_after_failure(75) == 3
+    assert strategy.delay_after_failure(135) == 1
 
 
 def test_without_restarts_the_first_failure_is_given_up() -> None:

@@ -1,0 +1,123 @@
+"""A layer's mutants: mutmut makes and tries them in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .score import module_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ROOT: Final = Path(__file__).parents[2]
+
+TESTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "domain": ("tests/unit/domain", "tests/unit/test_errors.py"),
+    "application": ("tests/unit/application", "tests/unit/test_errors.py"),
+}
+"""What has to find the mutants of a layer: its own tests alone, without Spark and without Kafka."""
+
+LAYERS: Final = tuple(TESTS)
+
+PLUGINS: Final = ("tests.mutants.shortest_first", "tests.mutants.import_time")
+
+SETTINGS: Final = """\
+[mutmut]
+source_paths = src
+only_mutate = src/pyspark_kafka/{layer}/*
+do_not_mutate_patterns =
+    \\blog\\.\\w+\\(
+pytest_add_cli_args_test_selection =
+    {tests}
+pytest_add_cli_args =
+    -p
+    no:xdist
+    -p
+    no:cacheprovider
+process_isolation = forkserver
+timeout_constant = 10.0
+timeout_multiplier = 3.0
+use_git_change_detection = false
+"""
+"""Texts of logs are not changed. The time limits, in seconds, allow for a machine that is busy."""
+
+ENVIRONMENT: Final = {
+    "HYPOTHESIS_PROFILE": "mutants",
+    "PRODUCER_EXAMPLES": "25",
+    "PYTEST_PLUGINS": ",".join(PLUGINS),
+    # A test that hangs fails, and ends the run of its mutant.
+    "PYTEST_TIMEOUT": "30",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer by its name, and the folder in which mutmut works on it."""
+
+    name: str
+    folder: Path
+
+    def try_all(self, processes: int) -> None:
+        """Try the mutants that have no outcome for the code as it is."""
+        self._prepare()
+        self._mutmut("run", "--max-children", str(processes))
+
+    def try_some(self, processes: int, names: Iterable[str]) -> None:
+        """Try these mutants, whether they have an outcome or not; asterisks stand for any text."""
+        self._prepare()
+        if names := list(names):
+            self._mutmut("run", "--max-children", str(processes), *names)
+
+    def sample(self, count: int, seed: int) -> list[str]:
+        """Return mutants of all modules, of each in proportion to how many it has."""
+        self._prepare()
+        # mutmut makes the mutants and then fails, since none of them has this name.
+        self._mutmut("run", "none", stdout=subprocess.DEVNULL, check=False)
+        of_modules: defaultdict[str, list[str]] = defaultdict(list)
+        for mutant in sorted(self.outcomes()):
+            of_modules[module_of(mutant)].append(mutant)
+        share = count / sum(map(len, of_modules.values()))
+        chosen = random.Random(seed)  # noqa: S311
+        return [
+            mutant
+            for mutants in of_modules.values()
+            for mutant in chosen.sample(mutants, min(len(mutants), ceil(share * len(mutants))))
+        ]
+
+    def outcomes(self) -> dict[str, str]:
+        """Return the mutants with their outcomes, in mutmut's words."""
+        lines = self._mutmut("results", "--all", "true", stdout=subprocess.PIPE).splitlines()
+        parts = [line.strip().rpartition(": ") for line in lines]
+        return {mutant: outcome for mutant, found, outcome in parts if found}
+
+    def _prepare(self) -> None:
+        """Let mutmut find the code and the tests in the folder, and its settings."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for linked in ("src", "tests", "pyproject.toml"):
+            link = self.folder / linked
+            if not link.is_symlink():
+                link.symlink_to(ROOT / linked)
+        tests = "\n    ".join(TESTS[self.name])
+        (self.folder / "setup.cfg").write_text(SETTINGS.format(layer=self.name, tests=tests))
+
+    def _mutmut(self, *arguments: str, stdout: int | None = None, check: bool = True) -> str:
+        """Run mutmut, and return what it prints to a pipe."""
+        command = Path(sys.executable).with_name("mutmut")
+        done = subprocess.run(
+            [command, *arguments],
+            cwd=self.folder,
+            env=os.environ | ENVIRONMENT,
+            stdout=stdout,
+            text=True,
+            check=check,
+            stderr=None if check else subprocess.DEVNULL,
+        )
+        return done.stdout or ""
