@@ -8,6 +8,7 @@ from ..domain import data_loss
 from ..domain.errors import MissingOffsetsError, OffsetOutOfRangeError, UnknownTopicError
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import EARLIEST, LATEST
+from .errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -44,6 +45,7 @@ class RangeRead:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
         :raises DataLossError: if offsets of the range are gone and ``failOnDataLoss`` is true.
+        :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
         :raises PysparkKafkaError: as ``RecordReader.read``.
         """
         rest = self._bind(offset_range)
@@ -83,7 +85,10 @@ class RangeRead:
             start = self._single(fetcher.earliest, partition)
         if end == LATEST:
             end = self._single(fetcher.latest, partition)
-        return OffsetRange(partition, start, max(start, end))
+        if start > end:
+            # As KafkaSourceRDD.compute, whatever failOnDataLoss says.
+            raise ResolvedOffsetsError(partition, start, end)
+        return OffsetRange(partition, start, end)
 
     def _single(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
+from pyspark_kafka.application.errors import ResolvedOffsetsError
 from pyspark_kafka.domain.errors import DataLossError, MissingOffsetsError, UnknownTopicError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import Projection
@@ -35,6 +36,20 @@ def test_open_ends_are_bound_when_the_task_runs(kit: Kit) -> None:
     assert read(kit, OffsetRange(tp(0), 3, -1)) == [3, 4]
     assert read(kit, OffsetRange(tp(0), -2, 3)) == [2]
     assert read(kit, OffsetRange(tp(1), -2, -1)) == []
+
+
+@pytest.mark.parametrize("flag", ["true", "false"])
+@pytest.mark.parametrize(("start", "end", "bound"), [(6, -1, (6, 5)), (-2, 1, (2, 1))])
+def test_a_start_beyond_its_end_is_an_error(
+    kit: Kit, start: int, end: int, bound: tuple[int, int], flag: str
+) -> None:
+    """A start after the latest offset, and an end before the earliest one, fail the query."""
+    kit.produce(5)
+    kit.cluster.delete_records({tp(0): 2})
+    expected = "start offset {} is greater than the resolved end offset {} for topic t partition 0"
+    with pytest.raises(ResolvedOffsetsError, match=expected.format(*bound)):
+        read(kit, OffsetRange(tp(0), start, end), failOnDataLoss=flag)
+    assert read(kit, OffsetRange(tp(0), 5, -1)) == read(kit, OffsetRange(tp(0), -2, 2)) == []
 
 
 def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
