@@ -19,6 +19,8 @@ _BROKER_CONFIG: Final = {
     # Compaction is looked at every 15 s by default, which a test would have to wait for.
     "log.cleaner.backoff.ms": "100",
     "log.retention.check.interval.ms": "200",
+    # The first look at retention comes after 30 s by default.
+    "log.initial.task.delay.ms": "500",
     # Tests write records with old timestamps; a topic that is to lose them says so itself.
     "log.retention.ms": "-1",
 }
