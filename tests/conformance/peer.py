@@ -439,7 +439,7 @@ def _some(suite: str, reasons: Mapping[str, str]) -> dict[tuple[str, str], str]:
 
 NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(tuple(suite for suite in PEER_TESTS if "RealTime" in suite), _REAL_TIME),
-    **_whole(("KafkaMicroBatchV1SourceSuite", "KafkaRelationSuiteV2"), _TOGGLE),
+    **_whole(("KafkaMicroBatchV1SourceSuite",), _TOGGLE),
     **_whole(
         ("KafkaSparkConfSuite",),
         "Spark does not pass its configuration to Python data sources; settings are options.",
@@ -463,17 +463,9 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_some(
         "KafkaRelationSuiteV1",
         {
-            "V1 Source is used when set through SQLConf": _TOGGLE,
-            "resolved start offset greater than end offset (with latest)": (
-                "Only the JVM connector's V1 source compares an end that a task resolves; its V2 "
-                "source and this one do not."
+            "V1 Source is used when set through SQLConf": (
+                "Spark has V2 sources only in Python, and runs them whatever the setting says."
             ),
-        },
-    ),
-    **_some(
-        "KafkaDontFailOnDataLossSuite",
-        {
-            "failOnDataLoss=false should not return duplicated records: batch v1": _TOGGLE,
         },
     ),
     **_some(

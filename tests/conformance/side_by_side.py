@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +16,40 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from ..spark.queries import OURS, PEER, read, read_stream, run_available_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
+
+
+class JvmSource(enum.Enum):
+    """The JVM connector's two sources; the values are those of ``useV1SourceList`` in batches.
+
+    Batch queries use V1 by default, and streams V2.
+    """
+
+    V1 = PEER
+    V2 = ""
+
+
+@contextmanager
+def sql_conf(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Set a setting of a session in a block."""
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
+
+
+def read_jvm(
+    spark: SparkSession, kafka: KafkaCluster, source: JvmSource, **options: str
+) -> DataFrame:
+    """Read a batch with one of the JVM connector's sources."""
+    with sql_conf(spark, "spark.sql.sources.useV1SourceList", source.value):
+        return read(spark, kafka, PEER, **options)
 
 
 @dataclass(frozen=True)
@@ -30,7 +60,7 @@ class Both:
     theirs: DataFrame
 
     def numbers(self) -> list[int]:
-        """Run both, hold every column of every row against the other's, and give the values."""
+        """Run both, compare every column of every row, and return the sorted values."""
         ours, theirs = _rows(self.ours), _rows(self.theirs)
         assert self.ours.schema == self.theirs.schema
         assert ours == theirs
@@ -39,17 +69,21 @@ class Both:
 
 @dataclass(frozen=True)
 class Sides:
-    """Makes queries of both sources on the run's broker, ours with one of the clients."""
+    """Makes queries of this source and of the JVM connector on the run's broker.
+
+    Ours are with one of the clients, and batches of the JVM connector with one of its sources.
+    """
 
     spark: SparkSession
     kafka: KafkaCluster
     client: str
+    jvm_source: JvmSource = JvmSource.V1
 
     def batch(self, **options: str) -> Both:
         """Make batch queries."""
         return Both(
             read(self.spark, self.kafka, OURS, client=self.client, **options),
-            read(self.spark, self.kafka, PEER, **options),
+            read_jvm(self.spark, self.kafka, self.jvm_source, **options),
         )
 
     def run_streams(self, directory: Path, **options: str) -> Both:
@@ -64,21 +98,29 @@ class Sides:
         stream = read_stream(self.spark, self.kafka, source, **chosen, **options)
         return run_available_now(stream, directory / source)
 
-    def refusals(self, **options: str) -> tuple[str, str]:
-        """Run batch queries that fail, and give our text and the last cause of the other's."""
-        # Either tries some of what is refused again.
+    def refusals(self, **options: str) -> tuple[str, list[str]]:
+        """Run batch queries that fail, and return our text and the JVM sources' root causes."""
+        # Each tries some of what is refused again.
         options = {"fetchOffset__retryIntervalMs": "1", **options}
+        theirs = [
+            failure(
+                lambda source=source: read_jvm(  # type: ignore[misc]
+                    self.spark, self.kafka, source, **options
+                ).collect()
+            )
+            for source in JvmSource
+        ]
         ours = failure(
             lambda: read(self.spark, self.kafka, OURS, client=self.client, **options).collect()
         )
-        theirs = failure(lambda: read(self.spark, self.kafka, PEER, **options).collect())
-        return str(ours), causes(theirs)[-1]
+        return str(ours), [root_cause(error) for error in theirs]
 
     def assert_refused_alike(self, core: str, **options: str) -> None:
-        """Hold our words against the other's, which have ``core`` in them."""
+        """Compare our words with those of both JVM sources, which have ``core`` in them."""
         ours, theirs = self.refusals(**options)
-        assert core in theirs
-        assert theirs in ours
+        for words in theirs:
+            assert core in words
+            assert words in ours
 
 
 def failure(action: Callable[[], object]) -> Exception:
@@ -89,16 +131,25 @@ def failure(action: Callable[[], object]) -> Exception:
     return caught.value
 
 
-def causes(error: Exception) -> list[str]:
-    """Return the messages of a Java exception and of its causes, outermost first."""
-    found = []
+def outcome(action: Callable[[], object]) -> object:
+    """Return what an action returns, or the error that it raises."""
+    try:
+        return action()
+    except Exception as error:  # noqa: BLE001  # it is compared
+        return error
+
+
+def root_cause(error: Exception) -> str:
+    """Return the message of the last cause of a Java exception; one without a message fails."""
     # What PySpark has a class for keeps Java's exception at one place, the rest at another.
-    origin: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
-    while origin is not None:
-        found.append(str(origin.getMessage()))
-        origin = origin.getCause()
-    assert found, f"not an exception of the JVM: {error!r}"
-    return found
+    cause: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    assert cause is not None, f"not an exception of the JVM: {error!r}"
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    message = cause.getMessage()
+    # An empty text is part of every other.
+    assert message, f"the JVM says nothing: {cause.toString()}"
+    return str(message)
 
 
 def write(

@@ -19,7 +19,7 @@ from pyspark_kafka.domain.options import QueryKind
 
 from ..spark.queries import OURS, PEER
 from .peer import Held, peer
-from .side_by_side import causes, failure
+from .side_by_side import failure, root_cause
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -193,7 +193,7 @@ def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
     given = {**NOBODY, **options}
     their_call, error = refusal(spark, PEER, query, given)
     our_call, text = refusal_of_source(query, given)
-    assert causes(error)[-1] in text
+    assert root_cause(error) in text
     assert (our_call, their_call) == (ours, theirs)
 
 
@@ -205,7 +205,7 @@ def test_missing_brokers_are_refused_in_the_same_words(
     """A query that names no broker is refused, whatever else it has."""
     call, error = refusal(spark, PEER, query, SUBSCRIBE)
     our_call, text = refusal_of_source(query, SUBSCRIBE)
-    assert causes(error)[-1] in text
+    assert root_cause(error) in text
     assert our_call is call is Call.LOAD
 
 
@@ -232,7 +232,7 @@ def test_the_words_reach_whoever_runs_the_query(
 ) -> None:
     """Spark hands the text of an error on as it is, in the call in which it asks the source."""
     given = {**NOBODY, **options}
-    theirs = causes(refusal(spark, PEER, query, given)[1])[-1]
+    theirs = root_cause(refusal(spark, PEER, query, given)[1])
     call, error = refusal(spark, OURS, query, given)
     assert theirs in str(error)
     assert call is refusal_of_source(query, given)[0]
@@ -262,6 +262,19 @@ def test_a_schema_of_the_users_defers_the_refusal(spark: SparkSession, query: Qu
     call, error = refusal(spark, OURS, query, given, schema="value binary")
     assert 'For input string: "1.0"' in str(error)
     assert call is Call.RUN
+
+
+@peer("KafkaRelationSuiteBase", "bad batch query options", Held.BESIDE_JVM)
+@pytest.mark.parametrize(
+    "options", [{"startingOffsets": "latest"}, {"endingOffsets": "earliest"}], ids=told
+)
+def test_ends_are_checked_before_topics(spark: SparkSession, options: Options) -> None:
+    """A batch that names no topic either is refused for its ends first, if it is known as one."""
+    theirs = root_cause(refusal(spark, PEER, QueryKind.BATCH, {**NOBODY, **options})[1])
+    _, error = refusal(spark, OURS, QueryKind.BATCH, {**NOBODY, **options}, schema="value binary")
+    topics = "One of the following options must be specified"
+    assert topics not in theirs
+    assert f"2 options cannot be used:\n  - {theirs}\n  - {topics}" in str(error)
 
 
 def refusal(

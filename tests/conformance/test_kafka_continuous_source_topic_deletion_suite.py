@@ -47,23 +47,6 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
 
 
 @peer(
-    "KafkaDontFailOnDataLossSuite",
-    "failOnDataLoss=false should not return duplicated records: continuous processing",
-    Held.LIBRARY,
-)
-def test_missing_records_are_skipped_without_duplicates(world: KafkaWorld, tmp_path: Path) -> None:
-    """A query that starts at records that are gone reads what is left, once."""
-    runs = Runs(None, world, tmp_path)
-    topic = world.topic()
-    part = TopicPartition(topic, 0)
-    world.produce(part, numbered(range(50)))
-    world.delete_records(part, 20)
-    starting = f'{{"{topic}":{{"0":0}}}}'
-    with runs.query(subscribe=topic, startingOffsets=starting, failOnDataLoss="false") as query:
-        runs.await_numbers(query, range(20, 50))
-
-
-@peer(
     "KafkaContinuousSourceStressForDontFailOnDataLossSuite",
     "stress test for failOnDataLoss=false",
     Held.LIBRARY,

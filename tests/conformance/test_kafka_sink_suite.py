@@ -11,7 +11,7 @@ from ..spark.queries import OURS, PEER, read_stream
 from ..spark.sinks import Sinks, refusal, rows_of
 from .one_client import one_client
 from .peer import Held, peer
-from .side_by_side import causes, failure
+from .side_by_side import failure, root_cause
 from .stream_runs import await_until
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def texts(first: int, last: int) -> list[str]:
 def assert_refused_alike(sinks: Sinks, table: DataFrame, core: str, **options: str) -> None:
     """Hold the words of our stream against those of the JVM connector's, which has ``core``."""
     line = refusal(lambda: sinks.write_stream(table, **options))
-    theirs = causes(failure(lambda: sinks.write_stream(table, PEER, **options)))[-1]
+    theirs = root_cause(failure(lambda: sinks.write_stream(table, PEER, **options)))
     assert core in theirs
     assert theirs in line
 
@@ -77,7 +77,7 @@ def test_streaming_write_to_kafka_with_topic_field(
 def test_streaming_write_without_topic_field_with_topic_option(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """A stream of rows that name no topic writes them to the option's, aggregates too."""
+    """A stream of rows that name no topic writes them to the option's."""
     topic = topics.create(2)
     sinks.write_stream(numbers(spark, 1, 5), topic=topic)
     assert sinks.values(topic) == texts(1, 5)
@@ -222,7 +222,7 @@ def test_batch_null_topic_field_value_and_no_topic_option(
     """A row that names no topic fails the query, in the same words and with their condition."""
     table = spark.range(1).selectExpr("cast(null as string) as topic", "'a' as value")
     line = refusal(lambda: sinks.write(table))
-    theirs = causes(failure(lambda: sinks.write(table, PEER)))[-1]
+    theirs = root_cause(failure(lambda: sinks.write(table, PEER)))
     assert line.startswith("[KAFKA_NULL_TOPIC_IN_DATA] ")
     assert theirs in line
 

@@ -121,7 +121,9 @@ def test_the_jvm_connector_reads_what_the_judge_reads(
 ) -> None:
     """The two that are not ours agree, on whole topics and on parts of them."""
     for spans in (judged.whole(level), judged.parts(level, random)):
-        assert_same(through_spark(PEER, spans, includeHeaders="true"), judged.of(level, spans))
+        expected = judged.of(level, spans)
+        assert expected
+        assert_same(through_spark(PEER, spans, includeHeaders="true"), expected)
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -156,8 +158,9 @@ def test_parts_of_topics_are_the_same_in_spark(
 ) -> None:
     """A query for ranges that begin and end anywhere gives their records as the judge does."""
     spans = judged.parts(level, random)
-    found = through_spark(OURS, spans, client=client, includeHeaders="true")
-    assert_same(found, judged.of(level, spans))
+    expected = judged.of(level, spans)
+    assert expected
+    assert_same(through_spark(OURS, spans, client=client, includeHeaders="true"), expected)
 
 
 def test_ranges_are_the_same_through_the_port(
