@@ -11,10 +11,13 @@ from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.testing import KafkaWorld
 
 from ..spark.queries import PEER
+from .jvm_connector import JvmConnector
 from .peer import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -58,6 +61,12 @@ def _record_formats(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     for kind in (DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter):
         monkeypatch.setattr(kind, "format", recording(kind.format))
     return used
+
+
+@pytest.fixture(scope="session")
+def jvm(spark: SparkSession) -> JvmConnector:
+    """Return the JVM connector's classes."""
+    return JvmConnector(spark)
 
 
 @pytest.fixture

@@ -414,10 +414,6 @@ _TOGGLE: Final = (
     "The setting chooses between the JVM connector's two implementations; ours corresponds to the "
     "newer one."
 )
-_DEPRECATED_FETCHING: Final = (
-    "`useDeprecatedOffsetFetching` chooses between the JVM connector's two ways to fetch offsets. "
-    "There is only one here, which the test for `false` covers."
-)
 _GROUP: Final = (
     "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
 )
@@ -466,14 +462,6 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
             "V1 Source is used when set through SQLConf": (
                 "Spark has V2 sources only in Python, and runs them whatever the setting says."
             ),
-        },
-    ),
-    **_some(
-        "KafkaOffsetReaderSuite",
-        {
-            name: _DEPRECATED_FETCHING
-            for name in PEER_TESTS["KafkaOffsetReaderSuite"]
-            if name.endswith("useDeprecatedOffsetFetching true")
         },
     ),
     **_some(

@@ -141,15 +141,21 @@ def outcome(action: Callable[[], object]) -> object:
 
 def root_cause(error: Exception) -> str:
     """Return the message of the last cause of a Java exception; one without a message fails."""
+    cause = last_cause(error)
+    message = cause.getMessage()
+    # An empty text is part of every other.
+    assert message, f"the JVM says nothing: {cause.toString()}"
+    return str(message)
+
+
+def last_cause(error: Exception) -> Any:
+    """Return the last cause of a Java exception."""
     # What PySpark has a class for keeps Java's exception at one place, the rest at another.
     cause: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     assert cause is not None, f"not an exception of the JVM: {error!r}"
     while cause.getCause() is not None:
         cause = cause.getCause()
-    message = cause.getMessage()
-    # An empty text is part of every other.
-    assert message, f"the JVM says nothing: {cause.toString()}"
-    return str(message)
+    return cause
 
 
 def write(

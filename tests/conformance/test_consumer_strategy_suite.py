@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.testing import KafkaWorld
 
     from .conftest import OpenContainer
+    from .jvm_connector import JvmConnector
 
 SUITE = "ConsumerStrategySuite"
 
@@ -28,67 +29,90 @@ def partitions(open_container: OpenContainer, **strategy: str) -> frozenset[Topi
     return fetcher.partitions(container.options().subscription)
 
 
-def all_of(topic: str, count: int) -> frozenset[TopicPartition]:
-    return frozenset(TopicPartition(topic, number) for number in range(count))
+def some_of(topic: str, *numbers: int) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(topic, number) for number in numbers)
 
 
-@peer(SUITE, "createAdmin must create admin properly", Held.LIBRARY)
+@peer(SUITE, "createAdmin must create admin properly", Held.BESIDE_JVM)
 @pytest.mark.parametrize("strategy", ["assign", "subscribe", "subscribePattern"])
 def test_create_admin_must_create_admin_properly(
-    world: KafkaWorld, open_container: OpenContainer, strategy: str
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, strategy: str
 ) -> None:
-    """Whatever the strategy, the fetcher is made once, answers, and can be closed twice."""
+    """With each strategy, what asks the brokers is made once, answers, and can be closed twice."""
     topic = world.topic()
-    text = json.dumps({topic: [0]}) if strategy == "assign" else topic
+    expected = some_of(topic, 0)
+    text, theirs = {
+        "assign": (json.dumps({topic: [0]}), jvm.assign(expected)),
+        "subscribe": (topic, jvm.subscribe(topic)),
+        "subscribePattern": (f"^{topic}$", jvm.subscribe_pattern(f"^{topic}$")),
+    }[strategy]
+    assert jvm.assigned(theirs, world.addresses) == expected
     container = open_container(QueryKind.BATCH, **{strategy: text})
     fetcher = container.offset_fetcher()
     assert isinstance(fetcher, OffsetFetcher)
     assert container.offset_fetcher() is fetcher
-    assert fetcher.earliest([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 0}
+    assert fetcher.partitions(container.options().subscription) == expected
+    assert fetcher.earliest(expected) == {TopicPartition(topic, 0): 0}
     fetcher.close()
     fetcher.close()
 
 
-@peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned", Held.LIBRARY)
+@peer(SUITE, "AssignStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM)
 def test_assign_strategy_must_give_back_all_assigned(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
-    """Assigned partitions are read, and no others of their topic."""
-    topic = world.topic(3)
-    assert partitions(open_container, assign=json.dumps({topic: [0, 1, 2]})) == all_of(topic, 3)
-    assert partitions(open_container, assign=json.dumps({topic: [1, 0]})) == all_of(topic, 2)
+    """Assigned partitions are read, and no others of their topic or of another."""
+    topic, _other = world.topic(3), world.topic(2)
+    for numbers in ([0, 2], [0, 1, 2]):
+        expected = some_of(topic, *numbers)
+        assert partitions(open_container, assign=json.dumps({topic: numbers})) == expected
+        assert jvm.assigned(jvm.assign(expected), world.addresses) == expected
 
 
-@peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions", Held.LIBRARY)
+@peer(SUITE, "AssignStrategy.assignedTopicPartitions must skip invalid partitions", Held.BESIDE_JVM)
 def test_assign_strategy_must_skip_invalid_partitions(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
-    """Assigned partitions that do not exist are ignored, also a whole topic."""
-    topic, unknown = world.topic(2), world.fresh_name()
-    given = json.dumps({topic: [0, 1, 2, 42], unknown: [0]})
-    assert partitions(open_container, assign=given) == all_of(topic, 2)
+    """Assigned partitions that do not exist are ignored, be there others or none."""
+    topic = world.topic(2)
+    for numbers, expected in (([0, 1, 2, 42], some_of(topic, 0, 1)), ([2], frozenset())):
+        assert partitions(open_container, assign=json.dumps({topic: numbers})) == expected
+        strategy = jvm.assign(some_of(topic, *numbers))
+        assert jvm.assigned(strategy, world.addresses) == expected
 
 
-@peer(SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned", Held.LIBRARY)
+@peer(
+    SUITE, "SubscribeStrategy.assignedTopicPartitions must give back all assigned", Held.BESIDE_JVM
+)
 def test_subscribe_strategy_must_give_back_all_assigned(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
     """Topics by name are read with all of their partitions."""
-    one, two = world.topic(3), world.topic(1)
-    found = partitions(open_container, subscribe=f"{one}, {two}")
-    assert found == all_of(one, 3) | all_of(two, 1)
+    one, two, _other = world.topic(2), world.topic(3), world.topic(2)
+    expected = some_of(one, 0, 1) | some_of(two, 0, 1, 2)
+    assert partitions(open_container, subscribe=f"{one}, {two}") == expected
+    assert jvm.assigned(jvm.subscribe(one, two), world.addresses) == expected
 
 
 @peer(
     SUITE,
     "SubscribePatternStrategy.assignedTopicPartitions must give back all assigned",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
 def test_subscribe_pattern_strategy_must_give_back_all_assigned(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
     """Topics in whose name the pattern is found are read with all of their partitions."""
-    one, two, _other = world.topic(2), world.topic(1), world.topic(1)
-    found = partitions(open_container, subscribePattern=f"^({one}|{two})$")
-    assert found == all_of(one, 2) | all_of(two, 1)
-    assert partitions(open_container, subscribePattern=f"{one[1:]}$") >= all_of(one, 2)
+    prefix = world.fresh_name()
+    one, two = f"{prefix}-subscribed-1", f"a-{prefix}-subscribed-2"
+    for name in (one, two, f"{prefix}-other"):
+        world.create(name, 2)
+    for pattern, topics in (
+        (f"{prefix}-subscribed.*", (one, two)),
+        (f"^{prefix}-subscribed", (one,)),
+        (f"^(a-)?{prefix}-[s]", (one, two)),
+    ):
+        expected = frozenset().union(*(some_of(topic, 0, 1) for topic in topics))
+        assert partitions(open_container, subscribePattern=pattern) == expected
+        strategy = jvm.subscribe_pattern(pattern)
+        assert jvm.assigned(strategy, world.addresses) == expected

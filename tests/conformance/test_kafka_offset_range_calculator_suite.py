@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.range_calculator import split_ranges
@@ -10,9 +12,40 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .peer import Held, peer
 
+if TYPE_CHECKING:
+    from .jvm_connector import JvmConnector
+
 SUITE = "KafkaOffsetRangeCalculatorSuite"
 
 T1, T2, T3 = (TopicPartition(f"t{number}", 1) for number in (1, 2, 3))
+
+
+def assert_split(
+    jvm: JvmConnector,
+    ranges: tuple[OffsetRange, ...],
+    expected: tuple[OffsetRange, ...],
+    min_partitions: int | None = None,
+    max_records_per_partition: int | None = None,
+) -> None:
+    """Split ranges here and with the JVM connector's class."""
+    assert expected
+    assert split_ranges(ranges, min_partitions, max_records_per_partition) == expected
+    assert theirs(jvm, ranges, min_partitions, max_records_per_partition) == expected
+
+
+def theirs(
+    jvm: JvmConnector,
+    ranges: tuple[OffsetRange, ...],
+    min_partitions: int | None,
+    max_records_per_partition: int | None,
+) -> tuple[OffsetRange, ...]:
+    """Split ranges with the JVM connector's class."""
+    options = {
+        "minPartitions": min_partitions,
+        "maxRecordsPerPartition": max_records_per_partition,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return tuple(jvm.split(ranges, **given))
 
 
 def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
@@ -20,175 +53,213 @@ def cuts(partition: TopicPartition, *offsets: int) -> tuple[OffsetRange, ...]:
     return tuple(OffsetRange(partition, start, end) for start, end in pairwise(offsets))
 
 
-@peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges", Held.LIBRARY)
-def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges() -> None:
+@peer(SUITE, "with no minPartition: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
+def test_with_no_min_partition_n_topic_partitions_to_n_offset_ranges(jvm: JvmConnector) -> None:
     """Without an option every partition is one task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
-    assert split_ranges(cuts(T1, 1, 2), None, None) == cuts(T1, 1, 2)
-    assert split_ranges(ranges, None, None) == ranges
+    assert_split(jvm, cuts(T1, 1, 2), cuts(T1, 1, 2))
+    assert_split(jvm, ranges, ranges)
 
 
-@peer(SUITE, "with no minPartition: empty ranges ignored", Held.LIBRARY)
-def test_with_no_min_partition_empty_ranges_ignored() -> None:
+@peer(SUITE, "with no minPartition: empty ranges ignored", Held.BESIDE_JVM)
+def test_with_no_min_partition_empty_ranges_ignored(jvm: JvmConnector) -> None:
     """A partition without new records gets no task."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 2)
-    assert split_ranges(ranges, None, None) == cuts(T1, 1, 2) + cuts(T3, 1, 2)
+    assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2))
 
 
-@peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.LIBRARY)
-def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges() -> None:
+@peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
+def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges(jvm: JvmConnector) -> None:
     """As many partitions as tasks are wanted are left whole."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
-    assert split_ranges(ranges, 3, None) == ranges
+    assert_split(jvm, ranges, ranges, 3)
 
 
-@peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges", Held.LIBRARY)
-def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges() -> None:
+@peer(SUITE, "with minPartition = 4: 1 TopicPartition to N offset ranges", Held.BESIDE_JVM)
+def test_with_min_partition_4_1_topic_partition_to_n_offset_ranges(jvm: JvmConnector) -> None:
     """One partition is cut into as many equal parts as tasks are wanted."""
-    assert split_ranges(cuts(T1, 1, 5), 4, None) == cuts(T1, 1, 2, 3, 4, 5)
+    assert_split(jvm, cuts(T1, 1, 5), cuts(T1, 1, 2, 3, 4, 5), 4)
 
 
-@peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges", Held.LIBRARY)
-def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges() -> None:
+@peer(SUITE, "with minPartition = 4: N skewed TopicPartitions to M offset ranges", Held.BESIDE_JVM)
+def test_with_min_partition_4_n_skewed_topic_partitions_to_m_offset_ranges(
+    jvm: JvmConnector,
+) -> None:
     """Only the larger of two partitions is cut."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
-    assert split_ranges(ranges, 4, None) == cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21)
+    assert_split(jvm, ranges, cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21), 4)
 
 
 @peer(
     SUITE,
     "with minPartition = 4: SPARK-30656: ignore empty ranges and split the rest",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest() -> None:
+def test_with_min_partition_4_spark_30656_ignore_empty_ranges_and_split_the_rest(
+    jvm: JvmConnector,
+) -> None:
     """An empty partition takes none of the tasks."""
     ranges = cuts(T1, 1, 1) + cuts(T2, 1, 21)
-    assert split_ranges(ranges, 4, None) == cuts(T2, 1, 6, 11, 16, 21)
+    assert_split(jvm, ranges, cuts(T2, 1, 6, 11, 16, 21), 4)
 
 
 @peer(
     SUITE,
     "with minPartition = 4: SPARK-30656: N very skewed TopicPartitions to M offset ranges",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions() -> None:
+def test_with_min_partition_4_spark_30656_n_very_skewed_topic_partitions(jvm: JvmConnector) -> None:
     """One record beside a thousand is a task of its own."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1001)
-    assert split_ranges(ranges, 4, None) == cuts(T1, 1, 2) + cuts(T2, 1, 334, 667, 1001)
+    assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T2, 1, 334, 667, 1001), 4)
 
 
 @peer(
     SUITE,
     "with minPartition = 1: SPARK-30656: minPartitions less than the length of topic partitions",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions() -> None:
+def test_with_min_partition_1_spark_30656_less_than_the_topic_partitions(jvm: JvmConnector) -> None:
     """More partitions than tasks are wanted are left whole."""
     ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21)
-    assert split_ranges(ranges, 1, None) == ranges
+    assert_split(jvm, ranges, ranges, 1)
 
 
-@peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions", Held.LIBRARY)
-def test_with_min_partition_3_range_inexact_multiple_of_min_partitions() -> None:
+@peer(SUITE, "with minPartition = 3: range inexact multiple of minPartitions", Held.BESIDE_JVM)
+def test_with_min_partition_3_range_inexact_multiple_of_min_partitions(jvm: JvmConnector) -> None:
     """What cannot be shared equally goes to the last part."""
-    assert split_ranges(cuts(T1, 1, 11), 3, None) == cuts(T1, 1, 4, 7, 11)
+    assert_split(jvm, cuts(T1, 1, 11), cuts(T1, 1, 4, 7, 11), 3)
 
 
-@peer(SUITE, "with minPartition = 4: empty ranges ignored", Held.LIBRARY)
-def test_with_min_partition_4_empty_ranges_ignored() -> None:
+@peer(SUITE, "with minPartition = 4: empty ranges ignored", Held.BESIDE_JVM)
+def test_with_min_partition_4_empty_ranges_ignored(jvm: JvmConnector) -> None:
     """An empty partition does not count as a task that is there already."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 1) + cuts(T3, 1, 4)
-    assert split_ranges(ranges, 4, None) == cuts(T1, 1, 2) + cuts(T3, 1, 2, 3, 4)
+    assert_split(jvm, ranges, cuts(T1, 1, 2) + cuts(T3, 1, 2, 3, 4), 4)
+    ranges = cuts(T1, 1, 5) + cuts(T2, 1, 21) + cuts(T3, 1, 1)
+    assert_split(jvm, ranges, cuts(T1, 1, 5) + cuts(T2, 1, 7, 14, 21), 4)
 
 
-@peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets", Held.LIBRARY)
-def test_with_min_partition_6_spark_28489_never_drop_offsets() -> None:
+@peer(SUITE, "with minPartition = 6: SPARK-28489: never drop offsets", Held.BESIDE_JVM)
+def test_with_min_partition_6_spark_28489_never_drop_offsets(jvm: JvmConnector) -> None:
     """No offset is lost to rounding."""
     ranges = cuts(T1, 0, 10) + cuts(T2, 0, 10) + cuts(T3, 0, 1)
     expected = cuts(T1, 0, 3, 6, 10) + cuts(T2, 0, 3, 6, 10) + cuts(T3, 0, 1)
-    assert split_ranges(ranges, 6, None) == expected
+    assert_split(jvm, ranges, expected, 6)
 
 
 @peer(
     SUITE,
     "with minPartition = 9: SPARK-36576: 0 small unsplit ranges and 3 large split ranges",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges() -> None:
+def test_with_min_partition_9_spark_36576_0_small_and_3_large_ranges(jvm: JvmConnector) -> None:
     """Three large partitions are cut in proportion."""
     ranges = cuts(T1, 0, 10_000) + cuts(T2, 0, 15_000) + cuts(T3, 0, 20_000)
-    assert split_ranges(ranges, 9, None) == (
+    assert_split(
+        jvm,
+        ranges,
         cuts(T1, *range(0, 10_001, 5_000))
         + cuts(T2, *range(0, 15_001, 5_000))
-        + cuts(T3, *range(0, 20_001, 5_000))
+        + cuts(T3, *range(0, 20_001, 5_000)),
+        9,
     )
 
 
 @peer(
     SUITE,
     "with minPartition = 6: SPARK-36576: 1 small unsplit range and 2 large split ranges",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges() -> None:
+def test_with_min_partition_6_spark_36576_1_small_and_2_large_ranges(jvm: JvmConnector) -> None:
     """A small partition is left whole, and the proportion is taken of the others."""
     ranges = cuts(T1, 0, 500) + cuts(T2, 0, 12_000) + cuts(T3, 0, 15_001)
-    assert split_ranges(ranges, 6, None) == (
-        cuts(T1, 0, 500) + cuts(T2, 0, 6_000, 12_000) + cuts(T3, 0, 5_000, 10_000, 15_001)
+    assert_split(
+        jvm,
+        ranges,
+        cuts(T1, 0, 500) + cuts(T2, 0, 6_000, 12_000) + cuts(T3, 0, 5_000, 10_000, 15_001),
+        6,
     )
 
 
 @peer(
     SUITE,
     "with minPartition = 6: SPARK-36576: 2 small unsplit ranges and 1 large split range",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_min_partition_6_spark_36576_2_small_and_1_large_range() -> None:
+def test_with_min_partition_6_spark_36576_2_small_and_1_large_range(jvm: JvmConnector) -> None:
     """Two small partitions are left whole, and the large one has the other tasks."""
     ranges = cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 10_000)
-    assert split_ranges(ranges, 6, None) == (
-        cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 2_500, 5_000, 7_500, 10_000)
+    assert_split(
+        jvm, ranges, cuts(T1, 0, 1) + cuts(T2, 0, 1) + cuts(T3, 0, 2_500, 5_000, 7_500, 10_000), 6
     )
 
 
 @peer(
     SUITE,
     "with maxRecordsPerPartition = 4: SPARK-49259: 1 TopicPartition to N offset ranges",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_max_records_per_partition_4_spark_49259_1_topic_partition() -> None:
+def test_with_max_records_per_partition_4_spark_49259_1_topic_partition(jvm: JvmConnector) -> None:
     """Five offsets with at most four in a task are two tasks, the last the larger."""
-    assert split_ranges(cuts(T1, 1, 6), None, 4) == cuts(T1, 1, 3, 6)
+    assert_split(jvm, cuts(T1, 1, 6), cuts(T1, 1, 3, 6), None, 4)
 
 
 @peer(
     SUITE,
     "with maxRecordsPerPartition = 20: SPARK-49259: N TopicPartition to N offset ranges",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions() -> None:
+def test_with_max_records_per_partition_20_spark_49259_n_topic_partitions(
+    jvm: JvmConnector,
+) -> None:
     """Every partition is cut for itself."""
     ranges = cuts(T1, 1, 40) + cuts(T2, 1, 50) + cuts(T3, 1, 60)
     expected = cuts(T1, 1, 20, 40) + cuts(T2, 1, 17, 33, 50) + cuts(T3, 1, 20, 40, 60)
-    assert split_ranges(ranges, None, 20) == expected
+    assert_split(jvm, ranges, expected, None, 20)
 
 
 @peer(
     SUITE,
     "with minPartitions = 1 and maxRecordsPerPartition = 20: SPARK-49259: 1 TopicPartition with "
     "low minPartitions value",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_max_records_20_spark_49259_low_min_partitions_value() -> None:
+def test_with_max_records_20_spark_49259_low_min_partitions_value(jvm: JvmConnector) -> None:
     """The limit on records cuts further than the number of tasks asks for."""
-    assert split_ranges(cuts(T1, 1, 40), 1, 20) == cuts(T1, 1, 20, 40)
+    assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 20, 40), 1, 20)
 
 
 @peer(
     SUITE,
     "with minPartitions = 4 and maxRecordsPerPartition = 20: SPARK-49259: 1 TopicPartition with "
     "high minPartitions value",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_with_max_records_20_spark_49259_high_min_partitions_value() -> None:
+def test_with_max_records_20_spark_49259_high_min_partitions_value(jvm: JvmConnector) -> None:
     """The number of tasks cuts further than the limit on records asks for."""
-    assert split_ranges(cuts(T1, 1, 40), 4, 20) == cuts(T1, 1, 10, 20, 30, 40)
+    assert_split(jvm, cuts(T1, 1, 40), cuts(T1, 1, 10, 20, 30, 40), 4, 20)
+
+
+def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm: JvmConnector) -> None:
+    """The parts are the same for sizes, numbers of partitions and limits of every magnitude."""
+    chance = random.Random(49259)  # noqa: S311  # no secret
+    cut = 0
+    for _case in range(150):
+        ranges = tuple(
+            one for number in range(chance.randint(1, 5)) for one in some(chance, number)
+        )
+        min_partitions = chance.choice((None, 1, 2, 7, 20, 61))
+        smallest = max(1, max(one.size for one in ranges) // 30)
+        max_records = chance.choice((None, chance.randint(smallest, 40 * smallest)))
+        ours = split_ranges(ranges, min_partitions, max_records)
+        assert ours == theirs(jvm, ranges, min_partitions, max_records)
+        cut += len(ours) > len(ranges)
+    assert cut > 50
+
+
+def some(chance: random.Random, number: int) -> tuple[OffsetRange, ...]:
+    """Return a range of a partition, of a random size that may be 0."""
+    start = chance.choice((0, chance.randrange(2**40)))
+    size = int(10 ** chance.uniform(0, 9)) - 1
+    return cuts(TopicPartition("t", number), start, start + size)

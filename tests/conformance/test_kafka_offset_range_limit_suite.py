@@ -5,79 +5,100 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
+from dependency_injector import providers
 
-from pyspark_kafka.application.errors import TopicOffsetsMismatchError
-from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import QueryKind
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
+from ..spark.queries import OURS, read
+from .one_client import one_client
 from .peer import Held, peer
+from .side_by_side import failure, write
+from .unsteady_fetcher import UnsteadyFetcher
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
     from pyspark_kafka.testing import KafkaWorld
 
     from .conftest import OpenContainer
+    from .jvm_connector import JvmConnector
 
 SUITE = "KafkaOffsetRangeLimitSuite"
 
 
-@peer(SUITE, "resolving topic-level offsets against the assigned partitions", Held.LIBRARY)
+@peer(SUITE, "resolving topic-level offsets against the assigned partitions", Held.SPARK)
+@one_client
 def test_resolving_topic_level_offsets_against_the_assigned_partitions(
-    world: KafkaWorld, open_container: OpenContainer
+    spark: SparkSession, world: KafkaWorld, open_container: OpenContainer, kafka: KafkaCluster
 ) -> None:
     """A topic's word stands for every partition that the topic has."""
     one, two = world.topic(2), world.topic(1)
-    container = open_container(
-        QueryKind.STREAM,
-        subscribe=f"{one},{two}",
-        startingOffsets=json.dumps({one: "earliest", two: {"0": 23}}),
-    )
+    write(world, one, {0: range(2), 1: range(10, 12)})
+    write(world, two, {0: range(100, 125)})
+    reading = {
+        "subscribe": f"{one},{two}",
+        "startingOffsets": json.dumps({one: "earliest", two: {"0": 23}}),
+    }
+    container = open_container(QueryKind.BATCH, **reading)
     limit = container.options().starting_offsets
     assert container.offset_reader().unresolved(limit, "start") == {
         TopicPartition(one, 0): -2,
         TopicPartition(one, 1): -2,
         TopicPartition(two, 0): 23,
     }
+    rows = read(spark, kafka, OURS, client=world.client, **reading).collect()
+    assert sorted(int(row.value) for row in rows) == [0, 1, 10, 11, 123, 124]
 
 
 @peer(
-    SUITE, "resolving fully enumerated offsets doesn't need the assigned partitions", Held.LIBRARY
+    SUITE,
+    "resolving fully enumerated offsets doesn't need the assigned partitions",
+    Held.BESIDE_JVM,
 )
-def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partitions() -> None:
-    """Where every partition has its offset, a start behind its end is found without a broker."""
-    with pytest.raises(OptionsError) as refused:
-        parse_source_options(
-            {
-                "kafka.bootstrap.servers": "nowhere:1",
-                "subscribe": "t",
-                "startingOffsets": '{"t":{"0":5}}',
-                "endingOffsets": '{"t":{"0":1}}',
-            },
-            QueryKind.BATCH,
-        )
-    assert refused.value.problems == (
-        "The specified start offset 5 is greater than the end offset 1 for topic t partition 0.",
-    )
+@one_client
+def test_resolving_fully_enumerated_offsets_does_not_need_the_assigned_partitions(
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
+) -> None:
+    """Offsets of all partitions are looked up once, to check them, and not again to resolve them.
+
+    The JVM connector before 4.3 resolves no topics, and looks up partitions for the same check.
+    """
+    topic = world.topic()
+    offsets = PartitionOffsets({TopicPartition(topic, 0): 23})
+    container = open_container(QueryKind.BATCH, subscribe=topic, startingOffsets=offsets.to_json())
+    ours = UnsteadyFetcher(container.offset_fetcher())
+    with container.offset_fetcher.override(providers.Object(ours)):
+        limit = container.options().starting_offsets
+        assert container.offset_reader().unresolved(limit, "start") == offsets
+    theirs = jvm.unsteady(jvm.subscribe(topic))
+    with jvm.offset_reader(theirs, world.addresses) as reader:
+        assert reader.partition_offsets(jvm.specific(offsets)) == offsets
+    assert ours.calls == theirs.calls == 1
 
 
 @peer(
     SUITE,
     "resolving a topic-level offset of a topic without assigned partitions fails",
-    Held.LIBRARY,
+    Held.SPARK,
 )
+@one_client
 def test_resolving_a_topic_level_offset_of_a_topic_without_assigned_partitions_fails(
-    world: KafkaWorld, open_container: OpenContainer
+    spark: SparkSession, world: KafkaWorld, kafka: KafkaCluster
 ) -> None:
     """A word for a topic that is not read ends the query, and names the topic."""
     topic = world.topic(1)
-    container = open_container(
-        QueryKind.STREAM,
-        subscribe=topic,
-        startingOffsets=json.dumps({topic: "earliest", "another": "latest"}),
+    refused = failure(
+        lambda: read(
+            spark,
+            kafka,
+            OURS,
+            client=world.client,
+            subscribe=topic,
+            startingOffsets=json.dumps({topic: "earliest", "another": "earliest"}),
+        ).collect()
     )
-    with pytest.raises(TopicOffsetsMismatchError) as refused:
-        container.micro_batch_stream().initial_offset()
-    assert refused.value.condition == "KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED"
-    assert "another" in str(refused.value)
-    assert f"Set({topic}-0)" in str(refused.value)
+    assert "[KAFKA_TOPIC_OFFSET_DOES_NOT_MATCH_ASSIGNED]" in str(refused)
+    assert f"no assigned partitions: another. Assigned: Set({topic}-0)" in str(refused)

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, final
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from dependency_injector import providers
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
-from pyspark_kafka.application.errors import OffsetsMismatchError, TimestampsMismatchError
 from pyspark_kafka.domain.errors import KafkaRequestError, OptionsError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.testing import KafkaWorld, Record
 
+from .one_client import one_client
 from .peer import Held, peer
+from .side_by_side import failure, last_cause
+from .unsteady_fetcher import UnsteadyFetcher
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from pyspark_kafka.domain.subscription import Subscription
+    from collections.abc import Callable, Iterable, Iterator
 
     from .conftest import OpenContainer
+    from .jvm_connector import JvmConnector, JvmOffsetReader
 
 SUITE = "KafkaOffsetReaderSuite"
+
+FETCHERS = {True: "useDeprecatedOffsetFetching true", False: "useDeprecatedOffsetFetching false"}
+
+both_fetchers = pytest.mark.parametrize("deprecated", FETCHERS, ids=FETCHERS.get)
+"""The JVM connector's two ways to fetch offsets, which give the same answers."""
+
+
+def peers(name: str) -> Callable[..., object]:
+    """Mark the counterpart of a test that is run with each of the two."""
+
+    def mark(test: Callable[..., object]) -> Callable[..., object]:
+        for fetcher in FETCHERS.values():
+            test = peer(SUITE, f"{name} with {fetcher}", Held.BESIDE_JVM)(test)
+        marked: Callable[..., object] = one_client(both_fetchers(test))
+        return marked
+
+    return mark
 
 
 def options(**given: str) -> SourceOptions:
@@ -44,77 +62,65 @@ def write(world: KafkaWorld, partition: TopicPartition, count: int) -> None:
     world.produce(partition, [Record(b"%d" % number) for number in range(count)])
 
 
-@final
-class Unsteady(OffsetFetcher):
-    """Fails so many times to tell the latest offsets, and then lets another fetcher answer."""
-
-    def __init__(self, fetcher: OffsetFetcher, failures: int) -> None:
-        self._fetcher = fetcher
-        self._failures = failures
-        self.calls = 0
-
-    def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        self.calls += 1
-        if self.calls <= self._failures:
-            raise KafkaRequestError("a request for offsets", "the leader is not available")
-        return self._fetcher.latest(partitions)
-
-    def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
-        return self._fetcher.partitions(subscription)
-
-    def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._fetcher.earliest(partitions)
-
-    def for_timestamps(
-        self, timestamps: Mapping[TopicPartition, int]
-    ) -> Mapping[TopicPartition, int | None]:
-        return self._fetcher.for_timestamps(timestamps)
-
-    def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._fetcher.committed(group_id, partitions)
-
-    def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
-        self._fetcher.commit(group_id, offsets)
-
-    def close(self) -> None:
-        """Do nothing: the other fetcher belongs to its container."""
+@contextmanager
+def their_reader(
+    jvm: JvmConnector, world: KafkaWorld, strategy: Any, *, deprecated: bool = False, **given: str
+) -> Iterator[JvmOffsetReader]:
+    """Yield a reader that does not wait between its attempts."""
+    given = {"fetchOffset.retryIntervalMs": "1", **given}
+    with jvm.offset_reader(strategy, world.addresses, deprecated=deprecated, **given) as reader:
+        yield reader
 
 
-@peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.LIBRARY)
-def test_isolation_level_must_give_back_default_isolation_level_when_not_set() -> None:
+def theirs_level(jvm: JvmConnector, level: str | None) -> str:
+    """Return the isolation level of the JVM connector's reader."""
+    given = {} if level is None else {"kafka.isolation.level": level}
+    with jvm.offset_reader(jvm.subscribe(), {"kafka.bootstrap.servers": "h:1", **given}) as reader:
+        return reader.isolation_level()
+
+
+@peer(SUITE, "isolationLevel must give back default isolation level when not set", Held.BESIDE_JVM)
+def test_isolation_level_must_give_back_default_isolation_level_when_not_set(
+    jvm: JvmConnector,
+) -> None:
     """Without a setting, records of open and aborted transactions are read."""
     assert not options().reads_committed_only
+    assert theirs_level(jvm, None) == "read_uncommitted"
 
 
-@peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.LIBRARY)
-def test_isolation_level_must_give_back_read_uncommitted_when_set() -> None:
+@peer(SUITE, "isolationLevel must give back READ_UNCOMMITTED when set", Held.BESIDE_JVM)
+def test_isolation_level_must_give_back_read_uncommitted_when_set(jvm: JvmConnector) -> None:
     """The default may be spelled out."""
     assert not options(**{"kafka.isolation.level": "read_uncommitted"}).reads_committed_only
+    assert theirs_level(jvm, "read_uncommitted") == "read_uncommitted"
 
 
-@peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.LIBRARY)
+@peer(SUITE, "isolationLevel must give back READ_COMMITTED when set", Held.BESIDE_JVM)
 def test_isolation_level_must_give_back_read_committed_when_set(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
     """With ``read_committed`` a partition ends before the first open transaction."""
     assert options(**{"kafka.isolation.level": "read_committed"}).reads_committed_only
+    assert theirs_level(jvm, "read_committed") == "read_committed"
     partition = tp(world.topic())
     write(world, partition, 2)
     with world.transaction(commit=True) as send:
         send(partition, [Record(b"open")])
-        ends = {
-            level: open_container(
-                QueryKind.BATCH, **{"subscribe": partition.topic, "kafka.isolation.level": level}
-            )
-            .offset_fetcher()
-            .latest([partition])[partition]
-            for level in ("read_committed", "read_uncommitted")
-        }
-    assert ends == {"read_committed": 2, "read_uncommitted": 3}
+        for level, end in (("read_committed", 2), ("read_uncommitted", 3)):
+            given = {"kafka.isolation.level": level}
+            container = open_container(QueryKind.BATCH, subscribe=partition.topic, **given)
+            assert container.offset_fetcher().latest([partition]) == {partition: end}
+            strategy = jvm.subscribe(partition.topic)
+            with jvm.offset_reader(strategy, {**world.addresses, **given}) as reader:
+                assert reader.latest() == {partition: end}
 
 
-@peer(SUITE, "isolationLevel must throw exception when invalid isolation level set", Held.LIBRARY)
-def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set() -> None:
+@peer(
+    SUITE, "isolationLevel must throw exception when invalid isolation level set", Held.BESIDE_JVM
+)
+def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set(
+    jvm: JvmConnector,
+) -> None:
     """Any other level is refused before a broker is asked."""
     with pytest.raises(OptionsError) as refused:
         options(**{"kafka.isolation.level": "intentionally_invalid"})
@@ -124,213 +130,248 @@ def test_isolation_level_must_throw_exception_when_invalid_isolation_level_set()
             "got 'intentionally_invalid'"
         ),
     )
+    theirs = failure(lambda: theirs_level(jvm, "intentionally_invalid"))
+    assert "INTENTIONALLY_INVALID" in str(theirs)
 
 
-@peer(
-    SUITE,
-    "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using specific offsets "
-    "with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
-)
+@peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using specific offsets")
 def test_spark_30656_unresolved_offsets_using_specific_offsets(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """A batch query from 1 to 4 in three tasks reads one offset in each."""
     partition = tp(world.topic())
     write(world, partition, 10)
+    start, end = PartitionOffsets({partition: 1}), PartitionOffsets({partition: 4})
     batch = open_container(
         QueryKind.BATCH,
         subscribe=partition.topic,
-        startingOffsets=json.dumps({partition.topic: {"0": 1}}),
-        endingOffsets=json.dumps({partition.topic: {"0": 4}}),
+        startingOffsets=start.to_json(),
+        endingOffsets=end.to_json(),
         minPartitions="3",
     ).batch()
-    assert batch.plan_input_partitions() == (
+    expected = [
         OffsetRange(partition, 1, 2),
         OffsetRange(partition, 2, 3),
         OffsetRange(partition, 3, 4),
-    )
+    ]
+    assert list(batch.plan_input_partitions()) == expected
+    strategy = jvm.subscribe(partition.topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="3") as reader:
+        assert reader.unresolved_ranges(jvm.specific(start), jvm.specific(end)) == expected
 
 
-@peer(
-    SUITE,
-    "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using special offsets "
-    "with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
-)
+@peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - using special offsets")
 def test_spark_30656_unresolved_offsets_using_special_offsets(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """Open ends are cut where the log is now, and stay open in the first and the last task."""
     partition = tp(world.topic())
     write(world, partition, 4)
     batch = open_container(QueryKind.BATCH, subscribe=partition.topic, minPartitions="3").batch()
-    assert batch.plan_input_partitions() == (
+    expected = [
         OffsetRange(partition, -2, 1),
         OffsetRange(partition, 1, 2),
         OffsetRange(partition, 2, -1),
-    )
+    ]
+    assert list(batch.plan_input_partitions()) == expected
+    strategy = jvm.subscribe(partition.topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="3") as reader:
+        assert reader.unresolved_ranges(jvm.earliest(), jvm.latest()) == expected
 
 
-@peer(
-    SUITE,
-    "SPARK-48383: START_OFFSET_DOES_NOT_MATCH_ASSIGNED error class "
-    "with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
-)
+@peers("SPARK-48383: START_OFFSET_DOES_NOT_MATCH_ASSIGNED error class")
+@pytest.mark.parametrize("specified", [2, 4])
 def test_spark_48383_start_offset_does_not_match_assigned_error_class(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector,
+    world: KafkaWorld,
+    open_container: OpenContainer,
+    deprecated: bool,
+    specified: int,
 ) -> None:
-    """Starting offsets of more partitions than there are end a batch query."""
+    """Starting offsets of fewer or more partitions than there are end a batch query."""
     topic = world.topic(3)
-    given = json.dumps({topic: {str(number): -2 for number in range(4)}})
-    batch = open_container(QueryKind.BATCH, subscribe=topic, startingOffsets=given).batch()
-    with pytest.raises(OffsetsMismatchError) as refused:
-        batch.plan_input_partitions()
-    assert str(refused.value) == (
-        "[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka start offsets "
-        "don't match what are assigned. Maybe topic partitions are created \n"
-        "or deleted while the query is running. Use -1 for latest, -2 for earliest.\n"
-        f"Specified: Set({topic}-0, {topic}-1, {topic}-2, {topic}-3) "
-        f"Assigned: Set({topic}-0, {topic}-1, {topic}-2)"
-    )
-
-
-@peer(
-    SUITE,
-    "SPARK-30656: getOffsetRangesFromUnresolvedOffsets - multiple topic partitions "
-    "with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
-)
-def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
-    world: KafkaWorld, open_container: OpenContainer
-) -> None:
-    """Of 100 and 3 records in four tasks, only the 100 are cut."""
-    topic = world.topic(2)
-    large, small = tp(topic, 0), tp(topic, 1)
-    write(world, large, 100)
-    write(world, small, 3)
+    start = PartitionOffsets((tp(topic, number), -2) for number in range(specified))
+    end = PartitionOffsets((tp(topic, number), -1) for number in range(specified))
     batch = open_container(
         QueryKind.BATCH,
         subscribe=topic,
-        endingOffsets=json.dumps({topic: {"0": -1, "1": 3}}),
+        startingOffsets=start.to_json(),
+        endingOffsets=end.to_json(),
         minPartitions="4",
     ).batch()
-    assert set(batch.plan_input_partitions()) == {
-        OffsetRange(small, -2, 3),
-        OffsetRange(large, -2, 33),
-        OffsetRange(large, 33, 66),
-        OffsetRange(large, 66, -1),
-    }
+    ours = failure(batch.plan_input_partitions)
+    strategy = jvm.subscribe(topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
+        limits = jvm.specific(start), jvm.specific(end)
+        theirs = failure(lambda: reader.unresolved_ranges(*limits))
+    assert_mismatch("KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED", ours, theirs, topic, specified)
 
 
-@peer(
-    SUITE,
-    "SPARK-30656: getOffsetRangesFromResolvedOffsets with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
-)
-def test_spark_30656_get_offset_ranges_from_resolved_offsets(
-    world: KafkaWorld, open_container: OpenContainer
+@peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - multiple topic partitions")
+def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
-    """A micro-batch is cut in the same places, a partition that is new in it among them."""
+    """Of 100 and 4 records in four tasks, only the 100 are cut."""
     topic = world.topic(2)
     large, small = tp(topic, 0), tp(topic, 1)
     write(world, large, 100)
-    write(world, small, 3)
-    stream = open_container(
-        QueryKind.STREAM, subscribe=topic, minPartitions="4"
-    ).micro_batch_stream()
-    planned = stream.plan_input_partitions(
-        PartitionOffsets({large: 0}), PartitionOffsets({large: 100, small: 3})
-    )
-    assert set(planned) == {
-        OffsetRange(small, 0, 3),
+    write(world, small, 4)
+    start, end = PartitionOffsets({large: -2, small: -2}), PartitionOffsets({large: -1, small: 3})
+    batch = open_container(
+        QueryKind.BATCH,
+        subscribe=topic,
+        startingOffsets=start.to_json(),
+        endingOffsets=end.to_json(),
+        minPartitions="4",
+    ).batch()
+    expected = [
+        OffsetRange(large, -2, 33),
+        OffsetRange(large, 33, 66),
+        OffsetRange(large, 66, -1),
+        OffsetRange(small, -2, 3),
+    ]
+    assert by_partition(batch.plan_input_partitions()) == expected
+    strategy = jvm.subscribe(topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
+        found = reader.unresolved_ranges(jvm.specific(start), jvm.specific(end))
+    assert by_partition(found) == expected
+
+
+@peers("SPARK-30656: getOffsetRangesFromResolvedOffsets")
+def test_spark_30656_get_offset_ranges_from_resolved_offsets(
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
+) -> None:
+    """A micro-batch is cut in the same places, also where a partition is new in it."""
+    topic = world.topic(2)
+    large, small = tp(topic, 0), tp(topic, 1)
+    write(world, large, 100)
+    write(world, small, 4)
+    expected = [
         OffsetRange(large, 0, 33),
         OffsetRange(large, 33, 66),
         OffsetRange(large, 66, 100),
-    }
+        OffsetRange(small, 0, 3),
+    ]
+    end = PartitionOffsets({large: 100, small: 3})
+    strategy = jvm.subscribe(topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
+        for start in (PartitionOffsets({large: 0, small: 0}), PartitionOffsets({large: 0})):
+            container = open_container(QueryKind.STREAM, subscribe=topic, minPartitions="4")
+            planned = container.micro_batch_stream().plan_input_partitions(start, end)
+            assert by_partition(planned) == expected
+            assert by_partition(reader.resolved_ranges(start, end)) == expected
+
+
+def by_partition(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """Sort ranges by partition, in the order in which they were within each."""
+    return sorted(ranges, key=lambda one: one.partition)
+
+
+def assert_mismatch(
+    condition: str, ours: Exception, theirs: Exception, topic: str, specified: int
+) -> None:
+    """Hold our words against the other's last cause, whose sets have an order of their own."""
+    last = last_cause(theirs)
+    assert last.getCondition() == condition
+    text = re.sub(r"Set\((.*?)\)", in_order, last.getMessage())
+    assert str(ours) == f"[{condition}] {text}"
+    names = ", ".join(f"{topic}-{number}" for number in range(specified))
+    assert text.endswith(f"Specified: Set({names}) Assigned: Set({topic}-0, {topic}-1, {topic}-2)")
+
+
+def in_order(found: re.Match[str]) -> str:
+    return f"Set({', '.join(sorted(found[1].split(', ')))})"
 
 
 def assert_timestamps_mismatch(
-    world: KafkaWorld, open_container: OpenContainer, position: str, specified: int
+    jvm: JvmConnector,
+    world: KafkaWorld,
+    open_container: OpenContainer,
+    deprecated: bool,
+    specified: int,
 ) -> None:
     topic = world.topic(3)
-    times = json.dumps({topic: {str(number): 1_700_000_000_000 for number in range(specified)}})
+    times = PartitionOffsets((tp(topic, number), 1_700_000_000_000) for number in range(specified))
     batch = open_container(
-        QueryKind.BATCH, **{"subscribe": topic, f"{position}ingOffsetsByTimestamp": times}
+        QueryKind.BATCH,
+        subscribe=topic,
+        startingOffsetsByTimestamp=times.to_json(),
+        endingOffsetsByTimestamp=times.to_json(),
+        minPartitions="4",
     ).batch()
-    with pytest.raises(TimestampsMismatchError) as refused:
-        batch.plan_input_partitions()
-    names = ", ".join(f"{topic}-{number}" for number in range(specified))
-    assert str(refused.value) == (
-        "[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka "
-        f"timestamp based {position} offsets don't match what are assigned. Maybe topic "
-        "partitions are created \n"
-        "or deleted while the query is running, or you didn't specify all the partitions.\n"
-        f"Specified: Set({names}) Assigned: Set({topic}-0, {topic}-1, {topic}-2)"
+    ours = failure(batch.plan_input_partitions)
+    strategy = jvm.subscribe(topic)
+    with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
+        limit = jvm.by_timestamp(times)
+        theirs = failure(lambda: reader.unresolved_ranges(limit, limit))
+    assert_mismatch(
+        "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED", ours, theirs, topic, specified
     )
+    assert "timestamp based start offsets" in str(ours)
 
 
-@peer(
-    SUITE,
+@peers(
     "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
-    "specified: 2 with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
+    "specified: 2"
 )
-@pytest.mark.parametrize("position", ["start", "end"])
 def test_timestamp_offset_does_not_match_assigned_with_2_of_3_specified(
-    world: KafkaWorld, open_container: OpenContainer, position: str
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """Times for fewer partitions than there are end a batch query."""
-    assert_timestamps_mismatch(world, open_container, position, 2)
+    assert_timestamps_mismatch(jvm, world, open_container, deprecated, 2)
 
 
-@peer(
-    SUITE,
+@peers(
     "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED error class - partitions assigned: 3, "
-    "specified: 4 with useDeprecatedOffsetFetching false",
-    Held.LIBRARY,
+    "specified: 4"
 )
-@pytest.mark.parametrize("position", ["start", "end"])
 def test_timestamp_offset_does_not_match_assigned_with_4_of_3_specified(
-    world: KafkaWorld, open_container: OpenContainer, position: str
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """Times for more partitions than there are end a batch query."""
-    assert_timestamps_mismatch(world, open_container, position, 4)
+    assert_timestamps_mismatch(jvm, world, open_container, deprecated, 4)
 
 
-@peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures", Held.LIBRARY)
+@peer(SUITE, "SPARK-55561: fetchPartitionOffsets retries on transient failures", Held.BESIDE_JVM)
+@one_client
 def test_spark_55561_fetch_partition_offsets_retries_on_transient_failures(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
     """Two failures and an answer are three calls."""
     partition = tp(world.topic())
-    write(world, partition, 5)
-    container = open_container(QueryKind.BATCH, subscribe=partition.topic, minPartitions="2")
-    unsteady = Unsteady(container.offset_fetcher(), failures=2)
+    container = open_container(QueryKind.BATCH, subscribe=partition.topic)
+    ours = UnsteadyFetcher(container.offset_fetcher(), failures=2)
     with (
-        container.offset_fetcher.override(providers.Object(unsteady)),
+        container.offset_fetcher.override(providers.Object(ours)),
         container.clock.override(providers.Singleton(MemoryClock)),
     ):
-        assert container.batch().plan_input_partitions() == (
-            OffsetRange(partition, -2, 2),
-            OffsetRange(partition, 2, -1),
-        )
-    assert unsteady.calls == 3
+        limit = container.options().starting_offsets
+        assert container.offset_reader().unresolved(limit, "start") == {partition: -2}
+    theirs = jvm.unsteady(jvm.subscribe(partition.topic), failures=2)
+    with their_reader(jvm, world, theirs) as reader:
+        assert reader.partition_offsets(jvm.earliest()) == {partition: -2}
+    assert ours.calls == theirs.calls == 3
 
 
-@peer(SUITE, "SPARK-55561: fetchPartitionOffsets throws after all retries exhausted", Held.LIBRARY)
+@peer(
+    SUITE, "SPARK-55561: fetchPartitionOffsets throws after all retries exhausted", Held.BESIDE_JVM
+)
+@one_client
 def test_spark_55561_fetch_partition_offsets_throws_after_all_retries_exhausted(
-    world: KafkaWorld, open_container: OpenContainer
+    jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer
 ) -> None:
     """After the third failure the query fails with what Kafka said."""
     topic = world.topic()
-    container = open_container(QueryKind.BATCH, subscribe=topic, minPartitions="2")
-    unsteady = Unsteady(container.offset_fetcher(), failures=10)
+    container = open_container(QueryKind.BATCH, subscribe=topic)
+    ours = UnsteadyFetcher(container.offset_fetcher(), failures=10)
     with (
-        container.offset_fetcher.override(providers.Object(unsteady)),
+        container.offset_fetcher.override(providers.Object(ours)),
         container.clock.override(providers.Singleton(MemoryClock)),
         pytest.raises(KafkaRequestError, match="the leader is not available"),
     ):
-        container.batch().plan_input_partitions()
-    assert unsteady.calls == 3
+        container.offset_reader().unresolved(container.options().starting_offsets, "start")
+    theirs = jvm.unsteady(jvm.subscribe(topic), failures=10)
+    with their_reader(jvm, world, theirs) as reader:
+        refused = failure(lambda: reader.partition_offsets(jvm.earliest()))
+    assert "the leader is not available" in str(refused)
+    assert ours.calls == theirs.calls == 3

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from ..spark.queries import OURS, read_stream
+from ..spark.queries import OURS, PEER, read_stream
 from .one_client import one_client
 from .peer import Held, peer
-from .stream_runs import batch_ends, run_once
+from .stream_runs import run_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
 
     from ..spark.topics import Topics
+    from .jvm_connector import JvmConnector
 
 SUITE = "KafkaSourceOffsetSuite"
 
@@ -33,62 +35,98 @@ def offsets(*entries: tuple[str, int, int]) -> PartitionOffsets:
     )
 
 
-@peer(SUITE, "comparison <one> <=> <two>", Held.LIBRARY)
+KSO1 = offsets(("t", 0, 1))
+KSO2 = offsets(("t", 0, 2), ("t", 1, 3))
+
+
+@peer(SUITE, "comparison <one> <=> <two>", Held.BESIDE_JVM)
 @pytest.mark.parametrize(
     ("one", "two"),
     [
         (offsets(("t", 0, 1)), offsets(("t", 0, 2))),
         (offsets(("t", 0, 1), ("t", 1, 0)), offsets(("t", 0, 2), ("t", 1, 1))),
         (offsets(("t", 0, 1), ("T", 0, 0)), offsets(("t", 0, 2), ("T", 0, 1))),
+        (offsets(("t", 0, 1)), offsets(("t", 0, 2), ("t", 1, 1))),
+        (PartitionOffsets.from_json(KSO1.to_json()), PartitionOffsets.from_json(KSO2.to_json())),
         (offsets(("t", 0, 1)), offsets(("t", 0, 1), ("t", 1, 0))),
         (offsets(("t", 0, 1)), offsets(("u", 0, 1))),
     ],
 )
-def test_comparison_one_two(one: PartitionOffsets, two: PartitionOffsets) -> None:
+def test_comparison_one_two(
+    jvm: JvmConnector, one: PartitionOffsets, two: PartitionOffsets
+) -> None:
     """Offsets are equal to themselves as the checkpoint holds them, and to no others."""
     for each in (one, two):
         assert each == PartitionOffsets.from_json(each.to_json())
         assert hash(each) == hash(PartitionOffsets.from_json(each.to_json()))
+        assert jvm.source_offset(each).equals(jvm.deserialized(each.to_json()))
     assert one != two
     assert two != one
     assert one.to_json() != two.to_json()
+    assert not jvm.source_offset(one).equals(jvm.source_offset(two))
+    assert not jvm.deserialized(two.to_json()).equals(jvm.deserialized(one.to_json()))
 
 
-@peer(SUITE, "basic serialization - deserialization", Held.LIBRARY)
-def test_basic_serialization_deserialization() -> None:
-    """What was written is read again, in one order whatever the order it came in."""
-    written = offsets(("t", 1, 0), ("t", 10, 7), ("t", 0, 1), ("T", 0, 2**63 - 1))
-    text = written.to_json()
-    assert text == '{"T":{"0":9223372036854775807},"t":{"0":1,"1":0,"10":7}}'
-    assert PartitionOffsets.from_json(text) == written
-    assert PartitionOffsets.from_dict(json.loads(text)) == written
+@peer(SUITE, "basic serialization - deserialization", Held.BESIDE_JVM)
+@pytest.mark.parametrize(
+    "written", [KSO1, offsets(("t", 1, 0), ("t", 10, 7), ("t", 0, 1), ("T", 0, 2**63 - 1))]
+)
+def test_basic_serialization_deserialization(jvm: JvmConnector, written: PartitionOffsets) -> None:
+    """Each side reads what the other has written, in the same text and order."""
+    theirs = jvm.source_offset(written)
+    assert written.to_json() == theirs.json()
+    assert PartitionOffsets.from_json(theirs.json()) == written
+    assert jvm.deserialized(written.to_json()).equals(theirs)
+    assert jvm.offsets_of(theirs.partitionToOffsets()) == written
+    assert PartitionOffsets.from_dict(json.loads(theirs.json())) == written
 
 
-@peer(SUITE, "OffsetSeqLog serialization - deserialization", Held.SPARK)
+@peer(SUITE, "OffsetSeqLog serialization - deserialization", Held.BESIDE_JVM)
 @one_client
 def test_offset_seq_log_serialization_deserialization(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+    jvm: JvmConnector,
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topics: Topics,
+    client: str,
+    tmp_path: Path,
 ) -> None:
-    """Spark's log of offsets holds the end of each batch, and a restart goes on from it."""
-    topic = topics.create(2)
-    reading = {"subscribe": topic, "client": client, "startingOffsets": "earliest"}
-    batches = []
-    for start in (0, 5):
-        topics.numbers(topic, 0, range(start, start + 5))
-        topics.numbers(topic, 1, range(100 + start, 101 + start))
-        batches += run_once(read_stream(spark, kafka, OURS, **reading), tmp_path)
-    assert batches == [[0, 1, 2, 3, 4, 100], [5, 6, 7, 8, 9, 105]]
-    assert [PartitionOffsets.from_dict(end) for end in batch_ends(tmp_path)] == [
-        offsets((topic, 0, 5), (topic, 1, 1)),
-        offsets((topic, 0, 10), (topic, 1, 2)),
+    """Spark's log has the same offsets of two sources as the JVM connector's, batch for batch."""
+    one, two = topics.create(2), topics.create(1)
+    topics.numbers(one, 0, range(5))
+    topics.numbers(one, 1, range(100, 101))
+    topics.numbers(two, 0, range(200, 203))
+    logs = {}
+    for source, chosen in ((OURS, {"client": client}), (PEER, {})):
+        reading = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "3", **chosen}
+        first, second = (
+            read_stream(spark, kafka, source, subscribe=topic, **reading) for topic in (one, two)
+        )
+        batches = run_once(first.union(second), tmp_path / source)
+        assert sorted(chain.from_iterable(batches)) == [*range(5), 100, 200, 201, 202]
+        logs[source] = jvm.offset_log(str(tmp_path / source / "checkpoint" / "offsets"))
+    assert logs[OURS].getLatestBatchId().get() == logs[PEER].getLatestBatchId().get() == 1
+    for batch in range(2):
+        ours, theirs = (in_log(jvm, logs[source], batch) for source in (OURS, PEER))
+        assert ours == theirs
+        assert all(ours)
+    assert ours == [offsets((one, 0, 5), (one, 1, 1)), offsets((two, 0, 3))]
+
+
+def in_log(jvm: JvmConnector, log: Any, batch: int) -> list[PartitionOffsets]:
+    """Return the offsets of each source of a batch, as the JVM connector reads them from a log."""
+    sources = log.get(batch).get().offsets()
+    read = [
+        jvm.deserialized(sources.apply(number).get().json()) for number in range(sources.size())
     ]
+    return [jvm.offsets_of(one.partitionToOffsets()) for one in read]
 
 
-@peer(SUITE, "read Spark 2.1.0 offset format", Held.LIBRARY)
-def test_read_spark_2_1_0_offset_format() -> None:
+@peer(SUITE, "read Spark 2.1.0 offset format", Held.BESIDE_JVM)
+def test_read_spark_2_1_0_offset_format(jvm: JvmConnector) -> None:
     """Offsets are read as Spark has written them since 2.1.0."""
     old = '{"topic1":{"0":456,"1":789},"topic2":{"0":0}}'
-    read = offsets(("topic1", 0, 456), ("topic1", 1, 789), ("topic2", 0, 0))
-    assert PartitionOffsets.from_json('{"topic1":{"0":456}}') == offsets(("topic1", 0, 456))
-    assert PartitionOffsets.from_json(old) == read
-    assert read.to_json() == old
+    expected = offsets(("topic1", 0, 456), ("topic1", 1, 789), ("topic2", 0, 0))
+    assert PartitionOffsets.from_json(old) == expected
+    assert jvm.deserialized(old).equals(jvm.source_offset(expected))
+    assert expected.to_json() == old
