@@ -1,4 +1,8 @@
-"""InternalKafkaConsumerPoolSuite: how many clients a process keeps."""
+"""InternalKafkaConsumerPoolSuite: how many clients a process keeps.
+
+A Python worker of Spark runs one task at a time. Only a platform that runs tasks in threads borrows
+several clients at once.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.testing import await_until
 
 from .peer import Held, peer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator
+
+    NewPool = Callable[..., "CountedPool"]
 
 SUITE = "InternalKafkaConsumerPoolSuite"
 
@@ -22,6 +30,38 @@ SUITE = "InternalKafkaConsumerPoolSuite"
 def options(topic: str) -> SourceOptions:
     given = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": topic}
     return parse_source_options(given, QueryKind.BATCH)
+
+
+class CountedPool:
+    """A pool whose clients are counted as they are borrowed, returned and closed."""
+
+    def __init__(self, pool: ContainerPool, closed: list[object]) -> None:
+        self._pool = pool
+        self._leases: dict[object, ExitStack] = {}
+        self._idle: set[object] = set()
+        self._closed = closed
+
+    def borrow(self, topic: str) -> object:
+        """Borrow the client of a topic."""
+        lease = ExitStack()
+        reader = lease.enter_context(self._pool.lease(options(topic))).record_reader()
+        assert reader not in self._leases
+        assert reader not in self._closed
+        self._leases[reader] = lease
+        self._idle.discard(reader)
+        return reader
+
+    def give_back(self, *readers: object) -> None:
+        """Return clients in this order."""
+        for reader in readers:
+            self._idle.add(reader)
+            self._leases.pop(reader).close()
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """How many clients are idle, and how many are borrowed."""
+        assert not self._leases.keys() & self._closed
+        return len(self._idle - set(self._closed)), len(self._leases)
 
 
 @pytest.fixture
@@ -37,75 +77,98 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return readers
 
 
-def borrow(pool: ContainerPool, topics: Sequence[str]) -> list[object]:
-    """Borrow a client for each topic, all at once, and give back the last one first."""
-    with ExitStack() as leases:
-        return [
-            leases.enter_context(pool.lease(options(topic))).record_reader() for topic in topics
-        ]
+@pytest.fixture
+def new_pool(closed: list[object]) -> Iterator[NewPool]:
+    """Yield what makes pools, which are closed with the test."""
+    with ExitStack() as pools:
+
+        def made(**given: object) -> CountedPool:
+            pool = ContainerPool(**given)  # type: ignore[arg-type]
+            pools.callback(pool.close)
+            return CountedPool(pool, closed)
+
+        yield made
 
 
-@peer(SUITE, "basic multiple borrows and returns for single key", Held.LIBRARY)
-def test_basic_multiple_borrows_and_returns_for_single_key(closed: list[object]) -> None:
+@peer(SUITE, "basic multiple borrows and returns for single key", Held.EMBEDDED)
+def test_basic_multiple_borrows_and_returns_for_single_key(new_pool: NewPool) -> None:
     """Tasks at once have a client each, of which three wait to be used again."""
-    pool = ContainerPool(max_idle=3)
-    readers = borrow(pool, ["t"] * 5)
-    assert len(set(map(id, readers))) == 5
-    assert closed == [readers[4], readers[3]]
-    again = borrow(pool, ["t"] * 3)
-    assert set(map(id, again)) == set(map(id, readers[:3]))
+    pool = new_pool(max_idle=3)
+    readers = [pool.borrow("t") for _task in range(3)]
+    assert pool.state == (0, 3)
+    another = pool.borrow("t")
+    assert len({*readers, another}) == 4
+    assert pool.state == (0, 4)
+    pool.give_back(*readers)
+    assert pool.state == (3, 1)
+    pool.give_back(another)
+    assert pool.state == (3, 0)
+    again = {pool.borrow("t") for _task in range(3)}
+    assert again < {*readers, another}
+    assert pool.state == (0, 3)
 
 
-@peer(SUITE, "basic borrow and return for multiple keys", Held.LIBRARY)
-def test_basic_borrow_and_return_for_multiple_keys(closed: list[object]) -> None:
+@peer(SUITE, "basic borrow and return for multiple keys", Held.EMBEDDED)
+def test_basic_borrow_and_return_for_multiple_keys(new_pool: NewPool) -> None:
     """Clients of other options wait side by side, and each goes to its own options again."""
-    pool = ContainerPool(max_idle=10)
-    topics = [f"t{number}" for number in range(10)]
-    readers = borrow(pool, topics)
-    assert len(set(map(id, readers))) == 10
-    assert all(one is two for one, two in zip(borrow(pool, topics), readers, strict=True))
-    assert closed == []
+    pool = new_pool(max_idle=12)
+    topics = [f"t{number}" for number in range(12)]
+    readers = []
+    for number, topic in enumerate(topics):
+        readers.append(pool.borrow(topic))
+        assert pool.state == (0, number + 1)
+    assert len(set(readers)) == 12
+    for number, reader in enumerate(readers):
+        pool.give_back(reader)
+        assert pool.state == (number + 1, 11 - number)
+    assert [pool.borrow(topic) for topic in topics] == readers
 
 
 @peer(
     SUITE,
     "borrow more than soft max capacity from pool which is neither free space nor idle object",
-    Held.LIBRARY,
+    Held.EMBEDDED,
 )
-def test_borrow_more_than_soft_max_capacity_without_idle_object(closed: list[object]) -> None:
-    """The bound is one of what waits: a task never waits for another's client."""
-    pool = ContainerPool(max_idle=2)
-    readers = borrow(pool, ["a", "b", "c", "d"])
-    assert len(set(map(id, readers))) == 4
-    assert closed == [readers[3], readers[2]]
+def test_borrow_more_than_soft_max_capacity_without_idle_object(new_pool: NewPool) -> None:
+    """A task never waits for another's client: the bound is one of idle clients."""
+    pool = new_pool(max_idle=2)
+    readers = [pool.borrow(f"t{number}") for number in range(16)]
+    pool.borrow("another")
+    assert pool.state == (0, 17)
+    assert len(set(readers)) == 16
 
 
 @peer(
     SUITE,
     "borrow more than soft max capacity from pool frees up idle objects automatically",
-    Held.LIBRARY,
+    Held.EMBEDDED,
 )
-def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(closed: list[object]) -> None:
-    """A client that comes back where there are too many drives out the one that waited longest."""
-    pool = ContainerPool(max_idle=2)
-    readers = [borrow(pool, [topic])[0] for topic in ("a", "b", "c", "d")]
-    assert closed == readers[:2]
-    assert borrow(pool, ["d"]) == readers[3:]
-
-
-def test_evicting_idle_objects_at_the_next_borrow(
-    closed: list[object], monkeypatch: pytest.MonkeyPatch
+def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(
+    new_pool: NewPool, closed: list[object]
 ) -> None:
-    """What has waited too long is closed when the next client is asked for."""
-    now = 1_000.0
-    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
-    pool = ContainerPool(idle_seconds=300)
-    readers = borrow(pool, ["a"])
-    now = 1_200.0
-    readers += borrow(pool, ["b"])
-    assert closed == []
-    now = 1_301.0
-    borrow(pool, ["c"])
+    """Of too many, the client that has been idle longest is closed, and those in use stay."""
+    pool = new_pool(max_idle=2)
+    readers = [pool.borrow(f"t{number}") for number in range(16)]
+    pool.give_back(*readers[:3])
     assert closed == readers[:1]
-    now = 1_400.0
-    assert borrow(pool, ["b"]) == readers[1:]
+    assert pool.state == (2, 13)
+    pool.give_back(pool.borrow("another"))
+    assert closed == readers[:2]
+    assert pool.state == (2, 13)
+    assert pool.borrow("t2") is readers[2]
+
+
+@peer(SUITE, "evicting idle objects on background", Held.LIBRARY)
+def test_evicting_idle_objects_on_background(new_pool: NewPool, closed: list[object]) -> None:
+    """Idle clients are closed without a further request, and those in use are not."""
+    clock = MemoryClock()
+    pool = new_pool(max_idle=10, idle_seconds=3, eviction_interval_seconds=0.005, clock=clock)
+    readers = [pool.borrow(f"t{number}") for number in range(10)]
+    pool.give_back(*readers[::2])
+    clock.sleep_ms(3_000)
+    assert pool.state == (5, 5)
+    clock.sleep_ms(1)
+    await_until(lambda: pool.state == (0, 5))
+    assert closed == readers[::2]
+    pool.give_back(*readers[1::2])
+    assert pool.state == (5, 0)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import gc
+import logging
+import os
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
 from ..adapters.process_local import ProcessLocal
+from ..adapters.system.clock import SystemClock
 from ..domain.options import SinkOptions, SourceOptions
 from .container import Container, SinkContainer, container_for, sink_container_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+
+    from ..ports.clock import Clock
 
 Options: TypeAlias = SourceOptions | SinkOptions
 AnyContainer: TypeAlias = Container | SinkContainer
@@ -29,30 +33,44 @@ MAX_IDLE_SECONDS: Final = 300.0
 SINK_MAX_IDLE_SECONDS: Final = 600.0
 """The idle time of a sink's container, as in ``spark.kafka.producer.cache.timeout``."""
 
+EVICTION_INTERVAL_SECONDS: Final = 60.0
+"""How often idle times are checked, as in
+``spark.kafka.consumer.cache.evictorThreadRunInterval``."""
+
+log = logging.getLogger("pyspark_kafka")
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Idle:
     options: Options
     container: ProcessLocal[AnyContainer]
-    since: float
+    since_ms: int
 
 
 @final
 class ContainerPool:
-    """Leases a container to one user at a time, by options, in the process that created it."""
+    """Leases a container to one user at a time, by options, in the process that created it.
+
+    A thread closes what has been idle for too long. It runs while anything is idle.
+    """
 
     def __init__(
         self,
         max_idle: int = MAX_IDLE,
         idle_seconds: float = MAX_IDLE_SECONDS,
         sink_idle_seconds: float = SINK_MAX_IDLE_SECONDS,
+        eviction_interval_seconds: float = EVICTION_INTERVAL_SECONDS,
+        clock: Clock | None = None,
     ) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition(threading.Lock())
         self._idle: list[_Idle] = []
         self._max_idle = max_idle
         self._idle_seconds = idle_seconds
         self._sink_idle_seconds = sink_idle_seconds
+        self._eviction_interval_seconds = eviction_interval_seconds
+        self._clock = SystemClock() if clock is None else clock
+        self._evictor: ProcessLocal[threading.Thread] = ProcessLocal()
         self._has_frozen_gc = False
 
     @overload
@@ -68,7 +86,7 @@ class ContainerPool:
     @contextmanager
     def _lease(self, options: Options) -> Iterator[AnyContainer]:
         container = self._take(options) or _new_container(options)
-        leased = _Idle(options, ProcessLocal(container), time.monotonic())
+        leased = _Idle(options, ProcessLocal(container), self._clock.now_ms())
         try:
             yield container
         except BaseException:
@@ -78,14 +96,21 @@ class ContainerPool:
 
     def close(self) -> None:
         """Close all idle containers."""
-        with self._lock:
+        with self._changed:
             idle, self._idle = self._idle, []
+            self._changed.notify_all()
         _shut_down(idle)
 
+    def hold_across_forks(self) -> None:
+        """Let no process fork while the pool's lock is held: it would stay locked in the child."""
+        lock = self._changed
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
+
     def _take(self, options: Options) -> AnyContainer | None:
-        with self._lock:
-            stale = [idle for idle in self._idle if self._is_stale(idle)]
-            self._idle = [idle for idle in self._idle if idle not in stale]
+        with self._changed:
+            stale = self._take_stale()
             usable = (
                 idle
                 for idle in reversed(self._idle)
@@ -98,20 +123,48 @@ class ContainerPool:
         return None if found is None else found.container.get()
 
     def _release(self, leased: _Idle) -> None:
-        with self._lock:
+        with self._changed:
             is_first, self._has_frozen_gc = not self._has_frozen_gc, True
-            self._idle.append(replace(leased, since=time.monotonic()))
+            self._idle.append(replace(leased, since_ms=self._clock.now_ms()))
             surplus = self._idle[: -self._max_idle]
             self._idle = self._idle[-self._max_idle :]
+            self._start_evictor()
         _shut_down(surplus)
         if is_first:
             # By now all clients and kernels are loaded.
             freeze_gc()
 
+    def _start_evictor(self) -> None:
+        # A fork has no threads of its parent's.
+        if self._evictor.get() is None:
+            thread = threading.Thread(target=self._evict, name="pyspark-kafka-pool", daemon=True)
+            self._evictor.set(thread).start()
+
+    def _evict(self) -> None:
+        """Close what is stale at every interval, as long as anything is idle."""
+        while True:
+            with self._changed:
+                if self._idle:
+                    self._changed.wait(self._eviction_interval_seconds)
+                if not self._idle:
+                    self._evictor.pop()
+                    return
+                stale = self._take_stale()
+            for each in stale:
+                try:
+                    _shut_down([each])
+                except Exception:
+                    log.exception("An idle client could not be closed")
+
+    def _take_stale(self) -> list[_Idle]:
+        stale = [idle for idle in self._idle if self._is_stale(idle)]
+        self._idle = [idle for idle in self._idle if idle not in stale]
+        return stale
+
     def _is_stale(self, idle: _Idle) -> bool:
         is_sink = isinstance(idle.options, SinkOptions)
         limit = self._sink_idle_seconds if is_sink else self._idle_seconds
-        return time.monotonic() - idle.since > limit
+        return self._clock.now_ms() - idle.since_ms > limit * 1_000
 
 
 def freeze_gc() -> None:
@@ -145,3 +198,5 @@ def shut_down(container: AnyContainer) -> None:
 
 POOL: Final = ContainerPool()
 """The pool that all tasks of a process share."""
+
+POOL.hold_across_forks()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from contextlib import suppress
+import threading
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import (
@@ -16,6 +20,13 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
+from pyspark_kafka.testing import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    NewPool = Callable[..., ContainerPool]
+    Evictors = Callable[[], list[threading.Thread]]
 
 
 def options(topic: str = "t") -> SourceOptions:
@@ -39,6 +50,32 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return shut
 
 
+@pytest.fixture
+def evictors() -> Evictors:
+    """Return what lists the threads of this test's pools: other tests' may still wait."""
+    before = set(threading.enumerate())
+    return lambda: [
+        thread
+        for thread in threading.enumerate()
+        if thread.name == "pyspark-kafka-pool" and thread not in before
+    ]
+
+
+@pytest.fixture
+def new_pool(evictors: Evictors) -> Iterator[NewPool]:
+    """Yield the pool's class; what is made with it is closed, and its threads end."""
+    pools: list[ContainerPool] = []
+
+    def made(**given: Any) -> ContainerPool:
+        pools.append(ContainerPool(**given))
+        return pools[-1]
+
+    yield made
+    for pool in pools:
+        pool.close()
+    await_until(lambda: not evictors())
+
+
 def reader(container: Container) -> object:
     return container.record_reader()
 
@@ -50,9 +87,9 @@ def fail_within(pool: ContainerPool) -> object:
     return failed
 
 
-def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
+def test_the_same_options_get_the_same_client(new_pool: NewPool, closed: list[object]) -> None:
     """A second task of a query reuses the first one's client."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
     with pool.lease(options()) as second:
@@ -60,34 +97,34 @@ def test_the_same_options_get_the_same_client(closed: list[object]) -> None:
     assert closed == []
 
 
-def test_other_options_get_another_client() -> None:
+def test_other_options_get_another_client(new_pool: NewPool) -> None:
     """Queries with different options do not share clients."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options("a")) as first:
         one = reader(first)
     with pool.lease(options("b")) as second:
         assert reader(second) is not one
 
 
-def test_a_client_serves_one_task_at_a_time() -> None:
+def test_a_client_serves_one_task_at_a_time(new_pool: NewPool) -> None:
     """Two concurrent tasks have a client each."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options()) as first, pool.lease(options()) as second:
         assert reader(first) is not reader(second)
 
 
-def test_a_client_of_a_failed_task_is_not_reused(closed: list[object]) -> None:
+def test_a_client_of_a_failed_task_is_not_reused(new_pool: NewPool, closed: list[object]) -> None:
     """A client is closed after an error, with its state."""
-    pool = ContainerPool()
+    pool = new_pool()
     failed = fail_within(pool)
     assert closed == [failed]
     with pool.lease(options()) as second:
         assert reader(second) is not failed
 
 
-def test_the_number_of_idle_clients_is_bounded(closed: list[object]) -> None:
+def test_the_number_of_idle_clients_is_bounded(new_pool: NewPool, closed: list[object]) -> None:
     """The client that has been idle longest is closed when another is returned."""
-    pool = ContainerPool(max_idle=2)
+    pool = new_pool(max_idle=2)
     readers = []
     for topic in "abc":
         with pool.lease(options(topic)) as container:
@@ -95,9 +132,9 @@ def test_the_number_of_idle_clients_is_bounded(closed: list[object]) -> None:
     assert closed == readers[:1]
 
 
-def test_a_client_that_is_idle_too_long_is_closed(closed: list[object]) -> None:
+def test_a_client_that_is_idle_too_long_is_closed(new_pool: NewPool, closed: list[object]) -> None:
     """An expired client is closed at the next lease."""
-    pool = ContainerPool(idle_seconds=-1)
+    pool = new_pool(idle_seconds=-1)
     with pool.lease(options()) as first:
         one = reader(first)
     with pool.lease(options()) as second:
@@ -105,9 +142,11 @@ def test_a_client_that_is_idle_too_long_is_closed(closed: list[object]) -> None:
     assert closed == [one]
 
 
-def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_gets_its_own_client(
+    new_pool: NewPool, closed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A child process neither uses nor closes its parent's clients."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
     parent = os.getpid()
@@ -118,9 +157,9 @@ def test_a_fork_gets_its_own_client(closed: list[object], monkeypatch: pytest.Mo
     assert one not in closed
 
 
-def test_closing_the_pool_closes_idle_clients(closed: list[object]) -> None:
+def test_closing_the_pool_closes_idle_clients(new_pool: NewPool, closed: list[object]) -> None:
     """A closed pool has no open clients."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options()) as first:
         one = reader(first)
     pool.close()
@@ -128,12 +167,13 @@ def test_closing_the_pool_closes_idle_clients(closed: list[object]) -> None:
 
 
 def test_objects_of_the_first_task_are_frozen(
+    new_pool: NewPool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A process freezes them once, after its first successful task."""
     calls: list[bool] = []
     monkeypatch.setattr("pyspark_kafka.bootstrap.pool.freeze_gc", lambda: calls.append(True))
-    pool = ContainerPool()
+    pool = new_pool()
     fail_within(pool)
     assert calls == []
     for topic in ("a", "a", "b"):
@@ -142,9 +182,9 @@ def test_objects_of_the_first_task_are_frozen(
     assert calls == [True]
 
 
-def test_a_sink_and_a_source_have_separate_clients() -> None:
+def test_a_sink_and_a_source_have_separate_clients(new_pool: NewPool) -> None:
     """Tasks that read and tasks that write each reuse their own client."""
-    pool = ContainerPool()
+    pool = new_pool()
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
         read_by, written_by = reader(source), sink.record_writer()
     with pool.lease(sink_options()) as again:
@@ -153,29 +193,150 @@ def test_a_sink_and_a_source_have_separate_clients() -> None:
         assert reader(other) is read_by
 
 
-def test_writers_expire_after_ten_minutes_and_readers_after_five(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_writers_expire_after_ten_minutes_and_readers_after_five(new_pool: NewPool) -> None:
     """Like Spark's own caches: ``spark.kafka.producer.cache.timeout`` and the consumer's."""
-    now = 1_000.0
-    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
-    pool = ContainerPool()
+    clock = MemoryClock()
+    pool = new_pool(clock=clock)
     with pool.lease(options()) as source, pool.lease(sink_options()) as sink:
         read_by, written_by = reader(source), sink.record_writer()
-    now += 301
+    clock.sleep_ms(300_001)
     with pool.lease(options()) as other:
         assert reader(other) is not read_by
-    now += 299
+    clock.sleep_ms(299_999)
     with pool.lease(sink_options()) as again:
         assert again.record_writer() is written_by
-    now += 601
+    clock.sleep_ms(600_001)
     with pool.lease(sink_options()) as late:
         assert late.record_writer() is not written_by
 
 
-def test_a_writer_of_a_failed_task_is_not_reused() -> None:
+@pytest.fixture
+def clock() -> MemoryClock:
+    """Return the time of the pool whose thread looks for idle clients all the time."""
+    return MemoryClock()
+
+
+@pytest.fixture
+def evicting(new_pool: NewPool, clock: MemoryClock) -> ContainerPool:
+    """Return a pool whose thread looks for idle clients every millisecond."""
+    return new_pool(eviction_interval_seconds=0.001, clock=clock)
+
+
+def borrow_each(pool: ContainerPool, topics: str) -> list[object]:
+    """Borrow a client for each topic at once, and return them in this order."""
+    with ExitStack() as stack:
+        leases = [pool.lease(options(topic)) for topic in reversed(topics)]
+        return [reader(stack.enter_context(lease)) for lease in leases][::-1]
+
+
+def test_idle_clients_are_closed_without_a_further_lease(
+    evictors: Evictors, evicting: ContainerPool, clock: MemoryClock, closed: list[object]
+) -> None:
+    """Each is closed when its own idle time has passed, and one in use is not."""
+    with evicting.lease(options("in use")):
+        first = borrow_each(evicting, "ab")
+        clock.sleep_ms(200_000)
+        second = borrow_each(evicting, "c")
+        clock.sleep_ms(100_001)
+        await_until(lambda: closed == first)
+        clock.sleep_ms(200_000)
+        await_until(lambda: closed == first + second)
+        clock.sleep_ms(1_000_000)
+        await_until(lambda: not evictors())
+    assert closed == first + second
+
+
+def test_the_thread_that_closes_idle_clients_ends_and_starts_again(
+    evictors: Evictors, evicting: ContainerPool, clock: MemoryClock, closed: list[object]
+) -> None:
+    """There is one while anything is idle, however many clients are, and none otherwise."""
+    assert not evictors()
+    for _time in range(2):
+        borrow_each(evicting, "ab")
+        assert len(evictors()) == 1
+        clock.sleep_ms(300_001)
+        await_until(lambda: not evictors())
+    assert len(closed) == 4
+
+
+def test_closing_the_pool_ends_its_thread(
+    evictors: Evictors, new_pool: NewPool, closed: list[object]
+) -> None:
+    """A long interval does not keep it."""
+    pool = new_pool(eviction_interval_seconds=600)
+    borrow_each(pool, "a")
+    pool.close()
+    await_until(lambda: not evictors())
+    assert len(closed) == 1
+
+
+def test_a_client_that_cannot_be_closed_does_not_keep_the_others_open(
+    evicting: ContainerPool,
+    clock: MemoryClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its error is logged, and the thread goes on."""
+    shut: list[object] = []
+
+    def fail_once(container: Container) -> None:
+        shut.append(reader(container))
+        if len(shut) == 1:
+            raise OSError("the socket is gone")
+
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.shut_down", fail_once)
+    readers = borrow_each(evicting, "ab")
+    with caplog.at_level(logging.ERROR, "pyspark_kafka"):
+        clock.sleep_ms(300_001)
+        await_until(lambda: shut == readers)
+    assert [record.getMessage() for record in caplog.records] == [
+        "An idle client could not be closed"
+    ]
+
+
+def test_a_fork_has_a_thread_of_its_own(
+    evicting: ContainerPool,
+    clock: MemoryClock,
+    closed: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The parent's thread is not there to close the child's clients."""
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.ContainerPool._evict", lambda _pool: None)
+    borrow_each(evicting, "a")
+    monkeypatch.undo()
+    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.shut_down", closed.append)
+    parent = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: parent + 1)
+    borrow_each(evicting, "b")
+    clock.sleep_ms(300_001)
+    await_until(lambda: len(closed) == 1)
+
+
+def test_no_process_forks_while_the_lock_is_held(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child can lease, since the fork waited for the lock and released it."""
+    hooks = {}
+    monkeypatch.setattr(os, "register_at_fork", lambda **given: hooks.update(given))
+    pool = new_pool()
+    pool.hold_across_forks()
+    hooks["before"]()
+    task = threading.Thread(target=borrow_each, args=(pool, "a"))
+    task.start()
+    task.join(0.05)
+    assert task.is_alive()
+    hooks["after_in_child"]()
+    task.join(10)
+    assert not task.is_alive()
+    hooks["before"]()
+    hooks["after_in_parent"]()
+    borrow_each(pool, "a")
+    pool.close()
+
+
+def test_a_writer_of_a_failed_task_is_not_reused(new_pool: NewPool) -> None:
     """It may have buffered rows, which another task must not send."""
-    pool = ContainerPool()
+    pool = new_pool()
     with suppress(ZeroDivisionError), pool.lease(sink_options()) as container:
         failed = container.record_writer()
         _ = 1 / 0
