@@ -420,8 +420,8 @@ _GROUP: Final = (
 _DENYLIST: Final = "Operators cannot forbid Kafka settings."
 _SQL_STATE: Final = "The SQL state is part of an error's class, not an argument of its constructor."
 _FETCHED_DATA: Final = (
-    "A reader owns its prefetched records and is closed with its container; there is no pool of "
-    "fetched records."
+    "Spark assigns no partition to a Python worker, so a task keeps no records for the next one: "
+    "it fetches its own range, and what it has fetched ends with it."
 )
 
 
@@ -473,13 +473,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         },
     ),
     **_whole(("KafkaExceptionsSuite",), _SQL_STATE),
-    **_some(
-        "FetchedDataPoolSuite",
-        {
-            "evict idle fetched data": _FETCHED_DATA,
-            "invalidate key": _FETCHED_DATA,
-        },
-    ),
+    **_whole(("FetchedDataPoolSuite",), _FETCHED_DATA),
 }
 """Why a Python data source cannot have what a test checks."""
 
@@ -490,14 +484,6 @@ MISSING: Final[dict[tuple[str, str], str]] = {
             "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
             "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
             "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,
-        },
-    ),
-    **_some(
-        "InternalKafkaConsumerPoolSuite",
-        {
-            "evicting idle objects on background": (
-                "Idle clients are closed when the next client is requested."
-            ),
         },
     ),
 }

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.container import SinkContainer
-from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.bootstrap.pool import MAX_IDLE, ContainerPool
 from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.testing import await_until
 
+from ..spark.queries import OURS, read
+from .one_client import one_client
 from .peer import Held, peer
+from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..spark.topics import Topics
+    from .worker_connections import Connections
+
 SUITE = "InternalKafkaProducerPoolSuite"
 
-TEN_MINUTES = 600.0
+TEN_MINUTES_MS = 600_000
 
 
 def options(client: str, **given: str) -> SinkOptions:
@@ -49,6 +62,12 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
+def clock() -> MemoryClock:
+    """Return the time of a pool."""
+    return MemoryClock()
+
+
+@pytest.fixture
 def pool(closed: list[object]) -> Iterator[ContainerPool]:
     """Yield a pool for this test."""
     assert closed == []
@@ -57,73 +76,106 @@ def pool(closed: list[object]) -> Iterator[ContainerPool]:
     made.close()
 
 
+@peer(SUITE, "Should return same cached instance on calling acquire with same params.", Held.SPARK)
 @peer(
-    SUITE, "Should return same cached instance on calling acquire with same params.", Held.LIBRARY
+    SUITE,
+    "Should return different cached instances on calling acquire with different params.",
+    Held.SPARK,
 )
-def test_should_return_same_cached_instance_with_same_params(
+@one_client
+def test_tasks_with_the_same_params_keep_their_clients(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """A task has the client of an earlier one with the same options, and no other client."""
+    topic = topics.create()
+    listed = worker_connections(spark, kafka)
+
+    def new_connections(**given: str) -> Connections:
+        before = listed()
+        write(spark, kafka, topic, client=client, **given)
+        return listed() - before
+
+    first = new_connections(kafka__acks="1")
+    assert first
+    # Spark takes its idle workers in turn, each of which makes a client once.
+    more = [new_connections(kafka__acks="1") for _task in range(9)]
+    assert not any(more[-2:])
+    assert new_connections(kafka__acks="all")
+    assert first <= listed()
+    assert read(spark, kafka, OURS, subscribe=topic, client=client).count() == 11
+
+
+def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) -> None:
+    """Write a row in a task."""
+    row = spark.range(1).selectExpr("cast(id as string) as value").coalesce(1)
+    settings = {name.replace("__", "."): value for name, value in given.items()}
+    writer = row.write.format(OURS).options(**kafka.options, **settings)
+    writer.mode("append").option("topic", topic).save()
+
+
+def test_borrowers_one_after_another_have_the_same_client(
     pool: ContainerPool, client: str, closed: list[object]
 ) -> None:
-    """The next task of the same options writes by the same client, which stays connected."""
+    """It stays connected, whichever client it is."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, kafka__acks="1")) is one
     assert closed == []
 
 
-@peer(
-    SUITE,
-    "Should return different cached instances on calling acquire with different params.",
-    Held.LIBRARY,
-)
 @pytest.mark.parametrize(
     "other", [{"kafka__acks": "0"}, {"topic": "u"}, {"kafka__client__id": "another"}]
 )
-def test_should_return_different_cached_instances_with_different_params(
+def test_options_that_differ_in_anything_have_clients_of_their_own(
     pool: ContainerPool, client: str, other: dict[str, str]
 ) -> None:
-    """Options that differ in anything have clients of their own."""
+    """Neither client is closed for the other."""
     one = borrow(pool, options(client, kafka__acks="1"))
     assert borrow(pool, options(client, **{"kafka__acks": "1", **other})) is not one
     assert borrow(pool, options(client, kafka__acks="1")) is one
 
 
 @peer(SUITE, "expire instances", Held.LIBRARY)
-def test_expire_instances(
-    pool: ContainerPool, client: str, closed: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client that waits for ten minutes is closed, and one that is in use never."""
-    now = 1_000.0
-    monkeypatch.setattr("pyspark_kafka.bootstrap.pool.time.monotonic", lambda: now)
-    wanted, other = options(client), options(client, topic="u")
-    with pool.lease(wanted) as container:
-        one = container.record_writer()
-        now += 2 * TEN_MINUTES
-        borrow(pool, other)
-        assert closed == []
-    now += TEN_MINUTES
-    assert borrow(pool, wanted) is one
-    now += TEN_MINUTES + 1
-    assert borrow(pool, wanted) is not one
-    assert one in closed
+def test_expire_instances(clock: MemoryClock, closed: list[object], client: str) -> None:
+    """A client in use is never closed, and one that is idle for ten minutes is, by itself."""
+    pool = ContainerPool(eviction_interval_seconds=0.005, clock=clock)
+    with closing(pool):
+        with pool.lease(options(client)) as container:
+            writer = container.record_writer()
+            borrow(pool, options(client, topic="u"))
+            clock.sleep_ms(TEN_MINUTES_MS + 1)
+            await_until(lambda: len(closed) == 1)
+            assert writer not in closed
+        clock.sleep_ms(TEN_MINUTES_MS)
+        assert borrow(pool, options(client)) is writer
+        clock.sleep_ms(TEN_MINUTES_MS + 1)
+        await_until(lambda: writer in closed)
+        assert borrow(pool, options(client)) is not writer
 
 
-@peer(SUITE, "reference counting with concurrent access", Held.LIBRARY)
+@peer(SUITE, "reference counting with concurrent access", Held.EMBEDDED)
 def test_reference_counting_with_concurrent_access(
     pool: ContainerPool, client: str, closed: list[object]
 ) -> None:
-    """Tasks at once never share a client, and no client is closed while a task has it."""
-    in_use: set[int] = set()
+    """Tasks at once never share a client, none is closed in use, and none stays open in the end."""
+    in_use: set[object] = set()
+    used: set[object] = set()
     lock = threading.Lock()
 
-    def use(number: int) -> None:
-        with pool.lease(options(client, topic=f"t{number % 2}")) as container:
+    def use(_number: int) -> None:
+        with pool.lease(options(client)) as container:
             writer = container.record_writer()
             with lock:
-                assert id(writer) not in in_use
-                in_use.add(id(writer))
+                assert writer not in in_use
+                in_use.add(writer)
+                used.add(writer)
             assert writer not in closed
             with lock:
-                in_use.remove(id(writer))
+                in_use.remove(writer)
 
-    with ThreadPoolExecutor(8) as threads:
-        for done in [threads.submit(use, number) for number in range(200)]:
-            done.result()
+    with ThreadPoolExecutor(16) as threads:
+        assert len(list(threads.map(use, range(500)))) == 500
+    assert len(used) - len(closed) <= MAX_IDLE
+    assert borrow(pool, options(client)) in used - set(closed)
+    pool.close()
+    assert len(closed) == len(used)
+    assert set(closed) == used

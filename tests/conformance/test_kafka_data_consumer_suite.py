@@ -17,14 +17,27 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record, await_until
 
+from ..spark.queries import OURS, PEER, read, read_stream
+from .one_client import one_client
 from .peer import Held, peer
+from .side_by_side import Both, Sides
+from .stream_runs import run_once
+from .task_attempts import failing_once, listed_by, task_attempts
+from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..spark.topics import Topics
+    from .worker_connections import Connections
 
 SUITE = "KafkaDataConsumerSuite"
 
@@ -60,13 +73,6 @@ def options(world: KafkaWorld, **given: str) -> SourceOptions:
     )
 
 
-def in_memory(**given: str) -> SourceOptions:
-    return parse_source_options(
-        {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t", **given},
-        QueryKind.BATCH,
-    )
-
-
 def numbers(batches: Iterable[pa.RecordBatch]) -> list[int]:
     return [int(row["value"]) for batch in batches for row in batch.to_pylist()]
 
@@ -80,7 +86,7 @@ def open_read(
     return batches
 
 
-def read(container: Container, partition: TopicPartition, start: int, end: int) -> list[int]:
+def read_range(container: Container, partition: TopicPartition, start: int, end: int) -> list[int]:
     return numbers(open_read(container, partition, start, end))
 
 
@@ -91,51 +97,59 @@ def test_spark_19886_report_error_cause_correctly(
     """The failure of a query that lost data tells of the fetch that failed."""
     world.delete_records(partition, 10)
     with pytest.raises(DataLossError) as failed, pool.lease(options(world)) as container:
-        read(container, partition, 0, 20)
+        read_range(container, partition, 0, 20)
     assert failed.value.sub_condition == "COULD_NOT_READ_OFFSET_RANGE"
     cause = failed.value.__cause__ or failed.value.__context__
     assert isinstance(cause, OffsetOutOfRangeError)
     assert (cause.offset, cause.earliest, cause.latest) == (0, 10, 1_000)
 
 
-@peer(SUITE, "new KafkaDataConsumer instance in case of Task retry", Held.LIBRARY)
+@peer(SUITE, "new KafkaDataConsumer instance in case of Task retry", Held.BESIDE_JVM)
+@one_client
 def test_new_instance_in_case_of_task_retry(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
+    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld, client: str, tmp_path: Path
 ) -> None:
-    """A task that is tried again has a client that no failure has touched."""
-    readers = []
-    with suppress(ZeroDivisionError), pool.lease(options(world)) as container:
-        readers.append(container.record_reader())
-        assert numbers([next(open_read(container, partition, 0, 1_000))])[0] == 0
-        _ = 1 / 0
-    with pool.lease(options(world)) as container:
-        readers.append(container.record_reader())
-        assert read(container, partition, 0, 1_000) == list(range(1_000))
-    assert readers[0] is not readers[1]
+    """A task that failed while it read reads all of its records again, by another client."""
+    partition = TopicPartition(world.topic(), 0)
+    # More than the buffers hold between what reads and what fails.
+    world.produce(partition, [Record(b"%-50000d" % number) for number in range(200)])
+    listed = worker_connections(spark, kafka)
+    before = listed()
+    rows = {}
+    with task_attempts(spark, 2):
+        for source, chosen in ((OURS, {"client": client}), (PEER, {})):
+            table = read(spark, kafka, source, subscribe=partition.topic, **chosen)
+            fail = failing_once(tmp_path / source, 1, listed)
+            rows[source] = table.rdd.mapPartitions(fail).collect()
+    assert [int(row.value) for row in rows[OURS]] == [*range(200)]
+    assert rows[OURS] == rows[PEER]
+    failed, retried = (listed_by(tmp_path / OURS, attempt) for attempt in range(2))
+    assert failed - before
+    assert retried - failed
+    await_until(lambda: not (failed - before) & listed())
 
 
-@peer(SUITE, "same KafkaDataConsumer instance in case of same token", Held.LIBRARY)
-def test_same_instance_in_case_of_same_credentials(pool: ContainerPool) -> None:
-    """The next task of a query that logs in as the last one did has its client."""
-    readers = []
-    for _task in range(2):
-        with pool.lease(in_memory(**{"kafka.sasl.password": "one"})) as container:
-            readers.append(container.record_reader())
-    assert readers[0] is readers[1]
-
-
-@peer(SUITE, "new KafkaDataConsumer instance in case of token renewal", Held.LIBRARY)
-def test_new_instance_in_case_of_renewed_credentials(pool: ContainerPool) -> None:
-    """A task with other credentials has a client of its own."""
-    readers = []
-    for password in ("one", "two"):
-        with pool.lease(in_memory(**{"kafka.sasl.password": password})) as container:
-            readers.append(container.record_reader())
-    assert readers[0] is not readers[1]
-
-
-@peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer", Held.LIBRARY)
+@peer(SUITE, "SPARK-23623: concurrent use of KafkaDataConsumer", Held.BESIDE_JVM)
+@one_client
 def test_spark_23623_concurrent_use(
+    spark: SparkSession, kafka: KafkaCluster, partition: TopicPartition, client: str, tmp_path: Path
+) -> None:
+    """Many tasks on one partition, some of which are tried again, read what they were given."""
+    listed = worker_connections(spark, kafka)
+    rows = {}
+    with task_attempts(spark, 2):
+        for source, chosen in ((OURS, {"client": client}), (PEER, {})):
+            reading = {"subscribe": partition.topic, "minPartitions": "20", **chosen}
+            table = read(spark, kafka, source, includeHeaders="true", **reading)
+            fail = failing_once(tmp_path / source, 5, listed)
+            rows[source] = table.rdd.mapPartitions(fail).collect()
+            assert len(list((tmp_path / source).glob("*-0"))) == 4
+            assert len(list((tmp_path / source).glob("*-1"))) == 4
+    assert sorted(int(row.value) for row in rows[OURS]) == [*range(1_000)]
+    assert sorted(rows[OURS]) == sorted(rows[PEER])
+
+
+def test_concurrent_use_by_threads(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
     """Five hundred tasks on a hundred threads, some of which fail, read what they were given."""
@@ -145,19 +159,95 @@ def test_spark_23623_concurrent_use(
     def use(plan: tuple[int, bool]) -> None:
         start, fails = plan
         with suppress(ZeroDivisionError), pool.lease(options(world)) as container:
-            assert read(container, partition, start, start + 100) == [*range(start, start + 100)]
+            assert read_range(container, partition, start, start + 100) == [
+                *range(start, start + 100)
+            ]
             _ = 1 / (0 if fails else 1)
 
     with ThreadPoolExecutor(100) as threads:
         assert len(list(threads.map(use, plans))) == 500
 
 
+@peer(SUITE, "same KafkaDataConsumer instance in case of same token", Held.SPARK)
+@peer(SUITE, "new KafkaDataConsumer instance in case of token renewal", Held.SPARK)
 @peer(
     SUITE,
     "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_spark_25151_multiple_tasks_fetching_the_same_partition(
+@one_client
+def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """Two tasks at two places of a partition read on with their clients, batch after batch.
+
+    Spark passes no token to Python: what can be renewed are the credentials of the options.
+    """
+    topic = topics.create()
+    topics.numbers(topic, 0, range(600))
+    reading = {
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": "100",
+        "minPartitions": "2",
+    }
+    listed = worker_connections(spark, kafka)
+    seen: list[Connections] = []
+
+    def run(source: str, **chosen: str) -> list[list[int]]:
+        stream = read_stream(spark, kafka, source, **reading, **chosen)
+        return run_once(stream, tmp_path / source, lambda _batch: seen.append(listed()))
+
+    theirs = run(PEER)
+    seen.clear()
+    with_token = {"client": client, "kafka__sasl__jaas__config": login("one")}
+    ours = run(OURS, **with_token)
+    assert ours == theirs == [[*range(start, start + 100)] for start in range(0, 600, 100)]
+    # Spark takes its idle workers in turn: by then each of them has a client.
+    assert seen[0]
+    assert seen[4] == seen[5]
+    topics.numbers(topic, 0, range(600, 650))
+    assert run(OURS, **{**with_token, "kafka__sasl__jaas__config": login("two")}) == [
+        [*range(600, 650)]
+    ]
+    assert seen[-1] - seen[5]
+
+
+def login(token: str) -> str:
+    """Return the setting of credentials, which a broker without authentication does not ask for."""
+    return (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        f'username="{token}" password="of-{token}";'
+    )
+
+
+@peer(
+    SUITE,
+    "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
+    "same offset (edge-case) - data in use",
+    Held.BESIDE_JVM,
+)
+@peer(
+    SUITE,
+    "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
+    "same offset (edge-case) - data not in use",
+    Held.BESIDE_JVM,
+)
+@one_client
+def test_spark_25151_the_same_offset(
+    spark: SparkSession, kafka: KafkaCluster, partition: TopicPartition, client: str
+) -> None:
+    """Tasks that begin at one offset of a partition, at once and later, have every record each."""
+    reading = Sides(spark, kafka, client).batch(subscribe=partition.topic)
+    at_once = Both(
+        reading.ours.union(reading.ours),
+        reading.theirs.union(reading.theirs),
+    )
+    for _time in range(2):
+        assert at_once.numbers() == sorted([*range(1_000)] * 2)
+
+
+def test_two_borrowers_at_two_places_of_a_partition(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
     """Two tasks at two places of a partition, by turns, do not disturb one another."""
@@ -165,15 +255,17 @@ def test_spark_25151_multiple_tasks_fetching_the_same_partition(
         one, two = (leases.enter_context(pool.lease(options(world))) for _task in range(2))
         assert one.record_reader() is not two.record_reader()
         for step in range(0, 300, 100):
-            assert read(one, partition, step, step + 100) == [*range(step, step + 100)]
-            assert read(two, partition, 500 + step, 600 + step) == [*range(500 + step, 600 + step)]
+            assert read_range(one, partition, step, step + 100) == [*range(step, step + 100)]
+            assert read_range(two, partition, 500 + step, 600 + step) == [
+                *range(500 + step, 600 + step)
+            ]
 
 
 @peer(
     SUITE,
     "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
     "same offset (edge-case) - data in use",
-    Held.LIBRARY,
+    Held.EMBEDDED,
 )
 def test_spark_25151_the_same_offset_with_data_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
@@ -187,7 +279,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
         assert len(first) < len(everything)
         with pool.lease(options(world)) as two:
             assert two.record_reader() is not one.record_reader()
-            assert read(two, partition, 0, len(everything)) == everything
+            assert read_range(two, partition, 0, len(everything)) == everything
         assert first + numbers(batches) == everything
 
 
@@ -195,7 +287,7 @@ def test_spark_25151_the_same_offset_with_data_in_use(
     SUITE,
     "SPARK-25151 Handles multiple tasks in executor fetching same (topic, partition) pair and "
     "same offset (edge-case) - data not in use",
-    Held.LIBRARY,
+    Held.EMBEDDED,
 )
 def test_spark_25151_the_same_offset_with_data_not_in_use(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
@@ -205,5 +297,5 @@ def test_spark_25151_the_same_offset_with_data_not_in_use(
     for _task in range(2):
         with pool.lease(options(world)) as container:
             readers.append(container.record_reader())
-            assert read(container, partition, 0, 100) == [*range(100)]
+            assert read_range(container, partition, 0, 100) == [*range(100)]
     assert readers[0] is readers[1]
