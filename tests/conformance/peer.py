@@ -460,7 +460,7 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         "KafkaRelationSuiteV1",
         {
             "V1 Source is used when set through SQLConf": (
-                "Spark has V2 sources only in Python, and runs them whatever the setting says."
+                "Spark has no V1 sources in Python; the setting has no effect on this source."
             ),
         },
     ),

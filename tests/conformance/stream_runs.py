@@ -38,7 +38,7 @@ def run_once(
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+    assert query.awaitTermination(120)
     return batches
 
 

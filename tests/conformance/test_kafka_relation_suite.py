@@ -225,10 +225,10 @@ def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None
         "startingOffsetsByTimestamp": ends(timed, MIDDLE, MIDDLE, MIDDLE),
         "endingOffsetsByTimestamp": ends(timed, NEVER, NEVER, NEVER),
     }
-    highest = {**middle, "startingTimestamp": str(EARLY + 1), "endingTimestamp": str(LATE)}
+    highest = {**middle, "startingTimestamp": str(EARLY), "endingTimestamp": str(LATE)}
     assert sides.batch(**lowest).numbers() == [3, 4, 5]
     assert sides.batch(**middle).numbers() == SECOND + THIRD
-    assert sides.batch(**highest).numbers() == SECOND
+    assert sides.batch(**highest).numbers() == FIRST + SECOND
 
 
 @peer(SUITE, "no matched offset for timestamp - endingOffsets", Held.BESIDE_JVM)
