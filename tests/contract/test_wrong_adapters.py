@@ -107,6 +107,5 @@ def test_ports_without_wrong_adapters() -> None:
         "EpochChannel",
         "OffsetFetcher",
         "RecordReader",
-        "StreamClient",
         "TaskChannel",
     }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,33 +19,14 @@ from ..domain.errors import (
 from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..domain.write_result import DeliveryStats
-from ..ports.record_schema import TYPES
 from ..ports.record_writer import RecordWriter
+from .outputs import KEYS, MIXED_HEADERS, batch_of, keys_of_partition
 from .world import COMMITTED, Capability, World, WorldContract, await_until
-
-JAVA_HASHES: Final[Mapping[bytes, int]] = {
-    b"": 275646681,
-    b"k": -1567496736,
-    b"21": -973932308,
-    b"abc": 479470107,
-    b"foobar": -790332482,
-    b"a-little-bit-long-string": -985981536,
-    "käfer".encode(): -1557269229,
-    b"\x80": 857690492,
-    b"\xff\x80\x00": -616959190,
-    b"\x80\x81\x82\x83": 1420557722,
-}
-"""What ``Utils.murmur2`` of Kafka's Java client returns for these keys."""
-
-
-def _batch(**columns: list[Any]) -> pa.RecordBatch:
-    schema = pa.schema([(name, TYPES[name]) for name in columns])
-    return pa.RecordBatch.from_pydict(columns, schema=schema)
 
 
 def _with(batch: pa.RecordBatch, **columns: list[Any]) -> pa.RecordBatch:
     """Return a batch with further columns."""
-    further = _batch(**columns)
+    further = batch_of(**columns)
     names = [*batch.schema.names, *further.schema.names]
     return pa.RecordBatch.from_arrays([*batch.columns, *further.columns], names)
 
@@ -93,24 +73,22 @@ class RecordWriterContract(WorldContract):
         """Key, value, partition, headers and timestamp are written unchanged."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
         later = when + dt.timedelta(milliseconds=1)
-        headers = [
-            {"key": "b", "value": b"1"},
-            {"key": "a", "value": None},
-            {"key": "b", "value": b""},
-            {"key": "b", "value": b"1"},
-        ]
-        batch = _batch(
+        batch = batch_of(
             key=[b"k", b"l"],
             value=[b"v", b"w"],
             topic=[topic, topic],
             partition=[1, 1],
-            headers=[headers, headers[1:]],
+            headers=[MIXED_HEADERS, MIXED_HEADERS[1:]],
             timestamp=[when, later],
         )
         assert _send(writer, batch) == 2
         first, second = _written(world, topic, 1)
-        assert (first["key"], first["value"], first["headers"]) == (b"k", b"v", headers)
-        assert (second["key"], second["value"], second["headers"]) == (b"l", b"w", headers[1:])
+        assert (first["key"], first["value"], first["headers"]) == (b"k", b"v", MIXED_HEADERS)
+        assert (second["key"], second["value"], second["headers"]) == (
+            b"l",
+            b"w",
+            MIXED_HEADERS[1:],
+        )
         assert first["timestamp"].timestamp() == when.timestamp()
         assert second["timestamp"].timestamp() == later.timestamp()
 
@@ -120,7 +98,7 @@ class RecordWriterContract(WorldContract):
         """A null in the column is as good as no column; the clocks may differ by a minute."""
         world.require(Capability.TIMESTAMPS)
         old = dt.datetime(2020, 1, 2, tzinfo=dt.UTC)
-        batches = _batch(value=[b"v"]), _batch(value=[b"v"] * 2, timestamp=[old, None])
+        batches = batch_of(value=[b"v"]), batch_of(value=[b"v"] * 2, timestamp=[old, None])
         for batch in batches:
             writer.write(_with(batch, partition=[0] * batch.num_rows), topic)
         writer.flush()
@@ -132,7 +110,7 @@ class RecordWriterContract(WorldContract):
 
     def test_nulls_are_written(self, world: World, writer: RecordWriter, topic: str) -> None:
         """A null key or value stays null, and an empty one stays empty."""
-        batch = _batch(key=[None, b""], value=[b"", None], partition=[0, 0])
+        batch = batch_of(key=[None, b""], value=[b"", None], partition=[0, 0])
         assert _send(writer, batch, topic) == 2
         rows = [(row["key"], row["value"]) for row in _written(world, topic, 0)]
         assert rows == [(None, b""), (b"", None)]
@@ -154,7 +132,7 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """Records go to the topic of the call, whatever the column contains."""
         other = world.topic(2)
-        _send(writer, _batch(value=[b"v"], topic=[topic], partition=[0]), other)
+        _send(writer, batch_of(value=[b"v"], topic=[topic], partition=[0]), other)
         assert _written(world, topic, 0) == []
         assert [row["value"] for row in _written(world, other, 0)] == [b"v"]
 
@@ -163,7 +141,7 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """Rows of one batch go to the topics that they name, in their order."""
         other = world.topic()
-        batch = _batch(value=[b"1", b"2", b"3"], topic=[topic, other, topic], partition=[0, 0, 0])
+        batch = batch_of(value=[b"1", b"2", b"3"], topic=[topic, other, topic], partition=[0, 0, 0])
         assert _send(writer, batch) == 3
         assert [row["value"] for row in _written(world, topic, 0)] == [b"1", b"3"]
         assert [row["value"] for row in _written(world, other, 0)] == [b"2"]
@@ -172,7 +150,7 @@ class RecordWriterContract(WorldContract):
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
         """Rows of one batch go to the partitions that they name, in their order."""
-        batch = _batch(value=[b"1", b"2", b"3"], partition=[1, 0, 1])
+        batch = batch_of(value=[b"1", b"2", b"3"], partition=[1, 0, 1])
         assert _send(writer, batch, topic) == 3
         assert [row["value"] for row in _written(world, topic, 0)] == [b"2"]
         assert [row["value"] for row in _written(world, topic, 1)] == [b"1", b"3"]
@@ -183,7 +161,7 @@ class RecordWriterContract(WorldContract):
         """Records of one key go to one partition, in order."""
         keys = [b"%d" % (number % 7) for number in range(70)]
         values = [b"%d" % number for number in range(70)]
-        _send(writer, _batch(key=keys, value=values), topic)
+        _send(writer, batch_of(key=keys, value=values), topic)
         partitions = [_written(world, topic, number) for number in (0, 1)]
         assert sum(map(len, partitions)) == 70
         for key in set(keys):
@@ -193,12 +171,12 @@ class RecordWriterContract(WorldContract):
 
     def test_flush_counts_since_the_last_one(self, writer: RecordWriter, topic: str) -> None:
         """Each flush counts the records acknowledged since the previous one."""
-        writer.write(_batch(value=[b"v", b"w"]), topic)
-        writer.write(_batch(value=[]), topic)
-        writer.write(_batch(value=[b"xyz"]), topic)
+        writer.write(batch_of(value=[b"v", b"w"]), topic)
+        writer.write(batch_of(value=[]), topic)
+        writer.write(batch_of(value=[b"xyz"]), topic)
         assert writer.flush() == DeliveryStats(3, 5)
         assert writer.flush() == DeliveryStats()
-        writer.write(_batch(value=[b"z"]), topic)
+        writer.write(batch_of(value=[b"z"]), topic)
         assert writer.flush() == DeliveryStats(1, 1)
 
     def test_a_flush_delivers_every_write_before_it(
@@ -206,11 +184,11 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """Batches of other topics and columns are all written, those of a partition in order."""
         other = world.topic()
-        writer.write(_batch(value=[b"1", b"2"], partition=[0, 1]), topic)
-        writer.write(_batch(value=[b"3"]), other)
-        writer.write(_batch(key=[b"k", b"l"], value=[b"4", b"5"], partition=[1, 0]), topic)
-        writer.write(_batch(value=[b"6", b"7"], topic=[other, topic], partition=[0, 0]))
-        writer.write(_batch(value=[b"8"], partition=[0]), topic)
+        writer.write(batch_of(value=[b"1", b"2"], partition=[0, 1]), topic)
+        writer.write(batch_of(value=[b"3"]), other)
+        writer.write(batch_of(key=[b"k", b"l"], value=[b"4", b"5"], partition=[1, 0]), topic)
+        writer.write(batch_of(value=[b"6", b"7"], topic=[other, topic], partition=[0, 0]))
+        writer.write(batch_of(value=[b"8"], partition=[0]), topic)
         assert writer.flush().records == 8
         assert _values(world, topic, 0) == [b"1", b"5", b"7", b"8"]
         assert _values(world, topic, 1) == [b"2", b"4"]
@@ -218,7 +196,7 @@ class RecordWriterContract(WorldContract):
 
     def test_a_slice_is_written(self, world: World, writer: RecordWriter, topic: str) -> None:
         """Of a slice of a batch, only the slice's rows are written."""
-        whole = _batch(
+        whole = batch_of(
             key=[b"a", b"b", None, b"d"],
             value=[b"0", None, b"2", b"3"],
             partition=[1, 0, 0, 1],
@@ -237,27 +215,28 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """Names of headers count, and nulls do not."""
         headers = [[{"key": "ab", "value": b"1"}, {"key": "c", "value": None}], None]
-        writer.write(_batch(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
+        writer.write(batch_of(key=[b"key", None], value=[b"value", b""], headers=headers), topic)
         assert writer.flush() == DeliveryStats(2, 3 + 5 + 2 + 1 + 1)
 
     def test_keys_decide_as_in_java(self, world: World, writer: RecordWriter) -> None:
         """A key's hash chooses the partition, where the row does not name one."""
         topic = world.topic(5)
-        keys = list(JAVA_HASHES)
-        _send(writer, _batch(key=keys, value=keys), topic)
-        _send(writer, _batch(key=keys, value=keys, partition=[None] * len(keys)), topic)
-        _send(writer, _batch(key=[b"k", b"k"], value=[b"k", b"named"], partition=[None, 4]), topic)
+        keys = list(KEYS)
+        _send(writer, batch_of(key=keys, value=keys), topic)
+        _send(writer, batch_of(key=keys, value=keys, partition=[None] * len(keys)), topic)
+        named = batch_of(key=[b"k", b"k"], value=[b"null", b"named"], partition=[None, 4])
+        _send(writer, named, topic)
+        further = {2: [b"null"], 4: [b"named"]}
         for number in range(5):
-            chosen = [key for key in keys if (JAVA_HASHES[key] & 0x7FFFFFFF) % 5 == number]
-            once_more = {2: [b"k"], 4: [b"named"]}.get(number, [])
-            assert _values(world, topic, number) == 2 * chosen + once_more
+            chosen = keys_of_partition(number, 5)
+            assert _values(world, topic, number) == 2 * chosen + further.get(number, [])
 
     def test_records_without_a_key_are_written(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
         """Records without a key go to one or several partitions, and none is lost."""
         values = [b"%d" % number for number in range(20_000)]
-        assert _send(writer, _batch(value=values), topic) == 20_000
+        assert _send(writer, batch_of(value=values), topic) == 20_000
         assert sorted(_values(world, topic, 0) + _values(world, topic, 1)) == sorted(values)
 
     def test_records_without_a_key_are_spread(
@@ -266,33 +245,33 @@ class RecordWriterContract(WorldContract):
         """Their partition changes after a time, as that of Java's sticky partitioner."""
         values = [b"%d" % number * 5_000 for number in range(10)]
         for _ in range(5):
-            _send(writer, _batch(value=values), topic)
+            _send(writer, batch_of(value=values), topic)
         assert set(_values(world, topic, 0)) == set(_values(world, topic, 1)) == set(values)
 
     def test_a_record_needs_a_topic(self, writer: RecordWriter) -> None:
         """A record without a topic is an error."""
         with pytest.raises(NullTopicError):
-            _send(writer, _batch(value=[b"v"]))
+            _send(writer, batch_of(value=[b"v"]))
 
     def test_a_null_topic_is_refused_before_anything_is_written(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
         """If one record of a batch has no topic, none is sent."""
         with pytest.raises(NullTopicError):
-            _send(writer, _batch(value=[b"v", b"w"], topic=[topic, None], partition=[0, 0]))
+            _send(writer, batch_of(value=[b"v", b"w"], topic=[topic, None], partition=[0, 0]))
         assert _written(world, topic, 0) == []
 
     def test_the_topic_has_to_exist(self, world: World, writer: RecordWriter) -> None:
         """The error names a topic that does not exist."""
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
-            _send(writer, _batch(value=[b"v"]), unknown)
+            _send(writer, batch_of(value=[b"v"]), unknown)
 
     def test_the_partition_has_to_exist(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
         """The error is of the first record whose partition does not exist."""
-        batch = _batch(key=[b"k"] * 3, value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
+        batch = batch_of(key=[b"k"] * 3, value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
         with pytest.raises(RecordDeliveryError) as caught:
             _send(writer, batch, topic)
         assert (caught.value.topic, caught.value.partition, caught.value.size) == (topic, 2, 7)
@@ -303,14 +282,14 @@ class RecordWriterContract(WorldContract):
         """A row that cannot become a record is an error."""
         headers = [None, [{"key": "a", "value": b"1"}, {"key": None, "value": b"2"}]]
         with pytest.raises(InvalidRecordError):
-            _send(writer, _batch(value=[b"v", b"w"], headers=headers), topic)
+            _send(writer, batch_of(value=[b"v", b"w"], headers=headers), topic)
 
     def test_a_record_that_is_too_large_for_its_topic_is_an_error(
         self, world: World, writer: RecordWriter
     ) -> None:
         """The error names its partition and not its content; without one, the record is there."""
         topic = world.topic(2, max__message__bytes="2000")
-        batch = _batch(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
+        batch = batch_of(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
         error = _refusal(writer, batch, topic)
         if error is None:
             assert _values(world, topic, 1) == [b"secret" * 1_000]
@@ -324,7 +303,7 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """Compacted topics take no record without a key; without an error, the record is there."""
         topic = world.topic(2, cleanup__policy="compact")
-        error = _refusal(writer, _batch(value=[b"secret"], partition=[1]), topic)
+        error = _refusal(writer, batch_of(value=[b"secret"], partition=[1]), topic)
         if error is None:
             assert _values(world, topic, 1) == [b"secret"]
         else:
@@ -339,9 +318,9 @@ class RecordWriterContract(WorldContract):
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())
         writer.join_transaction(opened)
-        writer.write(_batch(value=[b"in"], partition=[0]), topic)
-        assert _send(writer, _batch(value=[b"in", b"in"], partition=[0, 1]), topic) == 3
-        assert _send(writer, _batch(value=[b"out"], partition=[0]), topic) == 1
+        writer.write(batch_of(value=[b"in"], partition=[0]), topic)
+        assert _send(writer, batch_of(value=[b"in", b"in"], partition=[0, 1]), topic) == 3
+        assert _send(writer, batch_of(value=[b"out"], partition=[0]), topic) == 1
         transactions.abort(opened)
         assert _written(world, topic, 1, **COMMITTED) == []
         assert [row["value"] for row in _written(world, topic, 0, **COMMITTED)] == [b"out"]
@@ -354,7 +333,7 @@ class RecordWriterContract(WorldContract):
         transactions = world.sink_container().transactions()
         opened = transactions.begin(world.fresh_name())
         writer.join_transaction(opened)
-        _send(writer, _batch(value=[b"v"], partition=[0]), topic)
+        _send(writer, batch_of(value=[b"v"], partition=[0]), topic)
         writer.close()
         assert _written(world, topic, 0, **COMMITTED) == []
         transactions.commit(opened)

@@ -367,6 +367,10 @@ class StreamReadingContract(WorldContract):
         task.assign({partition: 0})
         with pytest.raises(MalformedTimestampError, match="partition 0 offset 1"):
             task.read_to({partition: 2})
+        without = StreamTask(world.stream_client(None, includeTimestamp="false"))
+        without.assign({partition: 0})
+        without.read_to({partition: 2})
+        assert without.values(partition) == [b"v", b"w"]
 
     def test_closing_twice_is_allowed(
         self, world: World, task: StreamTask, partition: TopicPartition

@@ -20,6 +20,8 @@ Function: TypeAlias = Callable[[pa.RecordBatch], Sequence[pa.RecordBatch]]
 LONG_S: Final = PATIENCE_S
 """A time-out of ``poll`` that a test never waits for."""
 
+_POLL_S: Final = min(1.0, PATIENCE_S / 10)
+
 SOON_S: Final = PATIENCE_S / 2
 """How soon something must happen that does not wait for ``LONG_S``."""
 
@@ -79,7 +81,7 @@ class StreamTask:
     def poll(self) -> Sequence[PolledRecords]:
         """Return the first records that come; they must be written."""
         deadline = Deadline.after(LONG_S)
-        while not (polled := self.client.poll(1.0)):
+        while not (polled := self.client.poll(_POLL_S)):
             assert not deadline.has_passed, "nothing was polled"
         return polled
 
@@ -97,7 +99,7 @@ class StreamTask:
         deadline = Deadline.after(LONG_S)
         while not condition():
             assert not deadline.has_passed, (self.written, self.acknowledged)
-            self.write(self.client.poll(1.0))
+            self.write(self.client.poll(_POLL_S))
 
     def read_to(self, ends: Mapping[TopicPartition, int]) -> None:
         """Poll and write until everything before these offsets has been passed, and no more."""

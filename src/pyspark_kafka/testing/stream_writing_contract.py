@@ -5,25 +5,25 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import pyarrow as pa
 import pytest
 
-from ..domain.errors import NullTopicError, UnknownTopicError
+from ..domain.errors import (
+    InvalidRecordError,
+    NullTopicError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    UnknownTopicError,
+)
 from ..domain.topic_partition import TopicPartition
 from ..ports.deadline import Deadline
-from ..ports.record_schema import TYPES
+from .outputs import KEYS, MIXED_HEADERS, batch_of, keys_of_partition
 from .stream_task import LONG_S, SOON_S, Function, StreamTask, echo, stream_sink
-from .world import Capability, World, WorldContract, numbered
+from .world import COMMITTED, Capability, World, WorldContract, await_until, numbered
 
 OpenTask: TypeAlias = Callable[..., StreamTask]
 """Takes the sink's topic or ``None``, and the function of a task."""
-
-
-def _batch(**columns: list[Any]) -> pa.RecordBatch:
-    schema = pa.schema([(name, TYPES[name]) for name in columns])
-    return pa.RecordBatch.from_pydict(columns, schema=schema)
 
 
 class StreamWritingContract(WorldContract):
@@ -90,55 +90,83 @@ class StreamWritingContract(WorldContract):
     def test_every_column_is_written(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """Key, value, partition, headers and timestamp are written unchanged."""
+        """They are written unchanged; without a timestamp, a record gets the current time."""
         when = dt.datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
-        headers = [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
-        output = _batch(
-            key=[b"k", None],
-            value=[None, b""],
-            topic=[target, target],
-            partition=[1, 1],
-            headers=[headers, None],
-            timestamp=[when, when],
+        later = when + dt.timedelta(milliseconds=1)
+        output = batch_of(
+            key=[b"k", None, b""],
+            value=[None, b"", b"v"],
+            topic=[target, target, target],
+            partition=[1, 1, 1],
+            headers=[MIXED_HEADERS, None, MIXED_HEADERS[1:]],
+            timestamp=[when, later, None],
         )
         _process_one(world, open_task(None, lambda _records: [output]), partition)
-        first, second = world.records(TopicPartition(target, 1))
-        assert (first["key"], first["value"], first["headers"]) == (b"k", None, headers)
-        assert (second["key"], second["value"], second["headers"]) == (None, b"", None)
-        assert first["timestamp"].timestamp() == second["timestamp"].timestamp() == when.timestamp()
+        rows = world.records(TopicPartition(target, 1))
+        assert [(row["key"], row["value"], row["headers"]) for row in rows] == [
+            (b"k", None, MIXED_HEADERS),
+            (None, b"", None),
+            (b"", b"v", MIXED_HEADERS[1:]),
+        ]
+        *given, current = [row["timestamp"].timestamp() for row in rows]
+        assert given == [when.timestamp(), later.timestamp()]
+        assert abs(dt.datetime.now(dt.UTC).timestamp() - current) < 60
+
+    def test_keys_decide_as_in_java(
+        self, world: World, open_task: OpenTask, partition: TopicPartition
+    ) -> None:
+        """A key's hash chooses the partition, where the row does not name one."""
+        target = world.topic(5)
+        keys = list(KEYS)
+        outputs = [
+            batch_of(key=keys, value=keys),
+            batch_of(key=[b"k", b"k"], value=[b"null", b"named"], partition=[None, 4]),
+        ]
+        _process_one(world, open_task(target, lambda _records: outputs), partition)
+        further = {2: [b"null"], 4: [b"named"]}
+        for number in range(5):
+            rows = world.records(TopicPartition(target, number))
+            expected = keys_of_partition(number, 5) + further.get(number, [])
+            assert [row["value"] for row in rows] == expected
 
     def test_several_batches_of_outputs_are_written(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """A function may return several batches, with other columns each, and empty ones."""
+        """A function may return batches with other columns each, empty ones, and slices."""
         outputs = [
-            _batch(value=[b"a", b"b"], partition=[0, 0]),
-            _batch(value=[]),
-            _batch(key=[b"k"], value=[b"c"], partition=[0]),
+            batch_of(value=[b"a", b"b"], partition=[0, 0]),
+            batch_of(value=[]),
+            batch_of(key=[b"k"], value=[b"c"], partition=[0]),
+            batch_of(value=[b"-", b"d", b"e", b"-"], partition=[1, 0, 0, 1]).slice(1, 2),
         ]
         _process_one(world, open_task(target, lambda _records: outputs), partition)
         rows = world.records(TopicPartition(target, 0))
         assert [(row["key"], row["value"]) for row in rows] == [
-            *((None, b"a"), (None, b"b"), (b"k", b"c"))
+            *((None, b"a"), (None, b"b"), (b"k", b"c"), (None, b"d"), (None, b"e"))
         ]
 
-    def test_each_row_may_name_its_topic(
+    def test_each_row_may_name_its_topic_and_partition(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """Rows of one batch go to the topics that they name."""
+        """Rows of one batch go to the topics and partitions that they name, in their order."""
         other = world.topic()
-        output = _batch(
-            value=[b"1", b"2", b"3"], topic=[target, other, target], partition=[0, 0, 0]
+        output = batch_of(
+            value=[b"1", b"2", b"3", b"4"],
+            topic=[target, other, target, target],
+            partition=[0, 0, 1, 0],
         )
         _process_one(world, open_task(None, lambda _records: [output]), partition)
-        assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"3"]
-        assert [row["value"] for row in world.records(TopicPartition(other, 0))] == [b"2"]
+        found = {
+            place: [row["value"] for row in world.records(TopicPartition(*place))]
+            for place in ((target, 0), (target, 1), (other, 0))
+        }
+        assert found == {(target, 0): [b"1", b"4"], (target, 1): [b"3"], (other, 0): [b"2"]}
 
     def test_the_sinks_topic_overrides_the_column(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
         """With the option `topic`, all records go there, whatever the column contains."""
-        output = _batch(value=[b"1", b"2"], topic=[world.fresh_name(), None], partition=[0, 0])
+        output = batch_of(value=[b"1", b"2"], topic=[world.fresh_name(), None], partition=[0, 0])
         _process_one(world, open_task(target, lambda _records: [output]), partition)
         assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"2"]
 
@@ -154,7 +182,7 @@ class StreamWritingContract(WorldContract):
     ) -> None:
         """Without the option `topic`, a row without a topic is an error."""
         columns = {"topic": [target, None]} if has_column else {}
-        output = _batch(value=[b"v", b"w"], partition=[0, 0], **columns)
+        output = batch_of(value=[b"v", b"w"], partition=[0, 0], **columns)
         with pytest.raises(NullTopicError):
             _process_one(world, open_task(None, lambda _records: [output]), partition)
 
@@ -165,6 +193,41 @@ class StreamWritingContract(WorldContract):
         unknown = world.fresh_name()
         with pytest.raises(UnknownTopicError, match=f"'{unknown}'"):
             _process_one(world, open_task(unknown, echo), partition)
+
+    def test_the_partition_has_to_exist(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """The error is of the first output whose partition does not exist."""
+        output = batch_of(value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
+        with pytest.raises(RecordDeliveryError) as caught:
+            _process_one(world, open_task(target, lambda _records: [output]), partition)
+        assert (caught.value.topic, caught.value.partition, caught.value.size) == (target, 2, 6)
+        assert "secret" not in str(caught.value)
+
+    def test_a_header_needs_a_key(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """A row that cannot become a record is an error."""
+        output = batch_of(value=[b"v"], headers=[[{"key": None, "value": b"1"}]])
+        with pytest.raises(InvalidRecordError):
+            _process_one(world, open_task(target, lambda _records: [output]), partition)
+
+    def test_an_output_that_is_too_large_for_its_topic_is_an_error(
+        self, world: World, open_task: OpenTask, partition: TopicPartition
+    ) -> None:
+        """It is not acknowledged; without an error, the output is there."""
+        target = world.topic(2, max__message__bytes="2000")
+        output = batch_of(key=[b"key"], value=[b"secret" * 1_000], partition=[1])
+        try:
+            _process_one(world, open_task(target, lambda _records: [output]), partition)
+        except RecordTooLargeError as error:
+            refused = error
+        else:
+            [row] = world.records(TopicPartition(target, 1))
+            assert row["value"] == b"secret" * 1_000
+            return
+        assert (refused.topic, refused.partition, refused.size) == (target, 1, 6_003)
+        assert "secret" not in str(refused)
 
     def test_an_offset_is_acknowledged_after_all_outputs_before_it(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
@@ -187,7 +250,7 @@ class StreamWritingContract(WorldContract):
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
         """Records of which nothing is made are acknowledged behind the earlier ones."""
-        outputs = iter(([_batch(value=[b"v"], partition=[0])], [], []))
+        outputs = iter(([batch_of(value=[b"v"], partition=[0])], [], []))
         task = open_task(target, lambda _records: next(outputs))
         task.assign({partition: 0})
         for number in range(3):
@@ -258,7 +321,7 @@ class StreamWritingContract(WorldContract):
     def test_outputs_of_revoked_partitions_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """What was written before a revocation is delivered."""
+        """What was written before a revocation is delivered, and readers of committed see it."""
         world.produce(partition, numbered(0, 10))
         task = open_task(target, echo)
         task.assign({partition: 0})
@@ -266,7 +329,10 @@ class StreamWritingContract(WorldContract):
         task.client.revoke([partition])
         task.settle()
         assert task.acknowledged == {partition: 10}
-        rows = world.records(TopicPartition(target, partition.partition))
+        output = TopicPartition(target, partition.partition)
+        # Brokers respond before a transaction has ended.
+        await_until(lambda: len(world.records(output, **COMMITTED)) >= 10)
+        rows = world.records(output, **COMMITTED)
         assert [row["value"] for row in rows] == task.values(partition)
 
     def test_a_moved_partition_is_acknowledged_from_its_new_offset_on(
@@ -283,6 +349,21 @@ class StreamWritingContract(WorldContract):
         assert task.client.acknowledged() == {}
         task.read_to({partition: 10})
         task.settle()
+
+    def test_records_that_were_polled_before_a_move_are_forgotten(
+        self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
+    ) -> None:
+        """What was polled and not written keeps nothing from being acknowledged."""
+        world.produce(partition, numbered(0, 10))
+        task = open_task(target, echo)
+        task.assign({partition: 0})
+        task.poll()
+        assert task.client.acknowledged() == {}
+        task.assign({partition: 5})
+        task.read_to({partition: 10})
+        task.settle()
+        rows = world.records(TopicPartition(target, partition.partition))
+        assert [row["value"] for row in rows] == [b"v%d" % number for number in range(5, 10)]
 
     def test_records_are_acknowledged_without_a_sink(
         self, world: World, partition: TopicPartition

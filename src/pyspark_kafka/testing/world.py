@@ -204,7 +204,7 @@ class World(ABC):
         missing = [one.value for one in capabilities if one not in self.capabilities]
         if missing:
             # Pytest's summary shows the place of a skip, which is here for all tests.
-            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition("::")[2].partition(" ")[0]
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition("::")[2].rpartition(" (")[0]
             pytest.skip(f"{test}: {type(self).__name__} does not declare: {', '.join(missing)}")
 
     def close(self) -> None:

@@ -116,11 +116,11 @@ class LastRowFirst(Passing):
         return batch.take(pa.array(range(batch.num_rows - 1, -1, -1)))
 
 
-class ThousandRows(Passing):
-    """Sends the first thousand rows of a batch."""
+class HundredRows(Passing):
+    """Sends the first hundred rows of a batch."""
 
     def rewritten(self, batch: pa.RecordBatch, _topic: str | None) -> pa.RecordBatch:
-        return batch.slice(0, 1_000)
+        return batch.slice(0, 100)
 
 
 class WholeArrays(Passing):
@@ -588,14 +588,14 @@ _WRONG: Final = (
     *_wrong(_Suite.test_strings_are_written_as_utf8, Latin1),
     *_wrong(_Suite.test_a_slice_is_written, WholeArrays),
     *_wrong(_Suite.test_the_topic_argument_overrides_the_column, ColumnFirst),
-    *_wrong(_Suite.test_each_row_may_name_its_topic, FirstTopic),
+    *_wrong(_Suite.test_each_row_may_name_its_topic, FirstTopic, SentTwice),
     *_wrong(_Suite.test_each_row_may_name_its_partition, FirstPartition),
     *_wrong(_Suite.test_records_of_one_key_go_to_one_partition, LastRowFirst),
     *_wrong(
         _Suite.test_keys_decide_as_in_java,
         *(AllToPartitionZero, Crc32, AbsoluteHash, HashedText, NamedOnce),
     ),
-    *_wrong(_Suite.test_records_without_a_key_are_written, ThousandRows, SentTwice, DoesNotWait),
+    *_wrong(_Suite.test_records_without_a_key_are_written, HundredRows, DoesNotWait),
     *_wrong(_Suite.test_records_without_a_key_are_spread, KeylessToPartitionZero),
     *_wrong(
         _Suite.test_a_flush_delivers_every_write_before_it,

@@ -10,6 +10,7 @@ from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import World
@@ -21,15 +22,18 @@ from . import (
     progress_listener,
     record_writer,
     source_events,
+    stream_client,
+    stream_reading,
+    stream_transactions,
+    stream_writing,
     task_runner,
     transactions,
     world,
 )
+from .adapter import PortFaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from .adapter import PortFaults
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
@@ -38,6 +42,10 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     ProgressListener: progress_listener.FAULTS,
     RecordWriter: record_writer.FAULTS,
     SourceEvents: source_events.FAULTS,
+    StreamClient: PortFaults(
+        stream_client.suite(stream_client.Passing),
+        (*stream_reading.WRONG, *stream_writing.WRONG, *stream_transactions.WRONG),
+    ),
     TaskRunner: task_runner.FAULTS,
     Transactions: transactions.FAULTS,
     World: world.FAULTS,

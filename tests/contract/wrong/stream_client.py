@@ -1,0 +1,86 @@
+"""The base of clients that break a promise of ``StreamClient``, and the suite on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dependency_injector import providers
+
+from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+from pyspark_kafka.testing import MemoryWorld, StreamClientContract
+
+from .adapter import WrongAdapter, suite_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
+    from pyspark_kafka.bootstrap.container import Container
+    from pyspark_kafka.domain.options import SourceOptions
+    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.domain.topic_partition import TopicPartition
+
+
+class Passing(StreamClient):
+    """Passes every call to another client."""
+
+    def __init__(self, client: MemoryStreamClient) -> None:
+        self.client = client
+        self.cluster = client._cluster
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        return self.client.assign(offsets)
+
+    def revoke(self, partitions: Collection[TopicPartition]) -> None:
+        self.client.revoke(partitions)
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        polled = self.client.poll(timeout_s, takes_records=takes_records)
+        return [made for each in polled for made in self.remade(each)]
+
+    def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
+        """Return what is returned for polled records."""
+        return [polled]
+
+    def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        self.client.write(polled, outputs)
+
+    def acknowledged(self) -> Mapping[TopicPartition, int]:
+        return self.client.acknowledged()
+
+    def is_settled(self) -> bool:
+        return self.client.is_settled()
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class _StreamWorld(MemoryWorld):
+    """The cluster in memory, with its client of continuous queries in an adapter."""
+
+    def __init__(self, adapter: type[Passing]) -> None:
+        super().__init__()
+        self._adapter = adapter
+
+    def make_container(self, options: SourceOptions) -> Container:
+        container = super().make_container(options)
+        client: Any = container.client()
+
+        def wrapped(*given: Any) -> StreamClient:
+            return self._adapter(client.stream_client(*given))
+
+        container.client.override(providers.Object(replace(client, stream_client=wrapped)))
+        return container
+
+
+def suite(adapter: type[Passing]) -> type:
+    """Return the suite on an adapter."""
+    return suite_with(StreamClientContract, world=lambda: _StreamWorld(adapter))
+
+
+def wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
+    """Return wrong adapters that a test has to catch."""
+    return [WrongAdapter(adapter, suite(adapter), caught_by) for adapter in adapters]
