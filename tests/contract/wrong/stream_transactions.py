@@ -196,7 +196,7 @@ class CommitsTogether(Passing):
         return polled
 
 
-class NeedsOutputs(Passing):
+class CommitsOutputsOnly(Passing):
     """Does not advance the group by records of which nothing is made."""
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
@@ -206,7 +206,7 @@ class NeedsOutputs(Passing):
                 self.client._tracker.acknowledge(output, 1)
 
 
-class NeedsRecords(NeedsOutputs):
+class NeedsRecords(CommitsOutputsOnly):
     """Does not advance the group by offsets without records."""
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
@@ -225,7 +225,7 @@ WRONG: Final = (
     *wrong(
         _Suite.test_what_is_not_committed_is_never_visible, CommitsOffsetsFirst, CommitsOutputsFirst
     ),
-    *wrong(_Suite.test_records_without_outputs_advance_the_group, NeedsOutputs),
+    *wrong(_Suite.test_records_without_outputs_advance_the_group, CommitsOutputsOnly),
     *wrong(_Suite.test_offsets_without_records_advance_the_group, NeedsRecords),
     *wrong(_Suite.test_reading_starts_at_the_greater_offset, FromTheGroup, FromTheGiven),
     *wrong(_Suite.test_a_task_may_change_its_offset, MovesToTheGroup, KeepsTheGroup),

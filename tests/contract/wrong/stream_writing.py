@@ -118,7 +118,7 @@ class NeedsASink(Passing):
         self.client.write(polled, outputs)
 
 
-class WaitsForItsTime(Passing):
+class IgnoresAcknowledgements(Passing):
     """Waits for records when something is acknowledged."""
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
@@ -267,7 +267,7 @@ WRONG: Final = (
     *wrong(_Suite.test_an_offset_is_acknowledged_after_all_outputs_before_it, AcknowledgesEarly),
     *wrong(_Suite.test_records_without_outputs_are_acknowledged, NeedsOutputs),
     *wrong(_Suite.test_a_change_is_returned_once, AcknowledgesAgain),
-    *wrong(_Suite.test_an_acknowledgement_ends_a_poll, WaitsForItsTime),
+    *wrong(_Suite.test_an_acknowledgement_ends_a_poll, IgnoresAcknowledgements),
     *wrong(_Suite.test_records_wait_while_a_caller_takes_none, TakesAnyway, LosesWhatWaits),
     *wrong(
         _Suite.test_a_client_is_settled_when_all_outputs_are_acknowledged,
