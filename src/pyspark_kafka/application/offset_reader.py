@@ -108,10 +108,6 @@ class KafkaOffsetReader:
             self._clock.sleep_ms(self._interval_ms)
         return self._retrying(self._fetch_latest)
 
-    def resolve(self, limit: StartingOffsets) -> PartitionOffsets:
-        """Return the offsets of a limit, with the log's own for -2 and -1."""
-        return self.resolve_open(self.unresolved(limit, "start"))
-
     def resolve_open(self, offsets: PartitionOffsets) -> PartitionOffsets:
         """Replace -2 and -1 by the earliest and the latest offset."""
         earliest = [partition for partition, offset in offsets.items() if offset == EARLIEST]

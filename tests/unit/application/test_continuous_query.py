@@ -35,7 +35,7 @@ from pyspark_kafka.bootstrap.continuous import (
 )
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
 from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
-from pyspark_kafka.domain.errors import BrokerUnreachableError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
@@ -373,6 +373,33 @@ def test_a_topic_that_was_made_anew_while_no_query_ran_is_read_from_its_beginnin
     pipeline.produce(10, 14)
     pipeline.start(failOnDataLoss="false")
     await_until(lambda: pipeline.written() == list(range(14)))
+
+
+def test_a_topic_that_is_deleted_ends_the_query(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
+    query = pipeline.start()
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in")
+    with pytest.raises(DataLossError, match=r"Partitions Set\(in-0, in-1\) have been deleted"):
+        query.awaitTermination(30)
+
+
+def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its tasks wait until somebody creates it again, and read it from its beginning."""
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
+    pipeline.produce(0, 3)
+    query = pipeline.start(failOnDataLoss="false")
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in")
+    await_until(lambda: "Set(in-0, in-1) are gone. Some data may have been missed" in caplog.text)
+    pipeline.cluster.create_topic("in", 2)
+    pipeline.produce(3, 5)
+    await_until(lambda: pipeline.written() == list(range(5)))
+    assert query.isActive
 
 
 def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:

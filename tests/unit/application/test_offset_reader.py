@@ -33,11 +33,17 @@ from .conftest import Kit, tp
 
 if TYPE_CHECKING:
     from pyspark_kafka.application.offset_reader import KafkaOffsetReader
+    from pyspark_kafka.domain.offset_limits import StartingOffsets
 
 
 def reader(kit: Kit, **options: str) -> KafkaOffsetReader:
     made: KafkaOffsetReader = kit.container(options).offset_reader()
     return made
+
+
+def resolve(made: KafkaOffsetReader, limit: StartingOffsets) -> PartitionOffsets:
+    """Return the offsets at which a stream with this limit starts."""
+    return made.resolve_open(made.unresolved(limit, "start"))
 
 
 class Failing:
@@ -129,10 +135,10 @@ def test_limits_become_offsets_of_the_log(kit: Kit) -> None:
     kit.produce(4, partition=1)
     kit.cluster.delete_records({tp(0): 2, tp(1): 1})
     made = reader(kit)
-    assert made.resolve(Earliest()) == {tp(0): 2, tp(1): 1}
-    assert made.resolve(Latest()) == {tp(0): 5, tp(1): 4}
-    assert made.resolve(Specific(PartitionOffsets({tp(0): -2, tp(1): 3}))) == {tp(0): 2, tp(1): 3}
-    assert made.resolve(Specific(PartitionOffsets({tp(0): 3, tp(1): -1}))) == {tp(0): 3, tp(1): 4}
+    assert resolve(made, Earliest()) == {tp(0): 2, tp(1): 1}
+    assert resolve(made, Latest()) == {tp(0): 5, tp(1): 4}
+    assert resolve(made, Specific(PartitionOffsets({tp(0): -2, tp(1): 3}))) == {tp(0): 2, tp(1): 3}
+    assert resolve(made, Specific(PartitionOffsets({tp(0): 3, tp(1): -1}))) == {tp(0): 3, tp(1): 4}
 
 
 @pytest.mark.parametrize("partitions", [[0], [0, 1, 2]])
@@ -140,7 +146,7 @@ def test_specific_offsets_name_every_partition(kit: Kit, partitions: list[int]) 
     """Offsets for fewer or other partitions than there are, are an error that lists both."""
     limit = Specific(PartitionOffsets({tp(number): 0 for number in partitions}))
     with pytest.raises(OffsetsMismatchError, match=r"Assigned: Set\(t-0, t-1\)"):
-        reader(kit).resolve(limit)
+        resolve(reader(kit), limit)
 
 
 @pytest.mark.parametrize("kind", [OffsetsMismatchError, StreamOffsetsMismatchError])
@@ -186,7 +192,7 @@ def test_topics_and_partitions_have_offsets_together(kit: Kit) -> None:
     made = reader(kit, subscribe="t,u")
     offsets = PartitionOffsets({tp(0, "u"): 7, tp(1, "u"): -1})
     limit = Specific(offsets, (("t", -2),))
-    assert made.resolve(limit) == {tp(0): 2, tp(1): 0, tp(0, "u"): 7, tp(1, "u"): 0}
+    assert resolve(made, limit) == {tp(0): 2, tp(1): 0, tp(0, "u"): 7, tp(1, "u"): 0}
 
 
 def test_a_topic_that_is_not_read_has_no_offset(kit: Kit) -> None:
@@ -220,9 +226,9 @@ def test_times_become_offsets(kit: Kit) -> None:
     produce_at(kit, 0, 100, 300, 200, 400)
     produce_at(kit, 1, 250)
     made = reader(kit)
-    assert made.resolve(GlobalTimestamp(200, OnNoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
+    assert resolve(made, GlobalTimestamp(200, OnNoMatch.ERROR)) == {tp(0): 1, tp(1): 0}
     by_partition = ByTimestamp(((tp(0), 350), (tp(1), 1)), OnNoMatch.ERROR)
-    assert made.resolve(by_partition) == {tp(0): 3, tp(1): 0}
+    assert resolve(made, by_partition) == {tp(0): 3, tp(1): 0}
     assert made.offsets_for_timestamps({tp(0): 400, tp(1): 400}) == {tp(0): 3, tp(1): None}
 
 
@@ -258,7 +264,7 @@ def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) 
 def test_the_first_partition_without_a_record_is_reported(kit: Kit) -> None:
     """Of several partitions without a record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
-        reader(kit).resolve(GlobalTimestamp(5, OnNoMatch.ERROR))
+        resolve(reader(kit), GlobalTimestamp(5, OnNoMatch.ERROR))
 
 
 @pytest.mark.parametrize("position", ["start", "end"])
@@ -359,7 +365,7 @@ def test_an_end_that_kafka_does_not_tell_is_asked_for_again(
         method,
         lambda fetcher, asked: answers.pop(0) if answers else whole(fetcher, asked),
     )
-    assert set(reader(kit).resolve(limit).values()) <= {0, 3}
+    assert set(resolve(reader(kit), limit).values()) <= {0, 3}
     assert len(kit.events.named("offsets_retried")) == 2
 
 
@@ -369,7 +375,7 @@ def test_an_end_that_kafka_never_tells_is_an_error(
     """When every attempt lacks a partition, the error names it."""
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
     with pytest.raises(KafkaRequestError, match="there is no t-0"):
-        reader(kit).resolve(Latest())
+        resolve(reader(kit), Latest())
 
 
 def test_a_group_begins_where_it_has_committed(kit: Kit) -> None:
@@ -397,7 +403,7 @@ def test_what_a_group_has_not_committed_falls_back(
     kit.produce(3, partition=1)
     kit.cluster.delete_records({tp(1): 1})
     kit.cluster.commit("g", PartitionOffsets({tp(0): 4}))
-    assert reader(kit).resolve(CommittedOffsets("g", on_missing)) == {
+    assert resolve(reader(kit), CommittedOffsets("g", on_missing)) == {
         tp(0): 4,
         tp(1): offset,
     }

@@ -8,7 +8,12 @@ import pytest
 
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.application.errors import ResolvedOffsetsError
-from pyspark_kafka.domain.errors import DataLossError, MissingOffsetsError, UnknownTopicError
+from pyspark_kafka.domain.errors import (
+    DataLossError,
+    MissingOffsetsError,
+    OffsetOutOfRangeError,
+    UnknownTopicError,
+)
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import Projection
 
@@ -54,7 +59,7 @@ def test_a_start_beyond_its_end_is_an_error(
 
 def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
     """The topic may have been deleted since the query was planned."""
-    with pytest.raises(UnknownTopicError, match="'t'"):
+    with pytest.raises(UnknownTopicError, match=r"Topic 't' .* correct the option 'subscribe'"):
         read(kit, OffsetRange(tp(5), -2, -1))
 
 
@@ -89,6 +94,25 @@ def test_a_range_that_is_gone_whole_ends(kit: Kit, start: int, end: int, deleted
     [[loss]] = kit.events.named("data_lost")
     expected = f"Skip missing records in [{start}, {end}) of t-0"
     assert loss.warning == expected  # type: ignore[attr-defined]
+
+
+def test_a_range_of_which_the_broker_has_no_next_offset_ends(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that points to the offset that it does not hold is not asked again."""
+    error = OffsetOutOfRangeError(tp(0), 2, earliest=2, latest=2)
+    asked: list[OffsetRange] = []
+
+    def fail(_: MemoryRecordReader, offset_range: OffsetRange, __: Projection) -> object:
+        assert not asked
+        asked.append(offset_range)
+        raise error
+
+    monkeypatch.setattr(MemoryRecordReader, "read", fail)
+    assert read(kit, OffsetRange(tp(0), 2, 8), **GO_ON) == []
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.warning == "Skip missing records in [2, 8) of t-0"  # type: ignore[attr-defined]
+    assert kit.events.named("offset_out_of_range") == ((error,),)
 
 
 def test_records_that_go_while_they_are_read_are_skipped_or_fail(

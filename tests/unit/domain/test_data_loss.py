@@ -99,8 +99,8 @@ def test_partitions_deleted_under_a_group_id() -> None:
     finding = partitions_deleted([T0], group_id_is_set=True)
     assert finding.condition == "PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT"
     assert finding.reason == f"Partitions Set(t-0) have been deleted.\n{GROUP_ID}"
-    # How a log breaks the lines does not matter.
-    assert finding.warning.split() == f"Set(t-0) are gone. {GROUP_ID}".split()
+    # Its lines begin with a space.
+    assert finding.warning == "\n ".join(f"Set(t-0) are gone. {GROUP_ID}".split("\n"))
 
 
 @pytest.mark.parametrize("finding", [row[0] for row in FINDINGS], ids=[row[1] for row in FINDINGS])

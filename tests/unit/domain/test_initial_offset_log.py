@@ -29,6 +29,11 @@ def test_offsets_without_a_version() -> None:
     assert read_initial_offsets(bytes([len(JSON)]) + JSON) == OFFSETS
 
 
+def test_offsets_on_several_lines() -> None:
+    """The version is the first line; the rest is JSON."""
+    assert read_initial_offsets(b"\0v1\n" + JSON.replace(b",", b",\n")) == OFFSETS
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -66,6 +66,31 @@ def test_providers_of_values() -> None:
     """A provider of values is refused once, whatever its parameters are."""
     settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
     assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
+    del settings["config.providers"]
+    read = read_java_settings(settings)
+    assert (read.others, read.problems) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "instead"),
+    [
+        (
+            "sasl.client.callback.handler.class",
+            "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
+            "use the client 'kafka-python'",
+        ),
+        (
+            "sasl.login.callback.handler.class",
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+            "'kafka.sasl.oauthbearer.method' oidc",
+        ),
+        ("sasl.login.callback.handler.class", "com.example.Handler", "no Java class runs here"),
+        ("sasl.login.class", "software.amazon.msk.Login", "set 'kafka.sasl.jaas.config'"),
+    ],
+)
+def test_what_to_use_instead_of_a_class_that_logs_in(name: str, value: str, instead: str) -> None:
+    """Handlers of cloud providers and of OAuth have settings that do the same."""
+    assert instead in problem({name: value})
 
 
 @pytest.mark.parametrize(
@@ -165,6 +190,7 @@ def test_all_problems() -> None:
             "Endpoint=sb://x/;Key=a/b+c=",
         ),
         ('serviceName="x" username="u"password="p";', "u", "p"),
+        ('username=";" password="=";', ";", "="),
     ],
 )
 def test_jaas(options: str, username: str, password: str) -> None:
@@ -212,11 +238,21 @@ def test_plain_names() -> None:
     ("jaas", "mechanism", "text"),
     [
         (f'{PLAIN} required username="u" password="p"', "PLAIN", "does not end with a semicolon"),
+        (f"{PLAIN} required", "PLAIN", "does not end with a semicolon"),
+        (PLAIN, "PLAIN", "must be a login module's class"),
         (f'{PLAIN} required username="u" password=;', "PLAIN", "option 2 of the login module"),
         (f'{PLAIN} username="u" password="p";', "PLAIN", "must be a login module's class"),
         (f'{PLAIN} required username="u";', "PLAIN", "the login module has no password"),
         (f"{PLAIN} required; {PLAIN} required;", "PLAIN", "must hold one login module"),
         (f'{PLAIN} required username="u" password="p";', "GSSAPI", "mechanism' PLAIN, not GSSAPI"),
+        (
+            f'{SCRAM} required username="u" password="p";',
+            "PLAIN",
+            (
+                ": ScramLoginModule requires 'kafka.sasl.mechanism' SCRAM-SHA-256 or "
+                "SCRAM-SHA-512, not PLAIN"
+            ),
+        ),
         (f'{SCRAM} required username="u" tokenauth="true";', "SCRAM-SHA-256", "delegation tokens"),
         (f"{OAUTH} required;", "OAUTHBEARER", "'kafka.sasl.oauthbearer.method' oidc"),
         (f"{MSK} required;", "AWS_MSK_IAM", "use the client 'kafka-python'"),
@@ -270,7 +306,24 @@ def test_no_secret_in_repr() -> None:
 def test_login_needs_credentials() -> None:
     """A mechanism with a password and no password is refused with where it belongs."""
     settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
-    assert "'kafka.sasl.jaas.config'" in problem(settings)
+    assert problem(settings) == (
+        "Option 'kafka.sasl.mechanism' PLAIN requires a user name and a password in "
+        "'kafka.sasl.jaas.config'; a JVM's JAAS file is not read here"
+    )
+
+
+def test_kerberos_is_the_default_and_needs_no_login_module() -> None:
+    """The service, the key table and the principal may be settings of their own."""
+    read = read_java_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.kerberos.keytab": "/k",
+            "sasl.kerberos.principal": "me@R",
+        }
+    )
+    assert read.problems == ()
+    assert read.login == Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R")
 
 
 def test_no_security() -> None:
@@ -337,19 +390,67 @@ def test_suite(java: str, openssl: str) -> None:
     [
         (
             {"ssl.truststore.location": "/t", "ssl.truststore.certificates": CERTIFICATE},
-            "cannot be set together",
+            (
+                "Options 'kafka.ssl.truststore.location' and 'kafka.ssl.truststore.certificates' "
+                "cannot be set together"
+            ),
         ),
-        ({"ssl.keystore.location": "/k", "ssl.keystore.key": KEY}, "cannot be set together"),
-        ({"ssl.keystore.key": KEY}, "must be set together"),
-        ({"ssl.truststore.type": "BKS"}, "must be one of JKS, PKCS12, PEM, got 'BKS'"),
-        ({"ssl.truststore.certificates": "x"}, "must be PEM"),
-        ({"ssl.enabled.protocols": "TLSv1.1"}, "must name TLSv1.2, TLSv1.3 or both"),
+        (
+            {"ssl.keystore.location": "/k", "ssl.keystore.key": KEY},
+            (
+                "Options 'kafka.ssl.keystore.location' and 'kafka.ssl.keystore.key' cannot be set "
+                "together"
+            ),
+        ),
+        (
+            {"ssl.keystore.key": KEY},
+            (
+                "Options 'kafka.ssl.keystore.key' and 'kafka.ssl.keystore.certificate.chain' must "
+                "be set together"
+            ),
+        ),
+        (
+            {"ssl.truststore.type": "BKS"},
+            "Option 'kafka.ssl.truststore.type' must be one of JKS, PKCS12, PEM, got 'BKS'",
+        ),
+        (
+            {"ssl.keystore.type": "BKS"},
+            "Option 'kafka.ssl.keystore.type' must be one of JKS, PKCS12, PEM, got 'BKS'",
+        ),
+        (
+            {"ssl.truststore.certificates": "x"},
+            "Option 'kafka.ssl.truststore.certificates' must be PEM, as '-----BEGIN ...'",
+        ),
+        (
+            {"ssl.keystore.key": "x", "ssl.keystore.certificate.chain": CERTIFICATE},
+            "Option 'kafka.ssl.keystore.key' must be PEM",
+        ),
+        (
+            {"ssl.keystore.key": KEY, "ssl.keystore.certificate.chain": "x"},
+            "Option 'kafka.ssl.keystore.certificate.chain' must be PEM",
+        ),
+        (
+            {"ssl.enabled.protocols": "TLSv1.1"},
+            (
+                "Option 'kafka.ssl.enabled.protocols' must name TLSv1.2, TLSv1.3 or both, got "
+                "'TLSv1.1'"
+            ),
+        ),
         ({"ssl.cipher.suites": "SSL_RSA_WITH_RC4_128_MD5"}, "'SSL_RSA_WITH_RC4_128_MD5'"),
         (
             {"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256", "ssl.enabled.protocols": "TLSv1.2"},
-            "has no suite for the versions",
+            (
+                "Option 'kafka.ssl.cipher.suites' has no suite for the versions in "
+                "'kafka.ssl.enabled.protocols'"
+            ),
         ),
-        ({"ssl.endpoint.identification.algorithm": "ldaps"}, "must be one of https, none"),
+        (
+            {"ssl.endpoint.identification.algorithm": "ldaps"},
+            (
+                "Option 'kafka.ssl.endpoint.identification.algorithm' must be one of https, none, "
+                "got 'ldaps'"
+            ),
+        ),
     ],
 )
 def test_tls_refused(settings: dict[str, str], text: str) -> None:
@@ -403,7 +504,8 @@ def test_a_line_that_breaks_off_in_an_escape_is_refused() -> None:
         {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": line}
     )
     [problem] = read.problems
-    assert "cannot be read from character" in problem
+    place = line.index('"s3cret') + 1
+    assert problem.endswith(f" cannot be read from character {place} on")
     assert "s3cret" not in problem
 
 
@@ -418,7 +520,9 @@ def test_two_names_of_a_kerberos_service_are_refused() -> None:
         }
     )
     [problem] = read.problems
-    assert "serviceName 'other' is not the 'kafka' of" in problem
+    assert problem.endswith(
+        "serviceName 'other' is not the 'kafka' of 'kafka.sasl.kerberos.service.name'"
+    )
 
 
 def test_the_headers_of_an_old_key_keep_their_lines() -> None:

@@ -62,7 +62,8 @@ def test_an_offset_that_the_broker_does_not_hold() -> None:
     for earliest, latest in ((11, 20), (0, 10), (10, 10)):
         with pytest.raises(OffsetOutOfRangeError) as caught:
             progress.check(earliest, latest, 200)
-        assert (caught.value.offset, caught.value.earliest) == (10, earliest)
+        error = caught.value
+        assert (error.offset, error.earliest, error.latest) == (10, earliest, latest)
 
 
 def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:

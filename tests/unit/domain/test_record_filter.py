@@ -114,6 +114,21 @@ def test_narrowed_range(offsets: Span, expected: tuple[int, int]) -> None:
     assert (narrowed.from_offset, narrowed.until_offset) == expected
 
 
+def test_both_filters_have_to_name_a_partition() -> None:
+    """A filter without names accepts all of them."""
+    named, others = (
+        RecordFilter(partition_numbers=frozenset(numbers)) for numbers in ({1, 2}, {2, 3})
+    )
+    assert named.intersect(others) == RecordFilter(partition_numbers=frozenset({2}))
+    assert named.intersect(RecordFilter()) == RecordFilter().intersect(named) == named
+
+
+def test_a_range_from_the_first_offset_on_stays_as_it_is() -> None:
+    """Offset 0 is wanted, too."""
+    whole = OffsetRange(T0, 0, 8)
+    assert RecordFilter().narrow(whole) == whole
+
+
 @pytest.mark.parametrize(
     ("one", "admitted"),
     [

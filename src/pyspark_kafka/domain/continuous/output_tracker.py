@@ -43,12 +43,12 @@ class OutputTracker:
     def close(self, output: Output) -> None:
         """Take no more rows for an output."""
         output.is_closed = True
-        self._advance(output)
+        self._advance(output.partition)
 
     def acknowledge(self, output: Output, rows: int) -> None:
         """Count acknowledged rows of an output."""
         output.unacknowledged -= rows
-        self._advance(output)
+        self._advance(output.partition)
 
     def forget(self, partition: TopicPartition) -> None:
         """Forget the outputs of a partition, which is read from another offset."""
@@ -70,12 +70,12 @@ class OutputTracker:
         """Whether no output is waited for."""
         return not self._outputs
 
-    def _advance(self, output: Output) -> None:
-        outputs = self._outputs.get(output.partition)
-        # An output of before `forget` may still be acknowledged.
-        if not outputs or not output.is_acknowledged or outputs[0] is not output:
+    def _advance(self, partition: TopicPartition) -> None:
+        outputs = self._outputs.get(partition)
+        if outputs is None:
+            # An output of before `forget` may still be acknowledged.
             return
         while outputs and outputs[0].is_acknowledged:
-            self._advanced[output.partition] = outputs.popleft().next_offset
+            self._advanced[partition] = outputs.popleft().next_offset
         if not outputs:
-            del self._outputs[output.partition]
+            del self._outputs[partition]

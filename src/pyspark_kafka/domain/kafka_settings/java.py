@@ -77,7 +77,7 @@ def _order_backoffs(settings: dict[str, str]) -> None:
     """Do as Java: the backoff is at most its maximum, and alone it is the maximum as well."""
     name, max_name = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
     if name in settings or max_name in settings:
-        maximum = int(settings.get(max_name, settings.get(name, "0")))
+        maximum = int(settings[max_name if max_name in settings else name])
         settings[max_name] = str(maximum)
         settings[name] = str(min(int(settings.get(name, _DEFAULT_BACKOFF_MS)), maximum))
 

@@ -81,6 +81,8 @@ def test_a_deleted_partition_is_in_no_later_epoch() -> None:
     coordinator = running(5, 6)
     coordinator.remove([T0, T2])
     assert coordinator.next_epoch() == Epoch(5, PartitionOffsets({T1: 6}))
+    assert not coordinator.report(TASK, offsets(9))
+    assert coordinator.offsets == {T1: 6}
 
 
 def test_a_partition_may_begin_again_at_a_lower_offset() -> None:

@@ -35,6 +35,10 @@ def test_impossible_counts_are_refused(counts: dict[int, int]) -> None:
         LatencyHistogram(counts)
 
 
+def test_a_bucket_may_be_empty() -> None:
+    assert LatencyHistogram({0: 0, 1: 2}).percentile(0) == BUCKETS[1]
+
+
 def test_a_histogram_survives_pickling() -> None:
     histogram = LatencyHistogram.of([3, 3, 700])
     assert pickle.loads(pickle.dumps(histogram)) == histogram  # noqa: S301

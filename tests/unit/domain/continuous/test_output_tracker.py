@@ -66,6 +66,16 @@ def test_outputs_of_a_forgotten_partition_change_nothing() -> None:
     assert tracker.take_acknowledged() == {T1: 3}
 
 
+def test_what_a_forgotten_partition_had_reached_is_not_returned() -> None:
+    tracker = OutputTracker()
+    opened(tracker, 5, 0)
+    tracker.forget(T0)
+    assert tracker.take_acknowledged() == {}
+    output = opened(tracker, 3, 1)
+    tracker.acknowledge(output, 1)
+    assert tracker.take_acknowledged() == {T0: 3}
+
+
 @given(st.lists(st.integers(0, 3), min_size=1), st.randoms())
 def test_the_offset_is_that_of_the_last_output_before_which_all_is_acknowledged(
     sizes: list[int], random: Random

@@ -119,6 +119,16 @@ def test_end(ending: OffsetLimit, expected: list[str]) -> None:
             ],
         ),
         (
+            specific({T0: 5}),
+            specific({T0: 0}),
+            [
+                (
+                    "The specified start offset 5 is greater than the end offset 0 "
+                    "for topic t partition 0."
+                )
+            ],
+        ),
+        (
             times(5, 6),
             times(1, 2),
             [

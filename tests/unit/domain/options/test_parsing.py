@@ -329,6 +329,13 @@ def test_strategy(query: QueryKind, start: dict[str, str], limit: OffsetLimit) -
     assert parse_source_options(raw, query).starting_offsets == limit
 
 
+@pytest.mark.parametrize("milliseconds", [0, 1])
+def test_a_batch_may_end_at_any_time_since_the_epoch(milliseconds: int) -> None:
+    """The time of the epoch itself is one, too."""
+    options = parse_source_options(BASE | {"endingTimestamp": str(milliseconds)}, QueryKind.BATCH)
+    assert options.ending_offsets == GlobalTimestamp(milliseconds, OnNoMatch.LATEST)
+
+
 @BOTH
 @pytest.mark.parametrize(
     ("text", "limit"),

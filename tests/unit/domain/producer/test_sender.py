@@ -340,6 +340,15 @@ def test_a_batch_that_is_too_large_is_split() -> None:
     assert client.sender.max_batch_bytes(P1) == client.settings.batch_size
 
 
+@pytest.mark.parametrize("name", ["batch_size", "max_request_size", "buffer_memory"])
+def test_a_batch_keeps_the_lowest_limit_of_the_settings(name: str) -> None:
+    """A batch fits into a request, and into the memory; a batch of no bytes would be none."""
+    sizes = dict.fromkeys(("batch_size", "max_request_size", "buffer_memory"), 1_000)
+    for size, expected in ((10, 10), (0, 1)):
+        client = Client(None, **(sizes | {name: size}))
+        assert client.sender.max_batch_bytes(P0) == expected
+
+
 def test_a_record_that_is_too_large_is_named() -> None:
     """A single record cannot be split."""
     client = Client()

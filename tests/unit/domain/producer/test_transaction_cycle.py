@@ -158,7 +158,11 @@ def test_errors_that_last_are_raised() -> None:
     """A refusal names the request; a lost connection names the cluster."""
     for error, expected, words in (
         (TransactionError.RETRIABLE, KafkaRequestError, "AddOffsetsToTxn: it loads"),
-        (TransactionError.DISCONNECTED, BrokerUnreachableError, "broker:9092"),
+        (
+            TransactionError.DISCONNECTED,
+            BrokerUnreachableError,
+            r"broker:9092 within 11 s \(it loads\)",
+        ),
     ):
         cycle = new_cycle()
         cycle.append([], 3)
