@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, MAX_IN_FLIGHT, ProducerSettings
 from pyspark_kafka.domain.kafka_settings.setting import (
     Ignored,
@@ -92,6 +93,33 @@ Consumer settings are ignored in a write, including {{refused}}.
 |---|---|
 """
 
+OPERATORS: Final = f"""
+## Forbidding settings
+
+The operator of a Spark installation can forbid settings of the Kafka client for all queries. Set
+the environment variable `{VARIABLE}` of Spark's driver (in `spark-env.sh`,
+`spark.kubernetes.driverEnv.*` or `spark.yarn.appMasterEnv.*`) to a list of names, separated by
+commas, without the prefix `kafka.`:
+
+```sh
+export {VARIABLE}=sasl.kerberos.kinit.cmd,partitioner.class
+```
+
+A query that sets one of them fails with `KAFKA_DISALLOWED_OPTION` when it is planned, whether it
+reads or writes. Upper and lower case, and `_` and `.`, make no difference. A client's own name of
+the same setting does: list `ssl.ca.location` together with `ssl.truststore.location`. No query runs
+while an entry has the prefix, since it would forbid nothing.
+
+Neither options nor SQL change the list: Spark starts the Python workers that plan queries with the
+environment of its driver. The list does not stop code. A program that runs Python on the driver can
+connect to Kafka without this library.
+
+Spark 4.3 has the static setting `{SPARK_SETTING}` for the JVM
+connector, and does not pass it to Python data sources. Here it applies to continuous queries, and
+to sessions that call `pyspark_kafka.register(spark)`. Set the variable to forbid settings
+everywhere.
+"""
+
 
 def options_page() -> str:
     """Return the reference page of the options."""
@@ -122,6 +150,7 @@ def options_page() -> str:
         + _reasons(
             (one.name, one.write.message) for one in SETTINGS if isinstance(one.write, Refused)
         )
+        + OPERATORS
     )
 
 

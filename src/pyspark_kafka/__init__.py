@@ -84,10 +84,17 @@ _LAZY_IMPORTS: Final = {
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``pyspark_kafka`` with a session that has not found it by itself."""
-    from .adapters.spark.registration import register_source
+    """Register the format ``pyspark_kafka`` with a session that has not found it by itself.
 
-    register_source(spark, __getattr__("DefaultSource"))
+    Queries of the session may then not set what its setting ``spark.sql.kafka.disallowedOptions``
+    lists.
+
+    :raises OptionPolicyError: if that list is invalid.
+    """
+    from .adapters.spark.registration import register_source
+    from .bootstrap.option_policy import worker_environment
+
+    register_source(spark, __getattr__("DefaultSource"), worker_environment(spark))
 
 
 def session(builder: SparkSession.Builder | None = None) -> SparkSession:
@@ -115,16 +122,18 @@ def lag_listener(
     of the start of the batch. ``queries`` are the names of queries to listen to; the default is
     all.
 
+    :raises DisallowedOptionError: if the operator forbids one of these options.
     :raises OptionsError: if these options are invalid.
     :raises MissingDependencyError: if PySpark is not installed.
     """
     listener: type[LagListener] = __getattr__("LagListener")
     if source_options is None:
         return listener(exporters, queries=queries)
-    from .domain.options import with_any_topic
+    from .bootstrap.option_policy import operator_policy
+    from .domain.options import QueryKind, parse_source_options, with_any_topic
 
-    parse, query = __getattr__("parse_source_options"), __getattr__("QueryKind")
-    options = parse(with_any_topic(source_options), query.STREAM)  # progress has the topics
+    given = with_any_topic(source_options)  # progress has the topics
+    options = parse_source_options(given, QueryKind.STREAM, operator_policy())
     return listener(exporters, partial(__getattr__("lag_meter_for"), options), queries)
 
 

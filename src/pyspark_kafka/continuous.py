@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from .application.continuous_query import ContinuousQuery
 from .application.execution_limits import ExecutionLimits
 from .bootstrap.continuous import ConstantFunction, QueryPlan, start_in_threads, start_on_spark
+from .bootstrap.option_policy import operator_policy
 from .domain.continuous.query_options import interval_ms, option_conflicts
 from .domain.continuous.restart_strategy import RestartLimits
 from .domain.errors import OptionsError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .domain.continuous.progress import EpochProgress
-    from .domain.options import SinkOptions, SourceOptions
+    from .domain.options import OptionPolicy, SinkOptions, SourceOptions
     from .ports.progress_listener import ProgressListener
     from .ports.record_function import FunctionFactory, RecordFunction
 
@@ -78,12 +79,14 @@ def start(  # noqa: PLR0913  # the options of a query
     told the progress after epochs, about once a second: each is a ``ProgressListener``, a
     ``lag_listener``, or a function that takes an ``EpochProgress``.
 
+    :raises DisallowedOptionError: if the operator of Spark forbids an option.
     :raises OptionsError: with all problems of the options.
     :raises MetadataLogError: if the checkpoint cannot be used.
     """
     problems: list[str] = []
     chosen_limits = _limits(problems, limits or ExecutionLimits(), epoch, tasks)
-    options = _options(problems, source, sink, checkpointLocation)
+    policy = operator_policy(spark)
+    options = _options(problems, policy, source, sink, checkpointLocation)
     chosen = _factory(problems, function, factory)
     if problems or options is None or chosen is None:
         raise OptionsError(problems)
@@ -102,6 +105,7 @@ def start(  # noqa: PLR0913  # the options of a query
 
 def _options(
     problems: list[str],
+    policy: OptionPolicy,
     source: Mapping[str, str],
     sink: Mapping[str, str] | None,
     checkpoint: str,
@@ -109,10 +113,11 @@ def _options(
     """Parse the options of source and sink, and add what is wrong with them."""
     if not checkpoint.strip():
         problems.append("checkpointLocation must name a directory")
-    parsed_source = _parsed(problems, parse_source_options, source)
+    parsed_source = _parsed(problems, parse_source_options, source, policy)
     if sink is None:
         return None if parsed_source is None else (parsed_source, None)
-    parsed_sink = _parsed(problems, parse_sink_options, {**sink, "checkpointLocation": checkpoint})
+    given = {**sink, "checkpointLocation": checkpoint}
+    parsed_sink = _parsed(problems, parse_sink_options, given, policy)
     if parsed_source is None or parsed_sink is None:
         return None
     problems += option_conflicts(parsed_source, parsed_sink)
@@ -121,11 +126,12 @@ def _options(
 
 def _parsed(
     problems: list[str],
-    parse: Callable[[Mapping[str, str], QueryKind], T],
+    parse: Callable[[Mapping[str, str], QueryKind, OptionPolicy], T],
     raw: Mapping[str, str],
+    policy: OptionPolicy,
 ) -> T | None:
     try:
-        return parse(raw, QueryKind.STREAM)
+        return parse(raw, QueryKind.STREAM, policy)
     except OptionsError as error:
         problems += error.problems
         return None

@@ -417,7 +417,6 @@ _TOGGLE: Final = (
 _GROUP: Final = (
     "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
 )
-_DENYLIST: Final = "Operators cannot forbid Kafka settings."
 _SQL_STATE: Final = "The SQL state is part of an error's class, not an argument of its constructor."
 _FETCHED_DATA: Final = (
     "Spark assigns no partition to a Python worker, so a task keeps no records for the next one: "
@@ -477,14 +476,5 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
 }
 """Why a Python data source cannot have what a test checks."""
 
-MISSING: Final[dict[tuple[str, str], str]] = {
-    **_some(
-        "KafkaSourceProviderSuite",
-        {
-            "SPARK-59328: disallowed Kafka options are rejected on the source path": _DENYLIST,
-            "SPARK-59328: disallowed Kafka options are rejected on the sink path": _DENYLIST,
-            "SPARK-59328: the disallowed-options denylist is an operator boundary": _DENYLIST,
-        },
-    ),
-}
+MISSING: Final[dict[tuple[str, str], str]] = {}
 """What a Python data source can have, and this one does not."""

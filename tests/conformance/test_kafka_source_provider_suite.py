@@ -1,86 +1,436 @@
-"""KafkaSourceProviderSuite: how options are spelled."""
+"""KafkaSourceProviderSuite: how options are spelled, and which of them an operator forbids."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
 
+from pyspark_kafka import continuous
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
+from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
+from pyspark_kafka.adapters.spark.registration import register_source
 from pyspark_kafka.adapters.spark.schema import spark_schema
+from pyspark_kafka.adapters.spark.sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
-from pyspark_kafka.bootstrap.spark import DefaultSource
-from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.bootstrap.option_policy import VARIABLE
+from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
+from pyspark_kafka.domain.options import (
+    SINK_TABLE,
+    TABLE,
+    UNRESTRICTED,
+    QueryKind,
+    SinkOptions,
+    SourceOptions,
+)
 from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.read_limits import ReadMaxRows, ReadMinRows
+from pyspark_kafka.domain.topic_partition import TopicPartition
 
+from ..spark.queries import OURS, PEER, read_stream
+from ..spark.sinks import Sinks, refusal
+from .continuous_runs import Runs, numbered
+from .one_client import one_client
 from .peer import Held, peer
+from .side_by_side import Sides, ends
+from .stream_runs import run_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-SUITE = "KafkaSourceProviderSuite"
+    from pyspark.sql import SparkSession
 
-SCHEMA = spark_schema(Projection(("key", "value")))
+    from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.testing import KafkaWorld
 
-SPELLED = {
-    "kafka.bootstrap.servers": "host:9092",
-    "kafka.isolation.level": "read_committed",
-    "subscribe": "t",
-    "startingOffsets": "earliest",
-    "failOnDataLoss": "false",
-    "minPartitions": "7",
-    "kafkaConsumer.pollTimeoutMs": "1000",
-    "fetchOffset.numRetries": "5",
-}
+    from ..spark.topics import Topics
 
-CASES = pytest.mark.parametrize("change", [str, str.lower, str.upper, str.title, str.swapcase])
+    Options = dict[str, str]
 
+SUITE: Final = "KafkaSourceProviderSuite"
+BATCH_MODE: Final = "batch mode - options should be handled as case-insensitive"
+MICRO_BATCH_MODE: Final = "micro-batch mode - options should be handled as case-insensitive"
+CONTINUOUS_MODE: Final = "continuous mode - options should be handled as case-insensitive"
 
-def spelled(change: Callable[[str], str]) -> dict[str, str]:
-    return {change(name): value for name, value in SPELLED.items()}
+SCHEMA: Final = spark_schema(Projection(("value", "topic")))
+SERVERS: Final = {"kafka.bootstrap.servers": "dummy:9092"}
+DUMMY: Final = {**SERVERS, "subscribe": "dummy"}
 
-
-def assert_read(options: SourceOptions) -> None:
-    assert options.poll_timeout_ms == 1_000
-    assert options.fetch_attempts == 5
-    assert options.min_partitions == 7
-    assert not options.fail_on_data_loss
-    assert options.reads_committed_only
-    assert options.bootstrap_servers == "host:9092"
+SPELLINGS = pytest.mark.parametrize(
+    "spell", [str.upper, str.lower, str.swapcase], ids=["upper", "lower", "swapped"]
+)
 
 
-@peer(SUITE, "batch mode - options should be handled as case-insensitive", Held.LIBRARY)
-@CASES
-def test_batch_mode_options_should_be_handled_as_case_insensitive(
-    change: Callable[[str], str],
-) -> None:
-    """A batch query reads an option however its name is written."""
-    reader = DefaultSource(spelled(change)).reader(SCHEMA)
+def batch_options(given: Options) -> SourceOptions:
+    reader = DefaultSource(CaseInsensitiveDict(given)).reader(SCHEMA)
     assert isinstance(reader, KafkaBatchReader)
-    assert_read(reader._options)
+    return reader._options
 
 
-@peer(SUITE, "micro-batch mode - options should be handled as case-insensitive", Held.LIBRARY)
-@CASES
-def test_micro_batch_mode_options_should_be_handled_as_case_insensitive(
-    change: Callable[[str], str],
-) -> None:
-    """A stream reads an option however its name is written."""
-    reader = DefaultSource(spelled(change)).streamReader(SCHEMA)
+def stream_options(given: Options) -> SourceOptions:
+    reader = DefaultSource(CaseInsensitiveDict(given)).streamReader(SCHEMA)
     assert isinstance(reader, KafkaStreamReader)
-    assert_read(reader._options)
+    return reader._options
 
 
-@peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation", Held.LIBRARY)
-@pytest.mark.parametrize("query", QueryKind)
-def test_spark_49442_partition_metadata_cache_ttl_ms_validation(query: QueryKind) -> None:
-    """The time is -1, which keeps nothing, or positive."""
-    given = {"kafka.bootstrap.servers": "host:9092", "subscribe": "t"}
+def continuous_options(given: Options) -> SourceOptions:
+    problems: list[str] = []
+    found = continuous._options(problems, UNRESTRICTED, given, None, "/never")
+    assert found is not None, problems
+    return found[0]
+
+
+def batch_write_options(given: Options) -> SinkOptions:
+    writer = DefaultSource(CaseInsensitiveDict(given)).writer(SCHEMA, False)
+    assert isinstance(writer, KafkaBatchWriter)
+    return writer._options
+
+
+def stream_write_options(given: Options) -> SinkOptions:
+    writer = DefaultSource(CaseInsensitiveDict(given)).streamWriter(SCHEMA, False)
+    assert isinstance(writer, KafkaStreamWriter)
+    return writer._options
+
+
+@dataclass(frozen=True)
+class PeerProvider:
+    """Makes queries of the JVM connector without running them."""
+
+    jvm: Any
+
+    def batch(self, given: Options) -> Any:
+        """Return the JVM's ``KafkaBatch``."""
+        return self._scan(given).toBatch()
+
+    def stream(self, given: Options) -> Any:
+        """Return the JVM's ``KafkaMicroBatchStream``."""
+        return self._scan(given).toMicroBatchStream("dummy")
+
+    def continuous_stream(self, given: Options) -> Any:
+        """Return the JVM's ``KafkaContinuousStream``."""
+        return self._scan(given).toContinuousStream("dummy")
+
+    def _scan(self, given: Options) -> Any:
+        options = self.jvm.java.util.HashMap()
+        for name, value in given.items():
+            options.put(name, value)
+        insensitive = self.jvm.org.apache.spark.sql.util.CaseInsensitiveStringMap(options)
+        provider = self.jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider()
+        return provider.getTable(insensitive).newScanBuilder(insensitive).build()
+
+
+@pytest.fixture
+def jvm(spark: SparkSession) -> PeerProvider:
+    """Return the JVM connector's provider."""
+    return PeerProvider(spark._jvm)
+
+
+@peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
+@SPELLINGS
+def test_a_batch_has_the_values_of_the_jvm_connectors(
+    jvm: PeerProvider, spell: Callable[[str], str]
+) -> None:
+    """A batch query has the time-out of an option in any case, as the JVM connector's has."""
+    given = {**DUMMY, spell("kafkaConsumer.pollTimeoutMs"): "1111"}
+    assert batch_options(given).poll_timeout_ms == jvm.batch(given).pollTimeoutMs() == 1_111
+
+
+@peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
+@SPELLINGS
+def test_a_stream_has_the_values_of_the_jvm_connectors(
+    jvm: PeerProvider, spell: Callable[[str], str]
+) -> None:
+    """A stream has the numbers of options in any case, as the JVM connector's has."""
+    minimum = {spell("minOffsetsPerTrigger"): "1111", spell("maxTriggerDelay"): "2222"}
+    common = {
+        spell("kafkaConsumer.pollTimeoutMs"): "3333",
+        spell("fetchOffset.numRetries"): "4444",
+        spell("fetchOffset.retryIntervalMs"): "5555",
+    }
+    given = {**DUMMY, **minimum, **common}
+    theirs, ours = jvm.stream(given), stream_options(given)
+    limit = (theirs.minOffsetPerTrigger().get(), theirs.maxTriggerDelayMs())
+    assert limit == (1_111, 2_222)
+    assert ours.read_limit == ReadMinRows(*limit)
+    fetch = theirs.kafkaOffsetReader()
+    values = (
+        theirs.pollTimeoutMs(),
+        fetch.maxOffsetFetchAttempts(),
+        fetch.offsetFetchAttemptIntervalMs(),
+    )
+    assert values == (3_333, 4_444, 5_555)
+    assert (ours.poll_timeout_ms, ours.fetch_attempts, ours.fetch_retry_interval_ms) == values
+    given = {**DUMMY, spell("maxOffsetsPerTrigger"): "6666"}
+    assert jvm.stream(given).maxOffsetsPerTrigger().get() == 6_666
+    assert stream_options(given).read_limit == ReadMaxRows(6_666)
+
+
+@peer(SUITE, CONTINUOUS_MODE, Held.BESIDE_JVM)
+@SPELLINGS
+def test_a_continuous_query_has_the_values_of_the_jvm_connectors(
+    jvm: PeerProvider, spell: Callable[[str], str]
+) -> None:
+    """A continuous query has the numbers of options in any case, as the JVM connector's has."""
+    given = {
+        **DUMMY,
+        spell("kafkaConsumer.pollTimeoutMs"): "1111",
+        spell("fetchOffset.numRetries"): "2222",
+        spell("fetchOffset.retryIntervalMs"): "3333",
+    }
+    theirs, ours = jvm.continuous_stream(given), continuous_options(given)
+    fetch = theirs.offsetReader()
+    values = (
+        theirs.pollTimeoutMs(),
+        fetch.maxOffsetFetchAttempts(),
+        fetch.offsetFetchAttemptIntervalMs(),
+    )
+    assert values == (1_111, 2_222, 3_333)
+    assert (ours.poll_timeout_ms, ours.fetch_attempts, ours.fetch_retry_interval_ms) == values
+
+
+@pytest.fixture
+def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
+    """Return what makes queries of both sources."""
+    return Sides(spark, kafka, client)
+
+
+@peer(SUITE, BATCH_MODE, Held.BESIDE_JVM)
+@one_client
+def test_batch_queries_follow_options_in_any_case(sides: Sides, topics: Topics) -> None:
+    """Topics, ends, columns and tasks of a batch query are as options in odd spellings say."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(10))
+    both = sides.batch(
+        SUBSCRIBE=topic,
+        sTARTINGoFFSETS=ends(topic, 2),
+        endingoffsets=ends(topic, 8),
+        INCLUDEHEADERS="TRUE",
+        minpartitions="3",
+        KAFKA__ISOLATION__LEVEL="read_committed",
+    )
+    assert both.numbers() == list(range(2, 8))
+    assert "headers" in both.ours.columns
+    assert both.ours.rdd.getNumPartitions() == both.theirs.rdd.getNumPartitions() == 3
+
+
+@peer(SUITE, MICRO_BATCH_MODE, Held.BESIDE_JVM)
+@one_client
+def test_streams_follow_options_in_any_case(sides: Sides, topics: Topics, tmp_path: Path) -> None:
+    """Topics, start and batches of a stream are as options in odd spellings say."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(7))
+    options = {
+        "SUBSCRIBEPATTERN": topic,
+        "StartingoffSETS": ends(topic, 1),
+        "MAXOFFSETSPERTRIGGER": "4",
+        "FAILONDATALOSS": "FALSE",
+    }
+    chosen = {"CLIENT": sides.client, **options}
+    ours = read_stream(sides.spark, sides.kafka, OURS, **chosen)
+    theirs = read_stream(sides.spark, sides.kafka, PEER, **options)
+    batches = [run_once(stream, tmp_path / name) for name, stream in (("o", ours), ("t", theirs))]
+    assert batches == [[[1, 2, 3, 4], [5, 6]]] * 2
+
+
+@peer(SUITE, CONTINUOUS_MODE, Held.SPARK)
+@one_client
+def test_continuous_queries_follow_options_in_any_case(
+    spark: SparkSession, world: KafkaWorld, tmp_path: Path
+) -> None:
+    """Topics and start of a continuous query are as options in odd spellings say."""
+    topic = world.topic()
+    world.produce(TopicPartition(topic, 0), numbered([1, 2, 3]))
+    runs = Runs(spark, world, tmp_path)
+    start = ends(topic, 1)
+    with runs.query(SUBSCRIBE=topic, startingOFFSETS=start, INCLUDEKEY="TRUE") as query:
+        runs.await_numbers(query, [2, 3])
+
+
+VALUES: Final = {
+    "client": "confluent",
+    "subscribe": "t",
+    "subscribePattern": "t",
+    "assign": '{"t":[0]}',
+    "startingTimestamp": "7",
+    "startingOffsetsByTimestamp": '{"dummy":{"0":7}}',
+    "startingOffsets": '{"dummy":{"0":7}}',
+    "startingOffsetsGroupFallback": "earliest",
+    "startingOffsetsByTimestampStrategy": "latest",
+    "endingTimestamp": "7",
+    "endingOffsetsByTimestamp": '{"dummy":{"0":7}}',
+    "endingOffsets": '{"dummy":{"0":7}}',
+    "failOnDataLoss": "false",
+    "maxTriggerDelay": "7s",
+    "groupIdPrefix": "p",
+    "metadataPath": "/a",
+    "metadataStorageOptions": '{"a":1}',
+    "commitOffsetsToGroup": "g",
+    "includeHeaders": "true",
+    "pushFilters": "true",
+    "topic": "u",
+    "deliveryGuarantee": "exactly-once",
+    "transactionalIdPrefix": "p",
+    "checkpointLocation": "/c",
+}
+"""Values other than the defaults; of an option that is not here, 7 or, of a column, false."""
+
+NEEDED: Final[dict[str, Options]] = {
+    "startingOffsetsGroupFallback": {"startingOffsets": "group", "kafka.group.id": "g"},
+    "startingOffsetsByTimestampStrategy": {"startingTimestamp": "7"},
+    "maxTriggerDelay": {"minOffsetsPerTrigger": "7"},
+    "metadataStorageOptions": {"metadataPath": "/a"},
+    "deliveryGuarantee": {"metadataPath": "/a"},
+}
+"""What an option has an effect with."""
+
+READS: Final = {QueryKind.BATCH: batch_options, QueryKind.STREAM: stream_options}
+WRITES: Final = {QueryKind.BATCH: batch_write_options, QueryKind.STREAM: stream_write_options}
+
+
+def value_of(name: str) -> str:
+    return VALUES.get(name, "false" if name.startswith("include") else "7")
+
+
+@peer(SUITE, BATCH_MODE, Held.LIBRARY)
+@peer(SUITE, MICRO_BATCH_MODE, Held.LIBRARY)
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [(query, option.name) for option in TABLE for query in READS if query in option.queries],
+)
+def test_every_option_of_a_read_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
+    """An option's effect is the same however its name is written, and there is one."""
+    parse, value = READS[query], value_of(name)
+    is_strategy = name in {"subscribe", "subscribePattern", "assign"}
+    given = {**SERVERS, **({} if is_strategy else DUMMY), **NEEDED.get(name, {})}
+    plain = parse({**given, name: value})
+    if not is_strategy and name != "groupIdPrefix":
+        assert plain != parse(given)
+    assert parse({**given, name.upper(): value}) == parse({**given, name.lower(): value}) == plain
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        (query, option.name)
+        for option in SINK_TABLE
+        for query in WRITES
+        if query in option.queries
+        if query is QueryKind.STREAM or option.name not in NEEDED
+    ],
+)
+def test_every_option_of_a_write_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
+    """The same holds for the options of a sink."""
+    parse, value = WRITES[query], value_of(name)
+    given = {**SERVERS, **NEEDED.get(name, {})}
+    plain = parse({**given, name: value})
+    assert plain != parse(given)
+    assert parse({**given, name.upper(): value}) == parse({**given, name.lower(): value}) == plain
+
+
+@peer(SUITE, "SPARK-49442: partition.metadata.cache.ttl.ms validation", Held.SPARK)
+def test_spark_49442_partition_metadata_cache_ttl_ms_validation(spark: SparkSession) -> None:
+    """The time is -1, which disables the cache, or positive; a stream is refused in ``load()``."""
     name = "partition.metadata.cache.ttl.ms"
-    for good in (-1, 1, 30_000):
-        options = parse_source_options({**given, name: str(good)}, query)
-        assert options.metadata_ttl_ms == good
-    for bad in (0, -2, -100):
-        with pytest.raises(OptionsError, match=name):
-            parse_source_options({**given, name: str(bad)}, query)
+
+    def load(value: str) -> object:
+        return spark.readStream.format(OURS).options(**{**DUMMY, name: value}).load()
+
+    for good in ("-1", "1", "30000"):
+        assert load(good)
+        assert stream_options({**DUMMY, name: good}).metadata_ttl_ms == int(good)
+    for bad in ("0", "-2", "-100"):
+        line = refusal(lambda bad=bad: load(bad))  # type: ignore[misc]
+        assert line == f"[KAFKA_INVALID_OPTIONS] {name} must be -1 or positive, got {bad}"
+
+
+class OperatedSource(KafkaDataSource):
+    """The data source under another name, so that a session can have it with an environment."""
+
+    use_cases = ContainerUseCases()
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka_of_an_operator"
+
+
+OPERATED: Final = OperatedSource.name()
+FORBIDDEN: Final = "max.poll.records"
+SETTING: Final = f"kafka.{FORBIDDEN}"
+REFUSAL: Final = (
+    f"[KAFKA_DISALLOWED_OPTION] The Kafka option '{SETTING}' is not allowed because it is listed "
+    f"in {VARIABLE}."
+)
+
+
+@pytest.fixture
+def operated(spark: SparkSession) -> SparkSession:
+    """Return a session in whose planning processes an operator forbids a setting."""
+    register_source(spark, OperatedSource, {VARIABLE: FORBIDDEN})
+    return spark
+
+
+@peer(SUITE, "SPARK-59328: disallowed Kafka options are rejected on the source path", Held.SPARK)
+def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_source_path(
+    operated: SparkSession, tmp_path: Path
+) -> None:
+    """Neither a batch nor a stream sets what the operator forbids; without a list both may."""
+    given = {**DUMMY, SETTING: "1"}
+    assert operated.read.format(OURS).options(**given).load().columns
+    for reader in (operated.read, operated.readStream):
+        assert refusal(reader.format(OPERATED).options(**given).load) == REFUSAL
+    # With a schema of the user's Spark does not ask for one, and plans at once.
+    batch = operated.read.schema("value binary").format(OPERATED).options(**given).load()
+    assert refusal(batch.collect) == REFUSAL
+    stream = operated.readStream.schema("value binary").format(OPERATED).options(**given).load()
+    assert refusal(lambda: run_once(stream, tmp_path)) == REFUSAL
+
+
+@peer(SUITE, "SPARK-59328: disallowed Kafka options are rejected on the sink path", Held.SPARK)
+@one_client
+def test_spark_59328_disallowed_kafka_options_are_rejected_on_the_sink_path(
+    operated: SparkSession, kafka: KafkaCluster, client: str, tmp_path: Path
+) -> None:
+    """Neither a batch nor a stream is written with what the operator forbids."""
+    sinks = Sinks(operated, kafka, client, tmp_path)
+    table = operated.range(3).selectExpr("cast(id as string) as value")
+    options = {"topic": "t", "client": client, "kafka__max__poll__records": "1"}
+    assert refusal(lambda: sinks.write(table, OPERATED, **options)) == REFUSAL
+    assert refusal(lambda: sinks.write_stream(table, OPERATED, **options)) == REFUSAL
+    for parse in WRITES.values():
+        assert parse({**SERVERS, SETTING: "1"}).kafka
+
+
+@peer(SUITE, "SPARK-59328: the disallowed-options denylist is an operator boundary", Held.SPARK)
+def test_spark_59328_the_list_is_an_operator_boundary(
+    operated: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No spelling, option, statement or later variable of a query's author lifts the list."""
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setitem(operated.sparkContext.environment, VARIABLE, "")
+    operated.sql(f"SET spark.executorEnv.{VARIABLE}=").collect()
+
+    def load(**options: str) -> object:
+        return operated.read.format(OPERATED).options(**DUMMY, **options).load()
+
+    for name in (SETTING.upper(), "Kafka.Max.Poll.Records", "kafka.max.poll.records"):
+        assert refusal(lambda name=name: load(**{name: "1", VARIABLE: ""})) == REFUSAL  # type: ignore[misc]
+    # kafka-python's spelling of the same setting.
+    assert refusal(lambda: load(**{"kafka.max_poll_records": "1"})) == REFUSAL.replace(
+        SETTING, "kafka.max_poll_records"
+    )
+    options = ", ".join(f"'{name}' '{value}'" for name, value in {**DUMMY, SETTING: "1"}.items())
+    view = f"CREATE TEMPORARY VIEW forbidden USING {OPERATED} OPTIONS ({options})"
+    assert refusal(lambda: operated.sql(view)) == REFUSAL
+    operated.conf.unset(f"spark.executorEnv.{VARIABLE}")
+
+
+@peer(SUITE, "SPARK-59328: the disallowed-options denylist is an operator boundary", Held.SPARK)
+def test_spark_59328_a_name_with_the_prefix_is_rejected(spark: SparkSession) -> None:
+    """A list that would forbid nothing lets no query run."""
+    register_source(spark, OperatedSource, {VARIABLE: SETTING})
+    line = refusal(spark.read.format(OPERATED).options(**DUMMY).load)
+    assert line.startswith(f"[KAFKA_INVALID_OPTION_POLICY] No query can run: {VARIABLE} lists ")
+    assert "Kafka option names must be listed without the 'kafka.' prefix." in line

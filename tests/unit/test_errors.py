@@ -36,6 +36,7 @@ from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     CorruptBatchError,
     DataLossError,
+    DisallowedOptionError,
     DriverLostError,
     Fault,
     FetchTimeoutError,
@@ -47,6 +48,7 @@ from pyspark_kafka.domain.errors import (
     MissingOffsetsError,
     NullTopicError,
     OffsetOutOfRangeError,
+    OptionPolicyError,
     OptionsError,
     ProducerFencedError,
     PysparkKafkaError,
@@ -84,6 +86,27 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ValueError,
         Fault.USER,
         "[KAFKA_INVALID_OPTIONS] 2 options cannot be used:\n  - one\n  - two",
+    ),
+    (
+        DisallowedOptionError({"acks": "THE_LIST", "linger.ms": "ANOTHER"}),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_DISALLOWED_OPTION] "
+            "The Kafka option 'kafka.acks' is not allowed because it is listed in THE_LIST.\n"
+            "The Kafka option 'kafka.linger.ms' is not allowed because it is listed in ANOTHER.\n"
+            "Remove it from the query, or ask the operator of Spark to allow it."
+        ),
+    ),
+    (
+        OptionPolicyError("THE_LIST", "kafka.acks"),
+        ValueError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_INVALID_OPTION_POLICY] No query can run: THE_LIST lists 'kafka.acks'. "
+            "Kafka option names must be listed without the 'kafka.' prefix. "
+            "Ask the operator of Spark to correct the list."
+        ),
     ),
     (
         OffsetsMismatchError([T0], [T1, T0]),
@@ -577,6 +600,7 @@ def test_notes_survive_a_pickle() -> None:
             OffsetOutOfRangeError(T0, 5, earliest=10, latest=20),
             {"partition": T0, "offset": 5, "earliest": 10, "latest": 20},
         ),
+        (DisallowedOptionError({"acks": "L"}), {"options": {"acks": "L"}}),
         (MissingOffsetsError(T0, 5, 10), {"partition": T0, "start": 5, "end": 10}),
         (DataLossError("PARTITIONS_DELETED", "gone"), {"sub_condition": "PARTITIONS_DELETED"}),
         (SinkSchemaError(p for p in ("one", "two")), {"problems": ("one", "two")}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
     from .batch import KafkaBatch
     from .kafka_sink import KafkaSink
     from .micro_batch_stream import KafkaMicroBatchStream
@@ -21,6 +21,13 @@ class UseCases(ABC):
 
     Leaving a context releases the use case's clients.
     """
+
+    @abstractmethod
+    def option_policy(self) -> OptionPolicy:
+        """Return what the operator of this process allows queries to set.
+
+        :raises OptionPolicyError: if the operator's list is invalid.
+        """
 
     @abstractmethod
     def check_client(self, options: SourceOptions) -> None:

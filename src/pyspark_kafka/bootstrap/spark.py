@@ -9,6 +9,7 @@ from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
 from .container import closing_clients, container_for
+from .option_policy import operator_policy
 from .pool import POOL
 
 if TYPE_CHECKING:
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from ..application.micro_batch_stream import KafkaMicroBatchStream
     from ..application.range_read import RangeRead
     from ..application.sink_task import SinkTask
-    from ..domain.options import SinkOptions, SourceOptions
+    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
 
 
 @final
 class ContainerUseCases(UseCases):
     """Takes use cases from containers: new ones for drivers, pooled ones for tasks."""
+
+    def option_policy(self) -> OptionPolicy:
+        return operator_policy()
 
     def check_client(self, options: SourceOptions) -> None:
         with closing_clients(container_for(options)) as container:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ..bootstrap.lag import lag_monitor_for
+from ..bootstrap.option_policy import operator_policy
 from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
 from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
@@ -60,7 +61,7 @@ def _options(settings: LagSettings) -> SourceOptions:
         **dict(settings.options),
     }
     # The topics come from the checkpoint.
-    return parse_source_options(with_any_topic(given), QueryKind.STREAM)
+    return parse_source_options(with_any_topic(given), QueryKind.STREAM, operator_policy())
 
 
 def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:

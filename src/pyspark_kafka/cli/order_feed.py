@@ -11,6 +11,7 @@ from typing import Any, Final, Self, final
 import pyarrow as pa
 
 from ..bootstrap.container import closing_clients, sink_container_for
+from ..bootstrap.option_policy import operator_policy
 from ..domain.options import QueryKind, parse_sink_options
 from ..ports.deadline import Deadline
 from ..ports.record_schema import TYPES
@@ -31,7 +32,8 @@ class OrderFeed:
     """
 
     def __init__(self, connection: Mapping[str, str], topic: str, count: int) -> None:
-        self._options = parse_sink_options({**connection, "topic": topic}, QueryKind.BATCH)
+        given = {**connection, "topic": topic}
+        self._options = parse_sink_options(given, QueryKind.BATCH, operator_policy())
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="orders", daemon=True)

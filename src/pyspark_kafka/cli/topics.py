@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from ..bootstrap.container import closing_clients, container_for
+from ..bootstrap.option_policy import operator_policy
 from ..brokers import EmbeddedBroker, temporary_topics
 from ..domain.options import QueryKind, parse_source_options
 
@@ -74,7 +75,7 @@ def existing_topic(connection: Mapping[str, str], topic: str, client: str) -> To
         "subscribe": topic,
         "startingOffsets": "earliest",
     }
-    parsed = parse_source_options(options, QueryKind.STREAM)
+    parsed = parse_source_options(options, QueryKind.STREAM, operator_policy())
     with closing_clients(container_for(parsed)) as container:
         partitions = container.offset_fetcher().partitions(parsed.subscription)
     return TopicSource(topic, options, len(partitions))

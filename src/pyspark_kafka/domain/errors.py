@@ -2,6 +2,8 @@
 
     PysparkKafkaError
     ├── OptionsError               options are invalid
+    ├── DisallowedOptionError      the operator forbids an option
+    ├── OptionPolicyError          the operator's list of forbidden options is invalid
     ├── MissingDependencyError     an optional package is not installed
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic does not exist
@@ -36,7 +38,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .topic_partition import TopicPartition
 
@@ -95,6 +97,44 @@ class OptionsError(PysparkKafkaError, ValueError):
         else:
             lines = "".join(f"\n  - {problem}" for problem in self.problems)
             super().__init__(f"{len(self.problems)} options cannot be used:{lines}")
+
+
+class DisallowedOptionError(PysparkKafkaError, ValueError):
+    """The operator of this Spark installation forbids settings of Kafka.
+
+    ``options`` has their names, without the prefix ``kafka.``, with the place that lists each.
+    """
+
+    condition = "KAFKA_DISALLOWED_OPTION"
+    fault = Fault.USER
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options = dict(options)
+        # The words of KAFKA_DISALLOWED_OPTION in Spark's kafka-error-conditions.json (SPARK-59328).
+        lines = (
+            f"The Kafka option 'kafka.{name}' is not allowed because it is listed in {place}."
+            for name, place in self.options.items()
+        )
+        super().__init__(
+            "\n".join(
+                (*lines, "Remove it from the query, or ask the operator of Spark to allow it.")
+            )
+        )
+
+
+class OptionPolicyError(PysparkKafkaError, ValueError):
+    """The operator's list of forbidden options has an entry that forbids nothing."""
+
+    condition = "KAFKA_INVALID_OPTION_POLICY"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, place: str, entry: str) -> None:
+        # The second sentence is that of Spark's setting (StaticSQLConf, SPARK-59328).
+        super().__init__(
+            f"No query can run: {place} lists '{entry}'. "
+            "Kafka option names must be listed without the 'kafka.' prefix. "
+            "Ask the operator of Spark to correct the list."
+        )
 
 
 class MissingDependencyError(PysparkKafkaError, ImportError):

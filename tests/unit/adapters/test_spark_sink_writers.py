@@ -20,7 +20,13 @@ from pyspark_kafka.adapters.spark.sink_writers import (
 from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import NullTopicError
-from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import (
+    UNRESTRICTED,
+    OptionPolicy,
+    QueryKind,
+    SinkOptions,
+    parse_sink_options,
+)
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -41,6 +47,9 @@ class MemoryUseCases(UseCases):
         raise NotImplementedError
 
     check_client = stream = range_read = batch
+
+    def option_policy(self) -> OptionPolicy:
+        return UNRESTRICTED
 
     @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:

@@ -68,11 +68,12 @@ class KafkaDataSource(DataSource):
         write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
         called: then the options are first checked by ``reader`` or ``streamReader``.
 
+        :raises DisallowedOptionError: if the operator forbids an option.
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.
         """
         with strip_tracebacks():
-            options = parse_any_source_options(self.options)
+            options = parse_any_source_options(self.options, self.use_cases.option_policy())
             self.use_cases.check_client(options)
             return spark_schema(options.projection)
 
@@ -114,7 +115,7 @@ class KafkaDataSource(DataSource):
             raise SaveModeError("Overwrite")
         for name in ignored_sink_options(self.options, query):
             log.warning("%s option ignored in %s writes", name, query.value)
-        options = parse_sink_options(self.options, query)
+        options = parse_sink_options(self.options, query, self.use_cases.option_policy())
         columns = {field.name: field.dataType.simpleString() for field in schema.fields}
         check_sink_schema(columns, has_topic_option=options.topic is not None)
         return options
@@ -122,4 +123,4 @@ class KafkaDataSource(DataSource):
     def _parse(self, query: QueryKind) -> SourceOptions:
         for name in ignored_options(self.options, query):
             log.warning("%s option ignored in %s queries", name, query.value)
-        return parse_source_options(self.options, query)
+        return parse_source_options(self.options, query, self.use_cases.option_policy())

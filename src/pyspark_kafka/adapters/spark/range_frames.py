@@ -41,7 +41,7 @@ class RangeFrames:
         self._spark = spark
         self._schema = spark_schema(options.projection)
         self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"
-        register_source(spark, _source(self._format, use_cases, options))
+        register_source(spark, _source(self._format, use_cases, options), {})
 
     def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         if not ranges:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
+from .job_group import is_classic
+
 _PYTHONPATH = "PYTHONPATH"
 
 
-def register_source(spark: SparkSession, source: type[DataSource]) -> None:
-    """Register a data source with a session."""
+def register_source(
+    spark: SparkSession, source: type[DataSource], variables: Mapping[str, str]
+) -> None:
+    """Register a data source with a session, with environment variables for its Python workers.
+
+    A session of Spark Connect cannot have such: its workers have the server's environment.
+    """
     archive = _archive_of(Path(__file__))
-    if archive is None:
+    added = {} if archive is None else _python_path(spark, archive)
+    if is_classic(spark):
+        added |= variables
+    if not added:
         spark.dataSource.register(source)
         return
-    with _python_path(spark, archive):
+    with _environment(spark, added):
         spark.dataSource.register(source)
 
 
@@ -27,22 +37,26 @@ def _archive_of(module: Path) -> Path | None:
     return next((parent for parent in module.parents if parent.is_file()), None)
 
 
-@contextmanager
-def _python_path(spark: SparkSession, archive: Path) -> Iterator[None]:
-    """Put the archive that this package was imported from on the workers' ``PYTHONPATH``.
+def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
+    """Return a ``PYTHONPATH`` for workers with the archive that this package was imported from.
 
     The driver's Python process of a streaming source looks for files of ``addPyFile`` in a
     directory of the query, ``userFiles-*/streaming_job``, which is empty (seen with 4.3.0; the path
     comes from ``SparkFiles`` and the query's ``JobArtifactSet``). It gets the environment of the
     registered function.
     """
+    before = spark.sparkContext.environment.get(_PYTHONPATH)
+    return {_PYTHONPATH: os.pathsep.join(filter(None, [str(archive), before]))}
+
+
+@contextmanager
+def _environment(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the Python workers of what is registered within."""
     environment: dict[str, str] = spark.sparkContext.environment
-    before = environment.get(_PYTHONPATH)
-    environment[_PYTHONPATH] = os.pathsep.join(filter(None, [str(archive), before]))
+    before = dict(environment)
+    environment.update(variables)
     try:
         yield
     finally:
-        if before is None:
-            del environment[_PYTHONPATH]
-        else:
-            environment[_PYTHONPATH] = before
+        environment.clear()
+        environment.update(before)

@@ -2,6 +2,7 @@
 
 from .option import Option, QueryKind
 from .parsing import ignored_options, parse_any_source_options, parse_source_options, with_any_topic
+from .policy import UNRESTRICTED, OptionPolicy, disallowing
 from .sink_options import DeliveryGuarantee, SinkOptions
 from .sink_parsing import ignored_sink_options, parse_sink_options
 from .sink_table import TABLE as SINK_TABLE
@@ -11,11 +12,14 @@ from .table import TABLE
 __all__ = [
     "SINK_TABLE",
     "TABLE",
+    "UNRESTRICTED",
     "DeliveryGuarantee",
     "Option",
+    "OptionPolicy",
     "QueryKind",
     "SinkOptions",
     "SourceOptions",
+    "disallowing",
     "ignored_options",
     "ignored_sink_options",
     "parse_any_source_options",

@@ -25,6 +25,7 @@ from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import sink_table, table
 from .batch_ends import ending_problems, mismatches, starting_problems
 from .option import Option, QueryKind
+from .policy import UNRESTRICTED
 from .reading import Reading, ignored, lower
 from .source_options import SourceOptions
 
@@ -32,15 +33,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..read_limits import ReadLimit
+    from .policy import OptionPolicy
 
 
-def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOptions:
+def parse_source_options(
+    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = UNRESTRICTED
+) -> SourceOptions:
     """Return the options of a batch or streaming query.
 
+    :raises DisallowedOptionError: if the policy forbids one.
     :raises OptionsError: with all problems, in the order in which the JVM connector checks them,
         unknown options last.
     """
     reading = _SourceReading(lower(raw))
+    settings = kafka_settings(reading.given)
+    policy.check(settings)
     if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()
     else:
@@ -48,7 +55,6 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
     subscription = reading.subscription()
     reading.read(table.MIN_PARTITIONS)
     reading.read(table.MAX_RECORDS_PER_PARTITION)
-    settings = kafka_settings(reading.given)
     reading.problems += consumer_problems(settings)
     read_limit = reading.read_limit()
     if query is QueryKind.BATCH:
@@ -75,18 +81,21 @@ def parse_source_options(raw: Mapping[str, str], query: QueryKind) -> SourceOpti
     )
 
 
-def parse_any_source_options(raw: Mapping[str, str]) -> SourceOptions:
+def parse_any_source_options(
+    raw: Mapping[str, str], policy: OptionPolicy = UNRESTRICTED
+) -> SourceOptions:
     """Read the options of a query that may be a batch or a stream.
 
     The columns, the client and its settings are those of both kinds.
 
+    :raises DisallowedOptionError: if the policy forbids one.
     :raises OptionsError: if neither accepts the options: with the problems that both have, or with
         those of each if they have none in common.
     """
     problems: list[tuple[str, ...]] = []
     for query in QueryKind:
         try:
-            return parse_source_options(raw, query)
+            return parse_source_options(raw, query, policy)
         except OptionsError as error:
             problems.append(error.problems)
     batch, stream = problems

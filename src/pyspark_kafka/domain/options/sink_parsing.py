@@ -15,6 +15,7 @@ from ..kafka_settings.producer import (
 from ..storage_path import StoragePath
 from . import sink_table, table
 from .option import QueryKind
+from .policy import UNRESTRICTED
 from .reading import Reading, ignored, lower
 from .sink_options import DeliveryGuarantee, SinkOptions
 
@@ -22,17 +23,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..kafka_settings import ProducerSettings
+    from .policy import OptionPolicy
 
 _METADATA_DIRECTORY: Final = "sinks/pyspark_kafka"
 
 
-def parse_sink_options(raw: Mapping[str, str], query: QueryKind) -> SinkOptions:
+def parse_sink_options(
+    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = UNRESTRICTED
+) -> SinkOptions:
     """Return the options of a batch or a stream that is written.
 
+    :raises DisallowedOptionError: if the policy forbids one.
     :raises OptionsError: with all problems, those of Kafka's settings first, unknown options last.
     """
     reading = Reading(lower(raw))
     settings = kafka_settings(reading.given)
+    policy.check(settings)
     producer, problems = producer_settings(settings)
     reading.problems += problems + connection_problems(settings, "producer")
     for option in sink_table.TABLE:
