@@ -331,7 +331,11 @@ PEER_TESTS: Final[dict[str, tuple[str, ...]]] = {
         "SubscribePatternStrategy.assignedTopicPartitions must give back all assigned",
     ),
     "KafkaSparkConfSuite": ("deprecated configs",),
-    "KafkaDelegationTokenSuite": ("Roundtrip",),
+    "KafkaDelegationTokenSuite": (
+        "Roundtrip",
+        "SPARK-28173: Roundtrip with proxy user",
+        "SPARK-28173: Obtaining token for proxy user without CreateTokens permission fails",
+    ),
     "KafkaDataConsumerSuite": (
         "SPARK-19886: Report error cause correctly in throwOnDataLoss",
         "new KafkaDataConsumer instance in case of Task retry",
@@ -417,7 +421,10 @@ _TOGGLE: Final = (
 _GROUP: Final = (
     "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
 )
-_SQL_STATE: Final = "The SQL state is part of an error's class, not an argument of its constructor."
+_SQL_STATE: Final = (
+    "The tests give exceptions SQL states of their own. Spark gives every error of a Python data "
+    "source the state 38000; ours have the states of their conditions."
+)
 _FETCHED_DATA: Final = (
     "Spark assigns no partition to a Python worker, so a task keeps no records for the next one: "
     "it fetches its own range, and what it has fetched ends with it."
@@ -437,11 +444,13 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(("KafkaMicroBatchV1SourceSuite",), _TOGGLE),
     **_whole(
         ("KafkaSparkConfSuite",),
-        "Spark does not pass its configuration to Python data sources; settings are options.",
+        "The test reads the capacity of the consumer cache from a `SparkConf` by its old name. "
+        "Spark passes its configuration to no Python data source.",
     ),
     **_whole(
         ("KafkaDelegationTokenSuite",),
-        "Spark obtains delegation tokens in the JVM and does not pass them to Python data sources.",
+        "The tests obtain delegation tokens with Spark's token manager. Spark keeps them in the "
+        "JVM and passes them to no Python data source.",
     ),
     **_some(
         "KafkaMicroBatchSourceSuiteBase",

@@ -10,7 +10,7 @@ import pytest
 from .queries import OURS, PEER, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -41,7 +41,7 @@ class Sinks:
 
     def write(self, table: DataFrame, sink: str = OURS, **options: str) -> None:
         """Append a table; ``__`` in an option's name stands for a dot."""
-        given = self._options(sink, options)
+        given = self.given(sink, options)
         table.write.format(sink).options(**given).mode("append").save()
 
     def write_stream(self, table: DataFrame, sink: str = OURS, **options: str) -> StreamingQuery:
@@ -55,7 +55,7 @@ class Sinks:
             self.spark.readStream.schema(table.schema)
             .parquet(files)
             .writeStream.format(sink)
-            .options(**self._options(sink, options))
+            .options(**self.given(sink, options))
             .option("checkpointLocation", str(self.directory / f"checkpoint-{sink}"))
             .trigger(availableNow=True)
             .start()
@@ -83,7 +83,8 @@ class Sinks:
         """Return the values of a topic as sorted strings."""
         return sorted((stored.value or b"").decode() for stored in self.stored(topic))
 
-    def _options(self, sink: str, options: dict[str, str]) -> dict[str, str]:
+    def given(self, sink: str, options: Mapping[str, str]) -> dict[str, str]:
+        """Return the options of a writer; ``__`` in a name stands for a dot."""
         chosen = {"client": self.client} if sink == OURS else {}
         given = {name.replace("__", "."): value for name, value in options.items()}
         return {**self.kafka.options, **chosen, **given}
@@ -98,8 +99,14 @@ def refusal(action: Callable[[], object]) -> str:
     """Return the line of an action's error that has the condition."""
     with pytest.raises(Exception, match=r"\[KAFKA_") as caught:
         action()
-    _, _, text = str(caught.value).partition("[KAFKA_")
-    return f"[KAFKA_{text.splitlines()[0].rstrip()}"
+    return refusal_line(caught.value)
+
+
+def refusal_line(error: Exception) -> str:
+    """Return the line of an error that has the condition."""
+    _, condition, text = str(error).partition("[KAFKA_")
+    assert condition, error
+    return f"{condition}{text.splitlines()[0].rstrip()}"
 
 
 def _bytes(found: bytearray | None) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,12 @@ PROGRAM = Path(__file__).parent / "programs" / "start_sessions.py"
 def found() -> dict[str, Any]:
     """Run the program in a new process: a JVM's settings are fixed at its start."""
     ran = subprocess.run(
-        [sys.executable, PROGRAM], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={**os.environ, "PYSPARK_KAFKA_DISALLOWED_OPTIONS": "acks,linger.ms"},
     )
     answers: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return answers
@@ -46,3 +52,9 @@ def test_an_existing_session_is_reused_with_a_warning(found: dict[str, Any]) -> 
     assert found["same"]
     [late] = found["late"]
     assert late.startswith("Reusing an existing session, which lacks spark.buffer.size")
+
+
+def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found: dict[str, Any]) -> None:
+    """The list of Spark's driver holds, whatever a program changes after the driver's start."""
+    assert "The Kafka option 'kafka.acks' is not allowed" in found["refused"]
+    assert found["allowed"] == ""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import os
 import sys
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
 
 BUFFER = "spark.buffer.size"
+VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 
 
 def main() -> None:
@@ -36,8 +39,22 @@ def main() -> None:
         "python": spark.sparkContext.pythonExec == sys.executable,
         "warnings": warnings,
     }
+    found |= {"refused": refusal(spark, "kafka.acks"), "allowed": refusal(spark, "kafka.client.id")}
     spark.stop()
     print(json.dumps(found))
+
+
+def refusal(spark: SparkSession, option: str) -> str:
+    """Return the error of a query that sets an option of Kafka, after its author lifts all bans."""
+    os.environ.pop(VARIABLE, None)
+    spark.sparkContext.environment[VARIABLE] = ""
+    spark.sql(f"SET spark.executorEnv.{VARIABLE}=")
+    given = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t", option: "1"}
+    try:
+        spark.read.format("pyspark_kafka").options(**given).load()
+    except AnalysisException as error:
+        return str(error)
+    return ""
 
 
 def local() -> SparkSession.Builder:

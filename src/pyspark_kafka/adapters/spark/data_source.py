@@ -97,22 +97,26 @@ class KafkaDataSource(DataSource):
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         """
         with strip_tracebacks():
-            return KafkaBatchWriter(
-                self.use_cases, self._parse_sink(schema, QueryKind.BATCH, overwrite)
-            )
+            if overwrite:
+                raise SaveModeError("Overwrite")
+            return KafkaBatchWriter(self.use_cases, self._parse_sink(schema, QueryKind.BATCH))
 
     def streamWriter(  # noqa: N802
-        self, schema: StructType, overwrite: bool
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002  # Spark's name
     ) -> DataSourceStreamWriter:
-        """Return a micro-batch writer; raises as ``writer`` does."""
-        with strip_tracebacks():
-            return KafkaStreamWriter(
-                self.use_cases, self._parse_sink(schema, QueryKind.STREAM, overwrite)
-            )
+        """Return a micro-batch writer.
 
-    def _parse_sink(self, schema: StructType, query: QueryKind, overwrite: bool) -> SinkOptions:
-        if overwrite:
-            raise SaveModeError("Overwrite")
+        ``overwrite`` is true in complete mode: each batch is the whole result, and is appended, as
+        by the JVM connector.
+
+        :raises SinkSchemaError: if rows of this schema cannot be converted to records.
+        """
+        with strip_tracebacks():
+            return KafkaStreamWriter(self.use_cases, self._parse_sink(schema, QueryKind.STREAM))
+
+    def _parse_sink(self, schema: StructType, query: QueryKind) -> SinkOptions:
         for name in ignored_sink_options(self.options, query):
             log.warning("%s option ignored in %s writes", name, query.value)
         options = parse_sink_options(self.options, query, self.use_cases.option_policy())
