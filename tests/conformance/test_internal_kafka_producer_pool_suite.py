@@ -98,11 +98,11 @@ def test_tasks_with_the_same_params_keep_their_clients(
     first = new_connections(kafka__acks="1")
     assert first
     # Spark takes its idle workers in turn, each of which makes a client once.
-    more = [new_connections(kafka__acks="1") for _task in range(9)]
+    more = [new_connections(kafka__acks="1") for _task in range(7)]
     assert not any(more[-2:])
     assert new_connections(kafka__acks="all")
     assert first <= listed()
-    assert read(spark, kafka, OURS, subscribe=topic, client=client).count() == 11
+    assert read(spark, kafka, OURS, subscribe=topic, client=client).count() == 9
 
 
 def write(spark: SparkSession, kafka: KafkaCluster, topic: str, **given: str) -> None:

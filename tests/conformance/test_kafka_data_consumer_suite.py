@@ -12,7 +12,6 @@ import pytest
 from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.bootstrap.container import Container
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.domain.errors import DataLossError, OffsetOutOfRangeError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.domain.projection import Projection
@@ -22,7 +21,7 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from ..spark.queries import OURS, PEER, read, read_stream
 from .one_client import one_client
 from .peer import Held, peer
-from .side_by_side import Both, Sides
+from .side_by_side import Both, Sides, ends, failure, last_cause
 from .stream_runs import run_once
 from .task_attempts import failing_once, listed_by, task_attempts
 from .worker_connections import worker_connections
@@ -90,18 +89,30 @@ def read_range(container: Container, partition: TopicPartition, start: int, end:
     return numbers(open_read(container, partition, start, end))
 
 
-@peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.LIBRARY)
+@peer(SUITE, "SPARK-19886: Report error cause correctly in throwOnDataLoss", Held.BESIDE_JVM)
 def test_spark_19886_report_error_cause_correctly(
-    world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    world: KafkaWorld,
+    partition: TopicPartition,
+    client: str,
 ) -> None:
     """The failure of a query that lost data tells of the fetch that failed."""
     world.delete_records(partition, 10)
-    with pytest.raises(DataLossError) as failed, pool.lease(options(world)) as container:
-        read_range(container, partition, 0, 20)
-    assert failed.value.sub_condition == "COULD_NOT_READ_OFFSET_RANGE"
-    cause = failed.value.__cause__ or failed.value.__context__
-    assert isinstance(cause, OffsetOutOfRangeError)
-    assert (cause.offset, cause.earliest, cause.latest) == (0, 10, 1_000)
+    start = {"subscribe": partition.topic, "startingOffsets": ends(partition.topic, 0)}
+    ours = failure(lambda: read(spark, kafka, OURS, client=client, **start).collect())
+    theirs = failure(lambda: read(spark, kafka, PEER, **start).collect())
+    loss = f"Could not read records in offset [0, 1000) for topic partition {partition}"
+    assert "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] " in str(ours)
+    assert loss in str(ours)
+    assert loss in str(theirs)
+    cause = last_cause(theirs)
+    assert cause.getClass().getSimpleName() == "OffsetOutOfRangeException"
+    assert "offset=0" in cause.getMessage()
+    assert (
+        f"Caused by: [KAFKA_OFFSET_OUT_OF_RANGE] Offset 0 of {partition} is out of range: "
+        "the broker holds [10, 1000)"
+    ) in str(ours)
 
 
 @peer(SUITE, "new KafkaDataConsumer instance in case of Task retry", Held.BESIDE_JVM)
@@ -112,7 +123,7 @@ def test_new_instance_in_case_of_task_retry(
     """A task that failed while it read reads all of its records again, by another client."""
     partition = TopicPartition(world.topic(), 0)
     # More than the buffers hold between what reads and what fails.
-    world.produce(partition, [Record(b"%-50000d" % number) for number in range(200)])
+    world.produce(partition, [Record(b"%-50000d" % number) for number in range(100)])
     listed = worker_connections(spark, kafka)
     before = listed()
     rows = {}
@@ -121,7 +132,7 @@ def test_new_instance_in_case_of_task_retry(
             table = read(spark, kafka, source, subscribe=partition.topic, **chosen)
             fail = failing_once(tmp_path / source, 1, listed)
             rows[source] = table.rdd.mapPartitions(fail).collect()
-    assert [int(row.value) for row in rows[OURS]] == [*range(200)]
+    assert [int(row.value) for row in rows[OURS]] == [*range(100)]
     assert rows[OURS] == rows[PEER]
     failed, retried = (listed_by(tmp_path / OURS, attempt) for attempt in range(2))
     assert failed - before
@@ -139,12 +150,12 @@ def test_spark_23623_concurrent_use(
     rows = {}
     with task_attempts(spark, 2):
         for source, chosen in ((OURS, {"client": client}), (PEER, {})):
-            reading = {"subscribe": partition.topic, "minPartitions": "20", **chosen}
+            reading = {"subscribe": partition.topic, "minPartitions": "8", **chosen}
             table = read(spark, kafka, source, includeHeaders="true", **reading)
-            fail = failing_once(tmp_path / source, 5, listed)
+            fail = failing_once(tmp_path / source, 4, listed)
             rows[source] = table.rdd.mapPartitions(fail).collect()
-            assert len(list((tmp_path / source).glob("*-0"))) == 4
-            assert len(list((tmp_path / source).glob("*-1"))) == 4
+            assert len(list((tmp_path / source).glob("*-0"))) == 2
+            assert len(list((tmp_path / source).glob("*-1"))) == 2
     assert sorted(int(row.value) for row in rows[OURS]) == [*range(1_000)]
     assert sorted(rows[OURS]) == sorted(rows[PEER])
 
@@ -184,7 +195,7 @@ def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
     Spark passes no token to Python: what can be renewed are the credentials of the options.
     """
     topic = topics.create()
-    topics.numbers(topic, 0, range(600))
+    topics.numbers(topic, 0, range(400))
     reading = {
         "subscribe": topic,
         "startingOffsets": "earliest",
@@ -202,15 +213,15 @@ def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
     seen.clear()
     with_token = {"client": client, "kafka__sasl__jaas__config": login("one")}
     ours = run(OURS, **with_token)
-    assert ours == theirs == [[*range(start, start + 100)] for start in range(0, 600, 100)]
+    assert ours == theirs == [[*range(start, start + 100)] for start in range(0, 400, 100)]
     # Spark takes its idle workers in turn: by then each of them has a client.
     assert seen[0]
-    assert seen[4] == seen[5]
-    topics.numbers(topic, 0, range(600, 650))
+    assert not seen[3] - seen[2]
+    topics.numbers(topic, 0, range(400, 450))
     assert run(OURS, **{**with_token, "kafka__sasl__jaas__config": login("two")}) == [
-        [*range(600, 650)]
+        [*range(400, 450)]
     ]
-    assert seen[-1] - seen[5]
+    assert seen[-1] - seen[3]
 
 
 def login(token: str) -> str:

@@ -54,13 +54,15 @@ class RangeRead:
                 yield from self._reader.read(rest, projection)
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
-                rest = self._after_loss(rest, error.offset, error.earliest)
+                rest = self._after_loss(rest, error.offset, error.earliest, error)
             except MissingOffsetsError as error:
-                rest = self._after_loss(rest, error.start, error.end)
+                rest = self._after_loss(rest, error.start, error.end, error)
             else:
                 return
 
-    def _after_loss(self, rest: OffsetRange, start: int, next_offset: int) -> OffsetRange:
+    def _after_loss(
+        self, rest: OffsetRange, start: int, next_offset: int, cause: Exception
+    ) -> OffsetRange:
         """Report the loss of offsets from ``start`` on; return the rest of the range after it.
 
         Nothing is left if the broker's next offset is outside of ``(start, until)``.
@@ -71,7 +73,7 @@ class RangeRead:
             rest.partition, start, until, skipped_to, self._options.group_id or "none"
         )
         if self._options.fail_on_data_loss:
-            raise loss.as_error()
+            raise loss.as_error() from cause
         self._events.data_lost(loss)
         return rest.starting_at(skipped_to)
 

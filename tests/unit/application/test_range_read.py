@@ -70,6 +70,9 @@ def test_a_deleted_start_fails_the_query(kit: Kit) -> None:
     with pytest.raises(DataLossError, match=r"Could not read records in offset \[2, 8\)") as caught:
         read(kit, OffsetRange(tp(0), 2, 8))
     assert str(caught.value).endswith("with consumer group none.")
+    cause = caught.value.__cause__
+    assert isinstance(cause, OffsetOutOfRangeError)
+    assert (cause.offset, cause.earliest, cause.latest) == (2, 4, 10)
     with pytest.raises(DataLossError, match=r"with consumer group g\."):
         read(kit, OffsetRange(tp(0), 2, 8), **{"kafka.group.id": "g"})
     assert caught.value.sub_condition == "COULD_NOT_READ_OFFSET_RANGE"

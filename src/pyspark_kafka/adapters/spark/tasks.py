@@ -45,14 +45,18 @@ def read_range(
 
 @contextmanager
 def strip_tracebacks() -> Iterator[None]:
-    """Raise this library's errors without their traceback and causes.
+    """Raise this library's errors without their traceback, and with one line for the cause.
 
     Spark shows the whole traceback of a Python worker: with a client's exception as the cause that
-    is a screen of frames around one useful line. The traceback is logged at level DEBUG.
+    is a screen of frames around one useful line. The traceback is logged at level DEBUG. A cause
+    that is an error of this library is added as a note.
     """
     try:
         yield
     except PysparkKafkaError as error:
         log.debug("Failed in Spark's Python worker", exc_info=True)
         # A copy, since contextlib restores the traceback of an exception that it has seen.
-        raise copy.copy(error) from None
+        stripped = copy.copy(error)
+        if isinstance(error.__cause__, PysparkKafkaError):
+            stripped.add_note(f"Caused by: {error.__cause__}")
+        raise stripped from None
