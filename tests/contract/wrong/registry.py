@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.progress_listener import ProgressListener
@@ -17,6 +18,7 @@ from pyspark_kafka.testing import World
 
 from . import (
     clock,
+    epoch_channel,
     lag_exporter,
     metadata_log,
     progress_listener,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
+    EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,
     LagExporter: lag_exporter.FAULTS,
     MetadataLog: metadata_log.FAULTS,
     ProgressListener: progress_listener.FAULTS,
@@ -46,6 +49,7 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
         stream_client.suite(stream_client.Passing),
         (*stream_reading.WRONG, *stream_writing.WRONG, *stream_transactions.WRONG),
     ),
+    TaskChannel: epoch_channel.TASK_CHANNEL_FAULTS,
     TaskRunner: task_runner.FAULTS,
     Transactions: transactions.FAULTS,
     World: world.FAULTS,
