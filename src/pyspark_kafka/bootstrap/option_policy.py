@@ -16,19 +16,30 @@ VARIABLE: Final = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 SPARK_SETTING: Final = "spark.sql.kafka.disallowedOptions"
 """The JVM connector's (SPARK-59328). Spark passes it to no Python worker."""
 
+SESSION_VARIABLE: Final = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
+"""Passes that setting on. A JVM may have a ``VARIABLE`` that its Python driver does not see, from
+``spark-env.sh``, so that a worker's must not be replaced."""
+
 
 def operator_policy(spark: SparkSession | None = None) -> OptionPolicy:
     """Return what the environment of this process and the settings of a session allow.
 
     :raises OptionPolicyError: if a list is invalid.
     """
+    given = os.environ.get(SESSION_VARIABLE, "") if spark is None else _setting(spark)
     policy = disallowing(os.environ.get(VARIABLE, ""), VARIABLE)
-    if spark is None:
-        return policy
-    return policy | disallowing(spark.conf.get(SPARK_SETTING, "") or "", SPARK_SETTING)
+    return policy | disallowing(given, SPARK_SETTING)
 
 
 def worker_environment(spark: SparkSession) -> dict[str, str]:
-    """Return the variables that pass the policy of a session to workers; raise likewise."""
-    names = sorted({name for name, _ in operator_policy(spark).disallowed})
-    return {VARIABLE: ",".join(names)} if names else {}
+    """Return the variables that pass the settings of a session to its workers.
+
+    :raises OptionPolicyError: if a list is invalid.
+    """
+    operator_policy(spark)
+    given = _setting(spark)
+    return {SESSION_VARIABLE: given} if given else {}
+
+
+def _setting(spark: SparkSession) -> str:
+    return spark.conf.get(SPARK_SETTING, "") or ""

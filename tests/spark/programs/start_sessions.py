@@ -15,6 +15,7 @@ import pyspark_kafka
 
 BUFFER = "spark.buffer.size"
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
+SETTING = "spark.sql.kafka.disallowedOptions"
 
 
 def main() -> None:
@@ -27,7 +28,8 @@ def main() -> None:
     found: dict[str, object] = {"same": pyspark_kafka.session() is plain, "late": warnings[:]}
     plain.stop()
     warnings.clear()
-    spark = pyspark_kafka.session(local().config(BUFFER, "131072"))
+    builder = local().config(BUFFER, "131072").config(SETTING, "linger.ms")
+    spark = pyspark_kafka.session(builder)
     conf = spark.sparkContext.getConf()
     spared, loaded = spark.sparkContext.parallelize([0], 1).map(worker).collect()[0]
     found |= {
@@ -39,16 +41,28 @@ def main() -> None:
         "python": spark.sparkContext.pythonExec == sys.executable,
         "warnings": warnings,
     }
-    found |= {"refused": refusal(spark, "kafka.acks"), "allowed": refusal(spark, "kafka.client.id")}
+    lift_bans(spark)
+    found |= {
+        "refused": refusal(spark, "kafka.acks"),
+        "unregistered": refusal(spark, "kafka.linger.ms"),
+    }
+    pyspark_kafka.register(spark)
+    found |= {
+        "refused later": refusal(spark, "kafka.acks"),
+        "registered": refusal(spark, "kafka.linger.ms"),
+    }
     spark.stop()
     print(json.dumps(found))
 
 
-def refusal(spark: SparkSession, option: str) -> str:
-    """Return the error of a query that sets an option of Kafka, after its author lifts all bans."""
-    os.environ.pop(VARIABLE, None)
-    spark.sparkContext.environment[VARIABLE] = ""
+def lift_bans(spark: SparkSession) -> None:
+    """Change what a program can of the list that its JVM was started with."""
+    del os.environ[VARIABLE]
     spark.sql(f"SET spark.executorEnv.{VARIABLE}=")
+
+
+def refusal(spark: SparkSession, option: str) -> str:
+    """Return the error of a query that sets an option of Kafka."""
     given = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t", option: "1"}
     try:
         spark.read.format("pyspark_kafka").options(**given).load()

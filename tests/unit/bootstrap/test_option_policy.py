@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
+SESSION_VARIABLE = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
 SETTING = "spark.sql.kafka.disallowedOptions"
 GIVEN = {"kafka.bootstrap.servers": "b:9092", "kafka.fetch.min.bytes": "1"}
 
@@ -48,7 +49,23 @@ def test_the_environment_and_a_session_forbid(monkeypatch: pytest.MonkeyPatch) -
     for name, place in (("acks", VARIABLE), ("linger.ms", SETTING)):
         with pytest.raises(DisallowedOptionError, match=f"is listed in {place}"):
             policy.check([name])
-    assert worker_environment(spark) == {VARIABLE: "acks,linger.ms,sasl.kerberos.kinit.cmd"}
+
+
+def test_workers_are_told_what_a_session_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``register`` passes Spark's setting on, in a variable that leaves the environment's list."""
+    registered: list[tuple[object, ...]] = []
+    module = "pyspark_kafka.adapters.spark.registration"
+    monkeypatch.setattr(f"{module}.register_source", lambda *given: registered.append(given))
+    pyspark_kafka.register(session(disallowedOptions="acks,linger.ms"))
+    [(_, source, variables)] = registered
+    assert source is pyspark_kafka.DefaultSource
+    assert variables == {SESSION_VARIABLE: "acks,linger.ms"}
+    monkeypatch.setenv(VARIABLE, "retries")
+    monkeypatch.setenv(SESSION_VARIABLE, "acks,linger.ms")
+    policy = disallowing("retries", VARIABLE) | disallowing("acks,linger.ms", SETTING)
+    assert operator_policy() == policy
+    with pytest.raises(OptionPolicyError):
+        pyspark_kafka.register(session(disallowedOptions="kafka.acks"))
 
 
 def test_an_invalid_list_forbids_everything(monkeypatch: pytest.MonkeyPatch) -> None:
