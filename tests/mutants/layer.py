@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from hashlib import sha256
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -82,14 +82,18 @@ class Layer:
         # mutmut makes the mutants and then fails, since none of them has this name.
         self._mutmut("run", "none", stdout=subprocess.DEVNULL, check=False)
         of_modules: defaultdict[str, list[str]] = defaultdict(list)
-        for mutant in sorted(self.outcomes()):
+        for mutant in self.outcomes():
             of_modules[module_of(mutant)].append(mutant)
         share = count / sum(map(len, of_modules.values()))
-        chosen = random.Random(seed)  # noqa: S311
+
+        def rank(mutant: str) -> bytes:
+            # A change of one function leaves the others in the sample, or out of it.
+            return sha256(f"{seed} {mutant}".encode()).digest()
+
         return [
             mutant
             for mutants in of_modules.values()
-            for mutant in chosen.sample(mutants, min(len(mutants), ceil(share * len(mutants))))
+            for mutant in sorted(mutants, key=rank)[: ceil(share * len(mutants))]
         ]
 
     def outcomes(self) -> dict[str, str]:

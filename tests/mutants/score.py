@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FOUND: Final = ("killed", "timeout")
-"""Outcomes, in mutmut's words, of mutants that a test found: it failed, or did not end."""
+"""Outcomes, in mutmut's words, of mutants that a test found.
+
+It failed; or it did not end, or could not be imported, both of which mutmut takes for a timeout.
+"""
 
 MISSED: Final = ("survived", "no tests", "suspicious", "segfault")
 
@@ -35,7 +38,7 @@ class Score:
 
     @property
     def percent(self) -> float:
-        """Return how many of the mutants a test found, by failing or by not ending."""
+        """Return how many of the mutants a test found."""
         return percent_found(self._total)
 
     @property

@@ -134,7 +134,7 @@ def test_offsets_of_other_partitions_are_refused(kit: Kit) -> None:
         source(kit, {"startingOffsets": '{"t":{"0":0}}'}).get_offset()
 
 
-@pytest.mark.parametrize("given", [1, 9])
+@pytest.mark.parametrize("given", [0, 1, 9])
 def test_a_start_that_is_not_held_is_data_loss(kit: Kit, given: int) -> None:
     """An offset before the first record or after the end fails the query, and nothing is kept."""
     kit.produce(5)
@@ -149,7 +149,7 @@ def test_a_start_that_is_not_held_is_data_loss(kit: Kit, given: int) -> None:
     assert log.get(0) is None
 
 
-@pytest.mark.parametrize("given", [1, 9])
+@pytest.mark.parametrize("given", [0, 1, 9])
 def test_a_start_that_is_not_held_is_reset(kit: Kit, given: int) -> None:
     """A query that may lose data begins at the earliest offset instead, and reports it."""
     kit.produce(5)

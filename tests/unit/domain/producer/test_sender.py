@@ -369,14 +369,16 @@ def test_lost_sequence_numbers_restart_under_another_producer_id() -> None:
     client.fail(ProduceError.SEQUENCE_LOST)
     client.fail(ProduceError.SEQUENCE_LOST)
     client.now += BACKOFF_S
-    assert [client.sent() for _ in range(3)] == [
-        (NODE, [[0, 3]]),
-        (NODE, [[3, 2]]),
-        (NODE, [[5, 1]]),
-    ]
+    expected = [(NODE, [[0, 3]]), (NODE, [[3, 2]]), (NODE, [[5, 1]])]
+    assert [client.sent() for _ in range(3)] == expected
     again = ProducerIdAndEpoch(PRODUCER.producer_id + 1, 0)
     assert set(client.encoded[2:]) == {(0, again), (3, again), (5, again)}
     assert client.stale == []
+    for _ in range(3):
+        client.fail(ProduceError.RETRIABLE)
+    client.now += BACKOFF_S
+    assert [client.sent() for _ in range(3)] == expected
+    assert len(client.encoded) == 5
 
 
 def test_other_partitions_keep_their_producer_id() -> None:
