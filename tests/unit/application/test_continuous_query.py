@@ -35,7 +35,7 @@ from pyspark_kafka.bootstrap.continuous import (
 )
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
 from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
-from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError, MetadataLogError
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
@@ -250,6 +250,52 @@ def test_stopping_finishes_what_was_read(pipeline: Pipeline) -> None:
     pipeline.start().processAllAvailable()
     assert pipeline.written() == list(range(50))
     assert pipeline.written()[: len(written)] == written
+
+
+def test_stopping_waits_for_records_that_a_function_has(pipeline: Pipeline) -> None:
+    """Their offsets are logged, so that the next query does not read them again."""
+    is_called, goes_on = threading.Event(), threading.Event()
+
+    def wait(records: pa.RecordBatch) -> pa.RecordBatch:
+        is_called.set()
+        goes_on.wait(30)
+        return keep(records)
+
+    pipeline.produce(0, 3)
+    query = pipeline.start(wait)
+    assert is_called.wait(30)
+    threading.Timer(0.2, goes_on.set).start()
+    query.stop()
+    assert pipeline.written() == [0, 1, 2]
+    pipeline.start().processAllAvailable()
+    assert pipeline.written() == [0, 1, 2]
+
+
+def test_stopping_says_that_the_last_epoch_could_not_be_logged(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(limits=replace(FAST, epoch_s=60))
+    await_until(lambda: pipeline.written() == [0, 1, 2])
+    offsets = pipeline.checkpoint / "offsets"
+    offsets.rename(pipeline.checkpoint / "elsewhere")
+    offsets.write_bytes(b"")
+    with pytest.raises(MetadataLogError) as raised:
+        query.stop()
+    assert query.exception() is raised.value
+    query.stop()
+
+
+def test_waiting_for_the_end_of_a_query_may_end_before(pipeline: Pipeline) -> None:
+    query = pipeline.start()
+    assert not query.awaitTermination(0.01)
+    query.stop()
+    assert query.awaitTermination(0.01)
+
+
+def test_waiting_for_records_ends_with_the_error_of_the_query(pipeline: Pipeline) -> None:
+    pipeline.produce(0, 3)
+    query = pipeline.start(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    with pytest.raises(TaskFailedError, match="ZeroDivisionError"):
+        query.processAllAvailable()
 
 
 def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: Pipeline) -> None:
@@ -503,5 +549,6 @@ def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:
     pipeline.poll_failures = 1_000
     limits = replace(FAST, restarts=RestartLimits(max_restarts=2, first_delay_s=0.01))
     query = pipeline.start(limits=limits)
-    with pytest.raises(RestartsExhaustedError, match="after 2 restarts within 600 s"):
+    reason = r"after 2 restarts within 600 s.*No Kafka broker answered at memory"
+    with pytest.raises(RestartsExhaustedError, match=reason):
         query.awaitTermination(30)
