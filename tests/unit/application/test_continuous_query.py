@@ -156,7 +156,12 @@ class Pipeline:
         **source: str,
     ) -> ContinuousQuery:
         common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
-        given = {"subscribe": "in", "startingOffsets": "earliest", **common, **source}
+        read = {
+            "subscribe": "in",
+            "startingOffsets": "earliest",
+            "fetchOffset.retryIntervalMs": "9",
+        }
+        given = {**read, **common, **source}
         written = {"topic": "out", "checkpointLocation": str(self.checkpoint), **common}
         plan = QueryPlan(
             parse_source_options(given, QueryKind.STREAM),
