@@ -12,10 +12,12 @@ from pyspark_kafka.testing import KafkaWorld
 
 from ..spark.queries import PEER
 from .jvm_connector import JvmConnector
+from .live_queries import Live
 from .peer import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -90,3 +92,11 @@ def open_container(world: KafkaWorld) -> Iterator[OpenContainer]:
     yield opened
     for container in made:
         container.shutdown_resources()
+
+
+@pytest.fixture
+def live(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> Iterator[Live]:
+    """Yield what makes queries of this source and of the JVM connector, which are stopped."""
+    made = Live(spark, kafka, tmp_path)
+    yield made
+    made.close()

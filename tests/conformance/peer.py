@@ -414,12 +414,13 @@ Five tests there have the name ``comparison <one> <=> <two>``; they differ in th
 """
 
 _REAL_TIME: Final = "Spark's Python data sources have no real-time mode."
-_TOGGLE: Final = (
-    "The setting chooses between the JVM connector's two implementations; ours corresponds to the "
-    "newer one."
-)
 _GROUP: Final = (
-    "No consumer group is joined. The JVM connector shows one only with deprecated offset fetching."
+    "The JVM connector joins the group only with deprecated offset fetching, and its test asserts "
+    "nothing without; here no group is joined, and `commitOffsetsToGroup` is what shows one."
+)
+_ONE_READER: Final = (
+    "`spark.sql.streaming.disabledV2MicroBatchReaders` has no effect on Python data sources: Spark "
+    "always drives them as V2, and `KafkaSource` here is for other drivers."
 )
 _SQL_STATE: Final = (
     "The tests give exceptions SQL states of their own. Spark gives every error of a Python data "
@@ -441,7 +442,7 @@ def _some(suite: str, reasons: Mapping[str, str]) -> dict[tuple[str, str], str]:
 
 NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
     **_whole(tuple(suite for suite in PEER_TESTS if "RealTime" in suite), _REAL_TIME),
-    **_whole(("KafkaMicroBatchV1SourceSuite",), _TOGGLE),
+    **_whole(("KafkaMicroBatchV1SourceSuite",), _ONE_READER),
     **_whole(
         ("KafkaSparkConfSuite",),
         "The test reads the capacity of the consumer cache from a `SparkConf` by its old name. "
@@ -457,13 +458,8 @@ NOT_APPLICABLE: Final[dict[tuple[str, str], str]] = {
         {
             "allow group.id prefix": _GROUP,
             "allow group.id override": _GROUP,
-            "ensure stream-stream self-join generates only one offset in log and correct metrics": (
-                "Spark creates a stream per use of a Python data source: its log has both sides of "
-                "a self-join, with equal offsets."
-            ),
         },
     ),
-    **_some("KafkaMicroBatchV2SourceSuite", {"V2 Source is used by default": _TOGGLE}),
     **_some(
         "KafkaRelationSuiteV1",
         {

@@ -150,12 +150,19 @@ def root_cause(error: Exception) -> str:
 
 def last_cause(error: Exception) -> Any:
     """Return the last cause of a Java exception."""
+    return java_causes(error)[-1]
+
+
+def java_causes(error: Exception) -> list[Any]:
+    """Return a Java exception and its causes, outermost first."""
+    found = []
     # What PySpark has a class for keeps Java's exception at one place, the rest at another.
     cause: Any = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
-    assert cause is not None, f"not an exception of the JVM: {error!r}"
-    while cause.getCause() is not None:
+    while cause is not None:
+        found.append(cause)
         cause = cause.getCause()
-    return cause
+    assert found, f"not an exception of the JVM: {error!r}"
+    return found
 
 
 def write(

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from ..spark.queries import OURS, PEER, read_stream
+from ..spark.queries import OURS, PEER
 from ..spark.sinks import Sinks, refusal, refusal_line, rows_of
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import failure, root_cause
-from .stream_runs import await_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -410,37 +409,3 @@ def test_generic_write_big_data_with_small_producer_buffer(
     stored = sinks.stored(topic)
     assert len(stored) == 1_000
     assert {row.value for row in stored} == {b"%d" % number * 15_000 for number in range(10)}
-
-
-@peer("KafkaMicroBatchSourceSuiteBase", "async progress tracking", Held.BESIDE_JVM)
-def test_async_progress_tracking(
-    spark: SparkSession, sinks: Sinks, topics: Topics, tmp_path: Path
-) -> None:
-    """A stream of ours whose progress is written behind its back reads on where it was.
-
-    Spark has such streams write to the JVM connector's sink only, or to none.
-    """
-    origin, copy = topics.create(5), topics.create(5)
-    for run in range(2):
-        topics.numbers(origin, run, range(10 * run, 10 * run + 10))
-        query = (
-            read_stream(
-                spark,
-                sinks.kafka,
-                OURS,
-                client=sinks.client,
-                subscribe=origin,
-                startingOffsets="earliest",
-            )
-            .writeStream.format(PEER)
-            .options(topic=copy, asyncProgressTrackingEnabled="true", **sinks.kafka.options)
-            .option("asyncProgressTrackingCheckpointIntervalMs", "0")
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .start()
-        )
-        try:
-            query.processAllAvailable()
-            wanted = [str(number) for number in range(10 * run + 10)]
-            await_until(lambda wanted=wanted: sinks.values(copy) == sorted(wanted))  # type: ignore[misc]
-        finally:
-            query.stop()

@@ -12,7 +12,6 @@ import pytest
 from pyspark_kafka.application.errors import NoOffsetForTimestampError
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
@@ -155,24 +154,6 @@ def test_subscribing_topics_from_topic_level_offsets(world: KafkaWorld) -> None:
         assert running.run_batch() == [50]
 
 
-@peer(
-    "KafkaMicroBatchSourceSuiteBase",
-    "topic-level offsets tolerate a new topic matching subscribePattern after the start",
-    Held.LIBRARY,
-)
-def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(world: KafkaWorld) -> None:
-    """A topic that comes later is read from its beginning, whatever the starting offsets name."""
-    topic = filled(world)
-    starts = json.dumps({topic: "latest"})
-    with engine(world, subscribePattern=f"^{topic}", startingOffsets=starts) as running:
-        assert running.run_batch() == []
-        later = f"{topic}-later"
-        world.create(later)
-        write(world, later, 0, 1, 2)
-        running.restart()
-        assert running.run_batch() == [1, 2]
-
-
 UNMATCHED = [
     ("subscribing topic by name", "specific timestamps"),
     ("subscribing topic by name", "global timestamp per topic"),
@@ -272,73 +253,6 @@ def test_get_offsets_from_case_insensitive_parameters(word: str) -> None:
     assert type(options.starting_offsets).__name__.lower() == word.lower()
 
 
-@peer("KafkaMicroBatchSourceSuiteBase", "(de)serialization of initial offsets", Held.LIBRARY)
-def test_a_stream_goes_on_from_initial_offsets(world: KafkaWorld) -> None:
-    """Offsets that were written down before any batch are where another process begins."""
-    topic = filled(world)
-    with engine(world, subscribe=topic) as running:
-        assert running.run_batch() == []
-        running.restart(running.checkpoint)
-        write(world, topic, 0, 1)
-        assert running.run_batch() == [1]
-
-
-@peer(
-    "KafkaMicroBatchSourceSuiteBase",
-    "SPARK-25495: FetchedData.reset should reset all fields",
-    Held.LIBRARY,
-)
-def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(world: KafkaWorld) -> None:
-    """What was fetched beyond a batch is not given twice when the next one reads it."""
-    topic = world.topic()
-    write(world, topic, 0, *range(10))
-    with engine(
-        world, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="3"
-    ) as running:
-        batches = [running.run_batch() for _ in range(4)]
-    assert batches == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
-
-
-@peer(
-    "KafkaMicroBatchSourceSuiteBase",
-    "SPARK-22956: currentPartitionOffsets should be set when no new data comes in",
-    Held.LIBRARY,
-)
-def test_spark_22956_a_limited_stream_without_new_data_goes_on(world: KafkaWorld) -> None:
-    """A limited stream that finds nothing new after a restart reads on when something comes."""
-    topic = world.topic()
-    write(world, topic, 0, *range(5))
-    with engine(
-        world, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="5"
-    ) as running:
-        assert running.run_batch() == list(range(5))
-        running.restart()
-        assert running.run_batch() == []
-        write(world, topic, 0, *range(5, 15))
-        assert [running.run_batch() for _ in range(2)] == [list(range(5, 10)), list(range(10, 15))]
-
-
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - with rate limit", Held.LIBRARY)
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - no rate limit", Held.LIBRARY)
-@pytest.mark.parametrize(("limit", "behind"), [("3", True), (None, False)])
-def test_custom_metrics(world: KafkaWorld, limit: str | None, behind: bool) -> None:
-    """The lag has exactly three figures: above 0 under a limit, and 0 without."""
-    topic = world.topic(2)
-    write(world, topic, 0, *range(10))
-    write(world, topic, 1, *range(10))
-    options = {"maxOffsetsPerTrigger": limit} if limit else {}
-    with engine(world, subscribe=topic, startingOffsets="earliest", **options) as running:
-        stream = running.container.micro_batch_stream()
-        end = stream.latest_offset(stream.initial_offset(), stream.default_read_limit)
-        metrics = stream.metrics(end)
-    assert metrics.keys() == {
-        "minOffsetsBehindLatest",
-        "maxOffsetsBehindLatest",
-        "avgOffsetsBehindLatest",
-    }
-    assert all((float(value) > 0) is behind for value in metrics.values())
-
-
 @peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.LIBRARY)
 def test_stress_test_with_multiple_topics_and_partitions(world: KafkaWorld) -> None:
     """Under a random run of writes, new topics, new partitions and restarts all is read once."""
@@ -419,27 +333,3 @@ def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
             read += running.run_batch()
     assert read
     assert len(read) == len(set(read))
-
-
-@peer("KafkaMicroBatchV2SourceSuite", "test custom metrics - corner cases", Held.LIBRARY)
-@peer(
-    "KafkaMicroBatchV2SourceSuite",
-    "SPARK-57438: metrics should not NPE when latestPartitionOffsets is null",
-    Held.LIBRARY,
-)
-def test_custom_metrics_corner_cases(world: KafkaWorld) -> None:
-    """The lag is 2, 4 and 3.0 for 3 and 6 of which 1 and 2 are consumed, and else nothing."""
-    topic = world.topic(2)
-    write(world, topic, 0, *range(3))
-    write(world, topic, 1, *range(6))
-    consumed = PartitionOffsets({TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 2})
-    with engine(world, subscribe=topic, startingOffsets="earliest") as running:
-        stream = running.container.micro_batch_stream()
-        assert stream.metrics(consumed) == {}
-        stream.latest_offset(consumed, stream.default_read_limit)
-        assert stream.metrics(None) == {}
-        assert stream.metrics(consumed) == {
-            "minOffsetsBehindLatest": "2",
-            "maxOffsetsBehindLatest": "4",
-            "avgOffsetsBehindLatest": "3.0",
-        }
