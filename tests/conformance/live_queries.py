@@ -108,9 +108,9 @@ class LiveQuery:
 
     stream: DataFrame
     directory: Path
-    look: Callable[[DataFrame, int], Any]
+    function: Callable[[DataFrame, int], Any]
     mode: str
-    seen: dict[int, Any] = field(default_factory=dict)
+    results: dict[int, Any] = field(default_factory=dict)
     query: StreamingQuery | None = None
 
     def start(self, **trigger: Any) -> None:
@@ -137,7 +137,7 @@ class LiveQuery:
         return self.query
 
     def _take(self, batch: DataFrame, number: int) -> None:
-        self.seen[number] = self.look(batch, number)
+        self.results[number] = self.function(batch, number)
 
 
 class LiveQueries:
@@ -158,8 +158,9 @@ class LiveQueries:
     def run(self, **trigger: Any) -> None:
         """Let all of them run to their ends."""
         self.start(**trigger)
-        self.each(lambda one: one.running().awaitTermination(_RUN_SECONDS))
+        ended = self.each(lambda one: one.running().awaitTermination(_RUN_SECONDS))
         self.stop()
+        assert all(ended.values()), ended
 
     def settle(self) -> None:
         """Wait until all of them have read what there is."""
@@ -175,16 +176,18 @@ class LiveQueries:
         """Wait until all of them have read so many batches."""
         self.each(partial(_await_batches, count=count))
 
-    def batches(self, count: int | None = None) -> list[Any]:
+    def results(self, count: int | None = None) -> list[Any]:
         """Return what all of them have found in their batches, or in the first ones."""
         return agreed(
-            self.each(lambda one: [one.seen[number] for number in sorted(one.seen)][:count])
+            self.each(lambda one: [one.results[number] for number in sorted(one.results)][:count])
         )
 
     def rows(self) -> list[Any]:
         """Return what all of them have found in all batches, however it was divided."""
         return agreed(
-            self.each(lambda one: [row for number in sorted(one.seen) for row in one.seen[number]])
+            self.each(
+                lambda one: [row for number in sorted(one.results) for row in one.results[number]]
+            )
         )
 
     def ends(self, count: int | None = None) -> list[dict[str, dict[str, int]]]:
@@ -219,7 +222,7 @@ class Live:
         self,
         stream: Callable[[OpenStream], DataFrame],
         sources: Sequence[Source] = ONE_CLIENT,
-        look: Callable[[DataFrame, int], Any] = numbers,
+        function: Callable[[DataFrame, int], Any] = numbers,
         name: str = "live",
         mode: str = "append",
     ) -> LiveQueries:
@@ -229,7 +232,7 @@ class Live:
                 source: LiveQuery(
                     stream(partial(self.open, source)),
                     self._directory / name / str(source),
-                    look,
+                    function,
                     mode,
                 )
                 for source in sources
@@ -248,6 +251,6 @@ def _await_batches(one: LiveQuery, count: int) -> None:
     def are_there() -> bool:
         error = one.running().exception()
         assert error is None, error
-        return len(one.seen) >= count
+        return len(one.results) >= count
 
     await_until(are_there)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.spark.queries import PEER, read
 
-from .live_queries import BOTH_CLIENTS, agreed, for_each
+from .live_queries import ONE_CLIENT, agreed, for_each
 from .peer import Held, peer
 from .side_by_side import failure
 from .stream_runs import run_once
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 def test_a_stream_goes_on_from_initial_offsets(live: Live, topics: Topics) -> None:
     """A query that read nothing from the latest offsets goes on from there at its restarts."""
     topic = sizes(topics, (2, 1, 0, 0, 3))
-    queries = live.queries(
-        lambda open_: open_(subscribe=topic, startingOffsets="latest"), sources=BOTH_CLIENTS
-    )
+    queries = live.queries(lambda open_: open_(subscribe=topic, startingOffsets="latest"))
     for _ in range(2):
         queries.start()
         queries.settle()
@@ -57,7 +55,7 @@ def test_initial_offsets_have_an_extra_byte(live: Live, topics: Topics, tmp_path
         run_once(live.open(source, subscribe=topic, metadataPath=str(log)), tmp_path / str(source))
         return (log / "0").read_bytes()
 
-    written = agreed(for_each(BOTH_CLIENTS, run))
+    written = agreed(for_each(ONE_CLIENT, run))
     assert written == b'\0v1\n{"%s":{"0":0}}' % topic.encode()
 
 
@@ -74,7 +72,7 @@ def test_initial_offsets_of_spark_2_1_0(live: Live, topics: Topics, tmp_path: Pa
         stream = live.open(source, subscribe=topic, startingOffsets="latest", metadataPath=str(log))
         return run_once(stream, tmp_path / str(source))
 
-    assert agreed(for_each(BOTH_CLIENTS, run)) == [[0, 1, 2, 1001, 1002, 2002]]
+    assert agreed(for_each(ONE_CLIENT, run)) == [[0, 1, 2, 1001, 1002, 2002]]
 
 
 @peer(BASE, "deserialization of initial offset written by future version", Held.BESIDE_JVM)
@@ -87,7 +85,7 @@ def test_initial_offsets_of_a_future_version(live: Live, topics: Topics, tmp_pat
         stream = live.open(source, subscribe=topic, metadataPath=str(log))
         return failure(lambda: run_once(stream, tmp_path / str(source)))
 
-    for error in for_each(BOTH_CLIENTS, run).values():
+    for error in for_each(ONE_CLIENT, run).values():
         assert "maximum supported log version is v1, but encountered v99999" in str(error)
         assert "produced by a newer version of Spark and cannot be read by this version" in str(
             error
@@ -114,7 +112,7 @@ def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(
     queries.start()
     queries.await_batches(3)
     queries.stop()
-    before = queries.each(lambda one: len(one.seen))
+    before = queries.each(lambda one: len(one.results))
     queries.start()
     queries.await_batches(max(before.values()) + 2)
     queries.stop()
@@ -123,7 +121,9 @@ def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(
         + [*range(100 + 5 * number, 105 + 5 * number)]
         for number in range(60)
     ]
-    queries.each(lambda one: _assert_starts(expected, [one.seen[key] for key in sorted(one.seen)]))
+    queries.each(
+        lambda one: _assert_starts(expected, [one.results[key] for key in sorted(one.results)])
+    )
 
 
 def _assert_starts(whole: list[list[int]], found: list[list[int]]) -> None:
@@ -159,16 +159,16 @@ def test_async_progress_tracking(
         finally:
             query.stop()
 
-    copies = {source: topics.create(5) for source in BOTH_CLIENTS}
+    copies = {source: topics.create(5) for source in ONE_CLIENT}
     topics.numbers(origin, 0, range(15))
-    for_each(BOTH_CLIENTS, lambda source: run(source, copies[source]))
-    once = for_each(BOTH_CLIENTS, lambda source: sorted(copied(copies[source])))
+    for_each(ONE_CLIENT, lambda source: run(source, copies[source]))
+    once = for_each(ONE_CLIENT, lambda source: sorted(copied(copies[source])))
     assert agreed(once) == list(range(15))
     topics.numbers(origin, 0, range(15, 30))
-    for source in BOTH_CLIENTS:
+    for source in ONE_CLIENT:
         _rename_query(tmp_path / str(source))
-    for_each(BOTH_CLIENTS, lambda source: run(source, copies[source]))
-    again = for_each(BOTH_CLIENTS, lambda source: set(copied(copies[source])))
+    for_each(ONE_CLIENT, lambda source: run(source, copies[source]))
+    again = for_each(ONE_CLIENT, lambda source: set(copied(copies[source])))
     assert agreed(again) == set(range(30))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from tests.spark.queries import run_available_now
 from .live_queries import (
     BOTH_CLIENTS,
     JVM,
+    ONE_CLIENT,
     OURS,
     Source,
     agreed,
@@ -67,22 +69,31 @@ def test_max_offsets_per_trigger(live: Live, topics: Topics) -> None:
     Trigger.Once reads all that there is instead.
     """
     topic = sizes(topics, (101, 11, 1))
-    options = {"subscribe": topic, "maxOffsetsPerTrigger": "10"}
-    queries = live.queries(lambda open_: open_(**options))
-    queries.start()
-    queries.await_batches(2)
-    queries.stop()
-    queries.start()
-    queries.await_batches(4)
-    queries.stop()
-    assert queries.batches(4) == [
+
+    def limited(open_: OpenStream) -> DataFrame:
+        return open_(subscribe=topic, maxOffsetsPerTrigger="10")
+
+    queries = live.queries(limited)
+    for count in (2, 4):
+        queries.start()
+        queries.await_batches(count)
+        queries.stop()
+    assert queries.results(4) == [
         [*range(8), 1000, 2000],
         [*range(8, 17), 1001],
         [*range(17, 26), 1002],
         [*range(26, 35), 1003],
     ]
     assert queries.ends(4)[3] == {topic: {"0": 35, "1": 4, "2": 1}}
-    assert_once_reads_all(live, topics, topic, options)
+
+    queries = live.queries(limited, name="once")
+    queries.run(once=True)
+    topics.numbers(topic, 0, range(5000, 5011))
+    queries.run(once=True)
+    assert queries.results() == [
+        [*range(101), *range(1000, 1011), 2000],
+        list(range(5000, 5011)),
+    ]
 
 
 @peer(BASE, "minOffsetsPerTrigger", Held.BESIDE_JVM)
@@ -92,66 +103,75 @@ def test_min_offsets_per_trigger(live: Live, topics: Topics) -> None:
     Trigger.Once waits for nothing.
     """
     topic = sizes(topics, (4, 1))
-    options = {"subscribe": topic, "minOffsetsPerTrigger": "15", "maxTriggerDelay": "1h"}
-    queries = live.queries(lambda open_: open_(**options))
+
+    def limited(open_: OpenStream, delay: str) -> DataFrame:
+        return open_(subscribe=topic, minOffsetsPerTrigger="15", maxTriggerDelay=delay)
+
+    queries = live.queries(partial(limited, delay="1h"))
     queries.start()
     queries.settle()
     topics.numbers(topic, 0, range(10, 16))
     queries.settle()
-    assert queries.batches() == [[*range(4), 1000]]
+    assert queries.results() == [[*range(4), 1000]]
     topics.numbers(topic, 1, range(20, 29))
     queries.settle()
-    assert queries.batches() == [[*range(4), 1000], [*range(10, 16), *range(20, 29)]]
     queries.stop()
+    topics.numbers(topic, 0, range(30, 31))
+    queries.run(once=True)
+    assert queries.results() == [[*range(4), 1000], [*range(10, 16), *range(20, 29)], [30]]
 
-    delayed = {**options, "maxTriggerDelay": f"{DELAY_SECONDS}s"}
-    queries = live.queries(lambda open_: open_(**delayed), name="delayed")
+    queries = live.queries(partial(limited, delay=f"{DELAY_SECONDS}s"), name="delayed")
     queries.start()
     queries.settle()
-    topics.numbers(topic, 0, range(30, 31))
+    topics.numbers(topic, 0, range(31, 32))
     queries.await_batches(2)
     queries.settle()
     queries.stop()
-    assert queries.batches()[1] == [30]
+    assert queries.results()[1] == [31]
     assert_delayed(queries, 1)
-    assert_once_reads_all(live, topics, topic, options)
 
 
 @peer(BASE, "compositeReadLimit", Held.BESIDE_JVM)
 def test_composite_read_limit(live: Live, topics: Topics) -> None:
     """At least 15 and at most 20 offsets are a batch; what is less than 15 waits for its time.
 
-    Trigger.Once heeds neither.
+    Trigger.Once ignores both limits.
     """
     topic = sizes(topics, (21, 11, 1))
-    options = {
-        "subscribe": topic,
-        "minOffsetsPerTrigger": "15",
-        "maxOffsetsPerTrigger": "20",
-        "maxTriggerDelay": "1h",
-    }
-    queries = live.queries(lambda open_: open_(**options))
+
+    def limited(open_: OpenStream, delay: str) -> DataFrame:
+        return open_(
+            subscribe=topic,
+            minOffsetsPerTrigger="15",
+            maxOffsetsPerTrigger="20",
+            maxTriggerDelay=delay,
+        )
+
+    queries = live.queries(partial(limited, delay="1h"))
     queries.start()
     queries.settle()
-    assert queries.batches() == [[*range(12), *range(1000, 1006), 2000]]
+    assert queries.results() == [[*range(12), *range(1000, 1006), 2000]]
     topics.numbers(topic, 0, range(30, 40))
     queries.settle()
-    _first, second = queries.batches()
+    _first, second = queries.results()
     assert 15 <= len(second) <= 20
     queries.stop()
+    topics.numbers(topic, 0, range(50, 72))
+    queries.run(once=True)
+    *_, rest = queries.results()
+    assert len(rest) > 20
+    assert len(queries.rows()) == 65
 
-    delayed = {**options, "maxTriggerDelay": f"{DELAY_SECONDS}s"}
-    queries = live.queries(lambda open_: open_(**delayed), name="delayed")
+    queries = live.queries(partial(limited, delay=f"{DELAY_SECONDS}s"), name="delayed")
     queries.start()
-    queries.await_batches(3)
+    queries.await_batches(4)
     queries.settle()
     queries.stop()
-    *most, last = queries.batches()
-    assert all(15 <= len(batch) <= 20 for batch in most)
+    *most, last = queries.results()
+    assert [15 <= len(batch) <= 20 for batch in most] == [True] * 3
     assert 0 < len(last) < 15
-    assert len(queries.rows()) == 43
-    assert_delayed(queries, 2)
-    assert_once_reads_all(live, topics, topic, options)
+    assert len(queries.rows()) == 65
+    assert_delayed(queries, 3)
 
 
 def assert_delayed(queries: LiveQueries, number: int) -> None:
@@ -169,17 +189,6 @@ def assert_delayed(queries: LiveQueries, number: int) -> None:
     assert all(gap > 0.5 * DELAY_SECONDS for gap in gaps.values()), gaps
 
 
-def assert_once_reads_all(live: Live, topics: Topics, topic: str, options: dict[str, str]) -> None:
-    """Assert that Trigger.Once reads in one batch what a topic holds, and then what was added."""
-    queries = live.queries(lambda open_: open_(**options), name="once")
-    queries.run(once=True)
-    topics.numbers(topic, 0, range(5000, 5011))
-    queries.run(once=True)
-    held, added = queries.batches()
-    assert len(held) > 20
-    assert added == list(range(5000, 5011))
-
-
 @peer(BASE, "Trigger.AvailableNow", Held.BESIDE_JVM)
 def test_trigger_available_now(live: Live, topics: Topics, tmp_path: Path) -> None:
     """15 records with a limit of 5 are read in 3 batches, and what comes meanwhile is left."""
@@ -192,7 +201,7 @@ def test_trigger_available_now(live: Live, topics: Topics, tmp_path: Path) -> No
             lambda number: topics.numbers(topic, 0, range(100 + number, 101 + number)),
         )
 
-    batches = agreed(for_each(BOTH_CLIENTS, run))
+    batches = agreed(for_each(ONE_CLIENT, run))
     assert batches == [list(range(5)), list(range(5, 10)), list(range(10, 15))]
 
 
@@ -219,7 +228,7 @@ def test_spark_26718_rate_limit_of_long_max(live: Live, topics: Topics) -> None:
     assert queries.rows() == []
     topics.numbers(topic, 0, range(30, 35))
     queries.settle()
-    assert queries.batches()[-1] == list(range(30, 35))
+    assert queries.results()[-1] == list(range(30, 35))
     assert queries.rows() == list(range(30, 35))
 
 
@@ -234,10 +243,10 @@ def test_spark_30656_min_partitions(live: Live, topics: Topics) -> None:
         return sorted(tasks)
 
     queries = live.queries(
-        lambda open_: open_(subscribe=topic, minPartitions="6"), look=rows_by_task
+        lambda open_: open_(subscribe=topic, minPartitions="6"), function=rows_by_task
     )
     queries.run(availableNow=True)
-    [tasks] = queries.batches()
+    [tasks] = queries.results()
     assert len(tasks) >= 6
     assert sorted(number for task in tasks for number in task) == [
         *range(10),
@@ -270,14 +279,14 @@ def test_read_kafka_transactional_messages_read_committed(live: Live, world: Kaf
     with world.transaction(commit=False) as write:
         write(partition, _numbers(6, 11))
     queries.settle()
-    skipped = queries.batches()
+    skipped = queries.results()
     assert [batch for batch in skipped if batch] == [[0, 1, 2], [3, 4]]
     assert skipped[-2:] == [[], []]
     queries.stop()
     _write_in_gaps(world, partition)
     queries.start()
     queries.settle()
-    assert queries.batches()[len(skipped) :] == [[12, 13, 14], [15, 16], [18, 20], [22, 23], []]
+    assert queries.results()[len(skipped) :] == [[12, 13, 14], [15, 16], [18, 20], [22, 23], []]
     ends = [end[topic]["0"] for end in queries.ends()]
     assert ends[-9:] == [3, 6, 9, 12, 15, 18, 21, 24, 25]
 
@@ -286,7 +295,7 @@ def test_read_kafka_transactional_messages_read_committed(live: Live, world: Kaf
 def test_read_kafka_transactional_messages_read_uncommitted(live: Live, world: KafkaWorld) -> None:
     """Records of open and of aborted transactions are rows; markers are not.
 
-    Numbers are offsets. While the query stands still, transactions leave markers at 17, 19, 21 and
+    Numbers are offsets. While the query is stopped, transactions leave markers at 17, 19, 21 and
     24: at the end of a batch, in its middle, at its beginning, and alone in the last batch.
     """
     topic = world.topic()
@@ -311,7 +320,9 @@ def test_read_kafka_transactional_messages_read_uncommitted(live: Live, world: K
     _write_in_gaps(world, partition)
     queries.start()
     queries.settle()
-    last = agreed(queries.each(lambda one: [one.seen[number] for number in sorted(one.seen)][-5:]))
+    last = agreed(
+        queries.each(lambda one: [one.results[number] for number in sorted(one.results)][-5:])
+    )
     assert last == [[12, 13, 14], [15, 16], [18, 20], [22, 23], []]
     assert agreed(queries.each(lambda one: one.ends()[-1])) == {topic: {"0": 25}}
 
@@ -335,7 +346,7 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(
         with world.transaction(commit=True) as write:
             write(partition, _numbers(0, 4))
 
-        def look(batch: DataFrame, number: int) -> list[int]:
+        def function(batch: DataFrame, number: int) -> list[int]:
             if number == 0:
                 with world.transaction(commit=True) as write:
                     write(partition, _numbers(4, 8))
@@ -344,13 +355,13 @@ def test_spark_25495_records_of_the_next_batch_are_not_mixed_in(
         queries = live.queries(
             lambda open_: open_(subscribe=topic, kafka__isolation__level="read_committed"),
             sources=(source,),
-            look=look,
+            function=function,
             name=topic,
         )
         queries.start()
         queries.settle()
         queries.stop()
-        [batches] = queries.each(lambda one: list(one.seen.values())).values()
+        [batches] = queries.each(lambda one: list(one.results.values())).values()
         return batches
 
     assert agreed(for_each(BOTH_CLIENTS, run)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
@@ -363,7 +374,7 @@ def test_spark_27494_null_keys_and_values(live: Live, world: KafkaWorld) -> None
     queries = live.queries(
         lambda open_: open_(subscribe=topic, kafka__isolation__level="read_committed"),
         sources=BOTH_CLIENTS,
-        look=lambda batch, _number: [
+        function=lambda batch, _number: [
             tuple(row) for row in batch.select("key", "value").orderBy("offset").collect()
         ],
     )
@@ -397,7 +408,7 @@ def test_kafka_source_with_watermark(live: Live, topics: Topics) -> None:
 
     queries = live.queries(
         windows,
-        look=lambda batch, _number: [
+        function=lambda batch, _number: [
             (row["start"], row["count"])
             for row in batch.selectExpr("unix_timestamp(window.start) as start", "count").collect()
         ],
@@ -405,7 +416,7 @@ def test_kafka_source_with_watermark(live: Live, topics: Topics) -> None:
     )
     queries.start()
     queries.settle()
-    [(begin, count)] = queries.batches()[-1]
+    [(begin, count)] = queries.results()[-1]
     assert begin >= now - 5 - 1
     assert count == 1
 
@@ -471,7 +482,7 @@ def test_stream_stream_self_join(
         return values.join(values, "key")
 
     queries = live.queries(
-        joined, look=lambda batch, _number: sorted(tuple(row) for row in batch.collect())
+        joined, function=lambda batch, _number: sorted(tuple(row) for row in batch.collect())
     )
     spark.conf.set("spark.sql.exchange.reuse", reuse)
     try:

@@ -15,7 +15,7 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .live_queries import BOTH_CLIENTS, JVM, ONE_CLIENT, agreed, assert_same_words, for_each
+from .live_queries import JVM, ONE_CLIENT, agreed, assert_same_words, for_each
 from .peer import Held, peer
 from .side_by_side import failure, root_cause
 from .stream_runs import start
@@ -84,9 +84,9 @@ def test_min_partitions_is_supported(live: Live, topics: Topics) -> None:
         names = batch.rdd.mapPartitions(lambda rows: [{row.name for row in rows}]).collect()
         return Counter(name for task in names for name in task)
 
-    queries = live.queries(united, look=tasks)
+    queries = live.queries(united, function=tasks)
     queries.run(availableNow=True)
-    assert queries.batches() == [{"none": 1, "1": 1, "4": 4}]
+    assert queries.results() == [{"none": 1, "1": 1, "4": 4}]
 
 
 @peer(SUITE, "minPartitions is supported", Held.BESIDE_JVM)
@@ -141,12 +141,12 @@ def test_a_query_of_spark_2_4_goes_on_without_headers(
         queries.settle()
         # All have the same id, and Spark runs one at a time.
         queries.stop()
-        [rows] = query.seen.values()
+        [rows] = query.results.values()
         progress = query.running().lastProgress
         assert progress is not None
         return rows, progress["stateOperators"][0]["numRowsTotal"]
 
-    rows, rows_in_state = agreed(for_each(BOTH_CLIENTS, run))
+    rows, rows_in_state = agreed(for_each(ONE_CLIENT, run))
     assert rows == [31, 32, 33, 34, 35]
     assert rows_in_state == 20
 
