@@ -271,6 +271,19 @@ def test_records_are_deleted(single_broker: KafkaCluster) -> None:
     assert earliest(single_broker.options, "shrinks", 1) == 7
 
 
+def test_batch_is_corrupted(single_broker: KafkaCluster) -> None:
+    """The batch with the offset is damaged, and others are not; without one it is an error."""
+    single_broker.create_topic("rots")
+    for _ in range(2):
+        confluent_write(single_broker.options, "rots", 0, 3)
+    with pytest.raises(LookupError, match="offset 6 of rots-0"):
+        single_broker.corrupt_batch("rots", 0, 6)
+    single_broker.corrupt_batch("rots", 0, 4)
+    assert kafka_python_read(single_broker.options, "rots", 0, 3) == expected(3)
+    with pytest.raises(kafka.errors.CorruptRecordError):
+        kafka_python_read(single_broker.options, "rots", 0, 6)
+
+
 def test_topic_exists_already(single_broker: KafkaCluster) -> None:
     """A second topic of the same name is refused."""
     single_broker.create_topic("taken")

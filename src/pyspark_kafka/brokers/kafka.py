@@ -16,6 +16,7 @@ from .admin import admin_client
 from .errors import BrokerStartError
 from .jars import kafka_jars
 from .java import require_java
+from .log_segments import corrupt_batch
 from .metadata import known_brokers, known_leaders, serves_partitions
 from .process import JavaProcess
 from .settings import (
@@ -137,6 +138,18 @@ class KafkaCluster:
             from kafka.structs import TopicPartition
 
             admin.delete_records({TopicPartition(*key): offset for key, offset in before.items()})
+
+    def corrupt_batch(self, topic: str, partition: int, offset: int) -> None:
+        """Damage the stored record batch that holds an offset: its checksum is then wrong.
+
+        Kafka does not notice it, and sends it to consumers. Every running broker's copy is damaged.
+
+        :raises LookupError: if no broker holds the offset.
+        """
+        self._require_running()
+        logs = (node.data / f"{topic}-{partition}" for node in self._live_nodes())
+        if not [log for log in logs if corrupt_batch(log, offset)]:
+            raise LookupError(f"no broker holds offset {offset} of {topic}-{partition}")
 
     def kill_broker(self, index: int) -> None:
         """End a broker with SIGKILL, and wait for its process.
