@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import OffsetFetcherContract
 
 from .held_adapter import HeldAdapter
 from .registry import OFFSET_FETCHERS, Held
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark_kafka.testing import World
+
+KAFKA_FETCHERS = [held for held in OFFSET_FETCHERS if held.adapter is not MemoryOffsetFetcher]
 
 
 @pytest.mark.parametrize("held", OFFSET_FETCHERS, ids=str)
@@ -20,3 +28,15 @@ class TestOffsetFetcher(HeldAdapter, OffsetFetcherContract):
     def test_the_adapter_is_that_of_the_registry(self, world: World, held: Held) -> None:
         """The world's client returns the registry's adapter."""
         assert type(world.container().offset_fetcher()) is held.adapter
+
+
+@pytest.mark.parametrize("held", KAFKA_FETCHERS, ids=str)
+def test_internal_topics_can_be_assigned(open_world: Callable[[Held], World], held: Held) -> None:
+    """Patterns do not match them, but other subscriptions have them."""
+    with closing(open_world(held)) as world:
+        fetcher = world.container().offset_fetcher()
+        # The first commit makes Kafka create its internal topic of offsets.
+        partition = TopicPartition(world.topic(), 0)
+        fetcher.commit(world.fresh_name(), PartitionOffsets({partition: 1}))
+        assigned = world.options(assign='{"__consumer_offsets":[0]}').subscription
+        assert fetcher.partitions(assigned) == {TopicPartition("__consumer_offsets", 0)}

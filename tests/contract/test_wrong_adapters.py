@@ -104,9 +104,6 @@ def test_each_port_has_wrong_adapters(port: type) -> None:
     assert all(each.adapter.__doc__ for each in wrong)
 
 
-def test_ports_without_wrong_adapters() -> None:
-    """Suites of these ports may pass for an adapter that is wrong."""
-    assert {port.__name__ for port in REGISTRY.keys() - FAULTS.keys()} == {
-        "OffsetFetcher",
-        "RecordReader",
-    }
+def test_every_port_has_wrong_adapters() -> None:
+    """The suite of a port without any may pass for an adapter that is wrong."""
+    assert REGISTRY.keys() <= FAULTS.keys()

@@ -32,6 +32,7 @@ class RecordReader(ABC):
 
         :raises OffsetOutOfRangeError: if the broker does not hold the next offset to read.
         :raises MissingOffsetsError: if offsets of the range were deleted while it was read.
+        :raises UnknownTopicError: if the partition does not exist.
         :raises FetchTimeoutError: if the broker holds the next offset and does not return it.
         :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
         :raises BrokerUnreachableError: if no broker answers.

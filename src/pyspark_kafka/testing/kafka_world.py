@@ -45,6 +45,9 @@ class RunningKafka(Protocol):
     def delete_records(self, before: Mapping[tuple[str, int], int]) -> None:
         """Delete the records before an offset, by topic and partition."""
 
+    def corrupt_batch(self, topic: str, partition: int, offset: int) -> None:
+        """Damage the stored record batch that holds an offset (``Capability.CORRUPTION``)."""
+
 
 class KafkaWorld(World):
     """A real Kafka; librdkafka's producer writes to it, whichever client reads.
@@ -76,6 +79,15 @@ class KafkaWorld(World):
         """The options of the cluster."""
         return self._cluster.options
 
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        """The options of a port on which nothing listens."""
+        return {
+            "kafka.bootstrap.servers": "127.0.0.1:1",
+            "kafka.default.api.timeout.ms": "500",
+            "kafkaConsumer.pollTimeoutMs": "500",
+        }
+
     def topic(self, partitions: int = 1, **config: str) -> str:
         name = self.fresh_name()
         self.create(name, partitions, **config)
@@ -105,6 +117,9 @@ class KafkaWorld(World):
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         """Delete records with a request, as ``kafka-delete-records`` does."""
         self._cluster.delete_records({(partition.topic, partition.partition): before})
+
+    def corrupt(self, partition: TopicPartition, offset: int) -> None:
+        self._cluster.corrupt_batch(partition.topic, partition.partition, offset)
 
     @contextmanager
     def transaction(

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final, NoReturn
+
+from dependency_injector import providers
 
 from ..adapters.memory.cluster import ADDRESS, MemoryCluster
 from ..bootstrap.container import Container, SinkContainer
+from ..domain.errors import BrokerUnreachableError
 from ..domain.options import SinkOptions, SourceOptions
 from ..domain.topic_partition import TopicPartition
 from .world import ALL, Capability, Record, World, unique_name
+
+_NOWHERE: Final = "nowhere"
+
+
+class _UnreachableCluster:
+    """Fails whatever is asked of it."""
+
+    def __getattr__(self, request: str) -> NoReturn:
+        raise BrokerUnreachableError(_NOWHERE, 0)
 
 
 class MemoryWorld(World):
@@ -31,14 +44,20 @@ class MemoryWorld(World):
         """An address that is ignored: the cluster belongs to the container."""
         return {"kafka.bootstrap.servers": ADDRESS}
 
-    def topic(self, partitions: int = 1, **_config: str) -> str:
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        """An address at which there is no cluster."""
+        return {"kafka.bootstrap.servers": _NOWHERE}
+
+    def topic(self, partitions: int = 1, **config: str) -> str:
         name = self.fresh_name()
-        self.create(name, partitions)
+        self.create(name, partitions, **config)
         return name
 
-    def create(self, name: str, partitions: int = 1, **_config: str) -> None:
-        """Create a topic with a given name."""
-        self.cluster.create_topic(name, partitions)
+    def create(self, name: str, partitions: int = 1, **config: str) -> None:
+        """Create a topic with a given name; it has a ``message.timestamp.type``."""
+        has_append_time = config.get("message__timestamp__type") == "LogAppendTime"
+        self.cluster.create_topic(name, partitions, has_append_time=has_append_time)
 
     def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
         self._produce(partition, records, None)
@@ -52,6 +71,9 @@ class MemoryWorld(World):
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         self.cluster.delete_records({partition: before})
 
+    def corrupt(self, partition: TopicPartition, offset: int) -> None:
+        self.cluster.corrupt(partition, offset)
+
     @contextmanager
     def transaction(
         self, *, commit: bool
@@ -62,7 +84,10 @@ class MemoryWorld(World):
 
     def make_container(self, options: SourceOptions) -> Container:
         container = super().make_container(options)
-        container.memory_cluster.override(self.cluster)
+        is_there = options.bootstrap_servers != _NOWHERE
+        container.memory_cluster.override(
+            providers.Object(self.cluster if is_there else _UnreachableCluster())
+        )
         return container
 
     def make_sink_container(self, options: SinkOptions) -> SinkContainer:

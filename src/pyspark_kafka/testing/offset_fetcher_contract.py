@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import pytest
 
-from ..domain.errors import UnknownTopicError, UnsupportedFeatureError
+from ..domain.errors import (
+    BrokerUnreachableError,
+    PysparkKafkaError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+)
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
 from ..ports.offset_fetcher import OffsetFetcher
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
+
+_MAX_SECONDS: Final = 10.0
+"""How long requests to an unreachable cluster may take, on a busy machine."""
 
 
 def _fetcher(world: World, **options: str) -> OffsetFetcher:
@@ -86,12 +97,23 @@ class OffsetFetcherContract(WorldContract):
         """A topic that is deleted while a fetcher is open has neither partitions nor offsets."""
         world.require(Capability.DELETE_TOPICS)
         topic = world.topic(2)
-        options = world.options(subscribePattern=f"^{topic}$")
+        pattern, assigned, subscribed = (
+            world.options(**option).subscription
+            for option in (
+                {"subscribePattern": f"^{topic}$"},
+                {"assign": json.dumps({topic: [0, 1]})},
+                {"subscribe": topic},
+            )
+        )
         made = _fetcher(world)
-        assert made.partitions(options.subscription) == _all_of(topic, 2)
+        for subscription in (pattern, assigned, subscribed):
+            assert made.partitions(subscription) == _all_of(topic, 2)
+        assert made.latest(_all_of(topic, 2)) == dict.fromkeys(_all_of(topic, 2), 0)
         world.delete_topic(topic)
-        assert made.partitions(options.subscription) == frozenset()
-        assert made.latest([TopicPartition(topic, 0)]) == {}
+        assert made.partitions(pattern) == made.partitions(assigned) == frozenset()
+        with pytest.raises(UnknownTopicError, match=topic):
+            made.partitions(subscribed)
+        _assert_no_offsets(world, made, _all_of(topic, 2))
 
     def test_offsets_of_a_partition_without_records_are_zero(self, world: World) -> None:
         """An empty partition begins and ends at 0."""
@@ -133,13 +155,18 @@ class OffsetFetcherContract(WorldContract):
         if Capability.TIMESTAMPS in world.capabilities:
             assert made.for_timestamps(dict.fromkeys(asked, 0)) == {known: None}
 
+    def test_a_topic_that_does_not_exist_has_no_offsets(self, world: World) -> None:
+        """If none of the partitions exists, the result is empty."""
+        _assert_no_offsets(world, _fetcher(world), _all_of(world.fresh_name(), 2))
+
     def test_no_partitions_have_no_offsets(self, world: World) -> None:
         """A request without partitions returns no offsets."""
         made = _fetcher(world)
-        assert made.earliest([]) == {}
-        assert made.latest([]) == {}
-        if Capability.TIMESTAMPS in world.capabilities:
-            assert made.for_timestamps({}) == {}
+        _assert_no_offsets(world, made, [])
+        if Capability.GROUPS in world.capabilities:
+            group = world.fresh_name()
+            made.commit(group, PartitionOffsets({TopicPartition(world.topic(), 0): 1}))
+            assert made.committed(group, []) == {}
 
     def test_an_open_transaction_bounds_the_latest_offset(self, world: World) -> None:
         """Under read_committed the latest offset is the last stable one, else the log's end."""
@@ -163,17 +190,79 @@ class OffsetFetcherContract(WorldContract):
         ]
         assert found == [0, 1, 2, None]
 
+    def test_each_partition_has_its_timestamp(self, world: World) -> None:
+        """Partitions of one request are looked up by different timestamps."""
+        world.require(Capability.TIMESTAMPS)
+        topic = world.topic(3)
+        partitions = sorted(_all_of(topic, 3))
+        for partition in partitions:
+            times = (1_000, 2_000, 3_000)
+            world.produce(partition, [Record(b"v", timestamp=time) for time in times])
+        asked = dict(zip(partitions, (2_500, 9_000, 1_500), strict=True))
+        assert _fetcher(world).for_timestamps(asked) == dict(
+            zip(partitions, (2, None, 1), strict=True)
+        )
+
+    def test_timestamps_need_not_ascend(self, world: World) -> None:
+        """The first record by offset is found, not the one whose timestamp is the nearest."""
+        world.require(Capability.TIMESTAMPS)
+        partition = TopicPartition(world.topic(), 0)
+        times = (3_000, 1_000, 2_000, 5_000, 4_000)
+        world.produce(partition, [Record(b"v", timestamp=time) for time in times])
+        made = _fetcher(world)
+        found = [made.for_timestamps({partition: time})[partition] for time in (2_000, 3_001)]
+        assert found == [0, 3]
+
+    def test_a_timestamp_finds_no_deleted_record(self, world: World) -> None:
+        """The search begins at the earliest offset."""
+        world.require(Capability.TIMESTAMPS, Capability.DELETE_RECORDS)
+        partition = TopicPartition(world.topic(), 0)
+        world.produce(partition, [Record(b"v", timestamp=1_000 * n) for n in range(1, 6)])
+        world.delete_records(partition, 3)
+        assert _fetcher(world).for_timestamps({partition: 2_000}) == {partition: 3}
+
     def test_committed_offsets_of_a_group_are_returned(self, world: World) -> None:
         """Each group has its own committed offsets; partitions without any are left out."""
         world.require(Capability.GROUPS)
-        topic, group = world.topic(2), world.fresh_name()
+        topic, group, other = world.topic(2), world.fresh_name(), world.fresh_name()
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
         made = _fetcher(world)
         assert made.committed(group, [first, second]) == {}
         made.commit(group, PartitionOffsets({first: 4}))
-        made.commit(group, PartitionOffsets({first: 7}))
-        assert made.committed(group, [first, second]) == {first: 7}
+        made.commit(other, PartitionOffsets({first: 5}))
+        assert made.committed(group, [first, second]) == {first: 4}
+        assert made.committed(other, [first]) == {first: 5}
         assert made.committed(world.fresh_name(), [first]) == {}
+
+    def test_a_commit_changes_its_partitions_only(self, world: World) -> None:
+        """The offsets of other partitions stay, and only those asked for are returned."""
+        world.require(Capability.GROUPS)
+        topic, other, group = world.topic(2), world.topic(), world.fresh_name()
+        first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        third = TopicPartition(other, 0)
+        made = _fetcher(world)
+        made.commit(group, PartitionOffsets({first: 4, second: 5, third: 6}))
+        made.commit(group, PartitionOffsets({second: 50}))
+        assert made.committed(group, [first, second, third]) == {first: 4, second: 50, third: 6}
+        assert made.committed(group, [first, third]) == {first: 4, third: 6}
+
+    def test_a_commit_may_be_repeated_and_go_back(self, world: World) -> None:
+        """The last commit of a partition counts, whether its offset is the same or smaller."""
+        world.require(Capability.GROUPS)
+        partition, group = TopicPartition(world.topic(), 0), world.fresh_name()
+        made = _fetcher(world)
+        for offset in (7, 7, 9, 3, 0):
+            made.commit(group, PartitionOffsets({partition: offset}))
+            assert made.committed(group, [partition]) == {partition: offset}
+
+    def test_another_fetcher_sees_a_commit(self, world: World) -> None:
+        """Committed offsets are those of the cluster, and are fetched anew each time."""
+        world.require(Capability.GROUPS)
+        partition, group = TopicPartition(world.topic(), 0), world.fresh_name()
+        made, other = _fetcher(world), _fetcher(world)
+        for offset in (4, 7):
+            made.commit(group, PartitionOffsets({partition: offset}))
+            assert other.committed(group, [partition]) == {partition: offset}
 
     def test_an_undeclared_capability_is_refused(self, world: World) -> None:
         """A client without groups, or offsets by timestamp, raises instead of a wrong result."""
@@ -194,9 +283,49 @@ class OffsetFetcherContract(WorldContract):
                 with pytest.raises(UnsupportedFeatureError):
                     call()
 
+    def test_an_unreachable_cluster_is_an_error(self, world: World) -> None:
+        """Every request fails in time; no answer is neither an empty nor an old one."""
+        world.require(Capability.OUTAGES)
+        topic, group = world.topic(), world.fresh_name()
+        partition = TopicPartition(topic, 0)
+        requests: list[Callable[[OffsetFetcher], object]] = [
+            lambda made: made.partitions(world.options(subscribe=topic).subscription),
+            lambda made: made.partitions(world.options(subscribePattern=topic).subscription),
+            lambda made: made.earliest([partition]),
+            lambda made: made.latest([partition]),
+        ]
+        if Capability.TIMESTAMPS in world.capabilities:
+            requests.append(lambda made: made.for_timestamps({partition: 0}))
+        if Capability.GROUPS in world.capabilities:
+            requests.append(lambda made: made.committed(group, [partition]))
+            requests.append(lambda made: made.commit(group, PartitionOffsets({partition: 1})))
+        fetchers = [_fetcher(world, **world.unreachable) for _ in requests]
+        started = time.monotonic()
+        with ThreadPoolExecutor(len(requests)) as pool:
+            failures = list(pool.map(_failure, requests, fetchers))
+        assert time.monotonic() - started < _MAX_SECONDS
+        assert [type(failure) for failure in failures] == [BrokerUnreachableError] * len(requests)
+
     def test_closing_twice_is_allowed(self, world: World) -> None:
         """A second call of close has no effect."""
         made = _fetcher(world)
         made.earliest([TopicPartition(world.topic(), 0)])
         made.close()
         made.close()
+
+
+def _assert_no_offsets(
+    world: World, made: OffsetFetcher, partitions: Collection[TopicPartition]
+) -> None:
+    assert made.earliest(partitions) == {}
+    assert made.latest(partitions) == {}
+    if Capability.TIMESTAMPS in world.capabilities:
+        assert made.for_timestamps(dict.fromkeys(partitions, 0)) == {}
+
+
+def _failure(request: Callable[[OffsetFetcher], object], made: OffsetFetcher) -> object:
+    """Return the error of a request, or else what it returned."""
+    try:
+        return request(made)
+    except PysparkKafkaError as error:
+        return error

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Generator, Iterator
+from typing import Any, ClassVar, Final, cast
 
 import pyarrow as pa
 import pytest
 
-from ..domain.errors import MalformedTimestampError, OffsetOutOfRangeError
+from ..domain.errors import (
+    BrokerUnreachableError,
+    CorruptBatchError,
+    MalformedTimestampError,
+    MissingOffsetsError,
+    OffsetOutOfRangeError,
+    PysparkKafkaError,
+    UnknownTopicError,
+)
 from ..domain.offset_range import OffsetRange
 from ..domain.projection import ALL_COLUMNS, COLUMNS, Projection
 from ..domain.topic_partition import TopicPartition
@@ -39,6 +48,9 @@ def _offsets(made: RecordReader, offset_range: OffsetRange) -> list[int]:
 class RecordReaderContract(WorldContract):
     """The contract of ``RecordReader``; a subclass overrides the fixture ``world``."""
 
+    many: ClassVar[int] = 25_000
+    """The records of a range that takes several fetches and batches."""
+
     @pytest.fixture
     def partition(self, world: World) -> TopicPartition:
         """Return the second of two partitions, so that mixing them up fails."""
@@ -46,9 +58,9 @@ class RecordReaderContract(WorldContract):
 
     def test_records_come_in_order_and_once(self, world: World, partition: TopicPartition) -> None:
         """A range over many fetches and batches is read completely, in order, each record once."""
-        world.produce(partition, numbered(0, 25_000))
-        read = _rows(_reader(world), OffsetRange(partition, 0, 25_000), VALUES)
-        assert read == [{"offset": n, "value": b"v%d" % n} for n in range(25_000)]
+        world.produce(partition, numbered(0, self.many))
+        read = _rows(_reader(world), OffsetRange(partition, 0, self.many), VALUES)
+        assert read == [{"offset": n, "value": b"v%d" % n} for n in range(self.many)]
 
     def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
         """Each column has the produced value, in the type of the schema."""
@@ -66,6 +78,17 @@ class RecordReaderContract(WorldContract):
             "timestampType": 0,
             "headers": [{"key": "a", "value": b"1"}, {"key": "b", "value": b"2"}],
         }
+
+    def test_append_time_is_told_from_create_time(self, world: World) -> None:
+        """``timestampType`` is 1 in topics with LogAppendTime, whose brokers set the timestamp."""
+        world.require(Capability.LOG_APPEND_TIME, Capability.TIMESTAMPS)
+        made, found = _reader(world), []
+        for kind in ("LogAppendTime", "CreateTime"):
+            partition = TopicPartition(world.topic(message__timestamp__type=kind), 0)
+            world.produce(partition, [Record(b"v", timestamp=1_000)])
+            [row] = _rows(made, OffsetRange(partition, 0, 1))
+            found.append((row["timestampType"], row["timestamp"].timestamp() == 1))
+        assert found == [(1, False), (0, True)]
 
     @pytest.mark.parametrize(("key", "value"), [(None, b""), (b"", None), (None, None), (b"", b"")])
     def test_null_and_empty_differ(
@@ -118,23 +141,26 @@ class RecordReaderContract(WorldContract):
             assert _offsets(made, OffsetRange(partition, start, end)) == list(range(start, end))
 
     def test_an_iterator_can_be_abandoned(self, world: World, partition: TopicPartition) -> None:
-        """A range that is not read to its end does not affect the next one."""
-        world.produce(partition, numbered(0, 25_000))
+        """A range that is not read to its end, or not at all, does not affect the next one."""
+        world.produce(partition, numbered(0, self.many))
         made = _reader(world)
         for drop in (0, 1, 2):
-            iterator = made.read(OffsetRange(partition, drop, 25_000), VALUES)
+            made.read(OffsetRange(partition, self.many // 2, self.many), VALUES)
+            iterator = made.read(OffsetRange(partition, drop, self.many), VALUES)
             assert next(iterator)["offset"][0].as_py() == drop
+            if drop == 1:
+                cast("Generator[pa.RecordBatch]", iterator).close()
             del iterator
         assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
 
     def test_batches_belong_to_the_caller(self, world: World, partition: TopicPartition) -> None:
         """A batch does not change when the next one, or another range, is read."""
-        world.produce(partition, numbered(0, 25_000))
+        world.produce(partition, numbered(0, self.many))
         made = _reader(world)
         kept = [
             (batch, batch.to_pylist())
             for start in (0, 7)
-            for batch in made.read(OffsetRange(partition, start, 25_000), VALUES)
+            for batch in made.read(OffsetRange(partition, start, self.many), VALUES)
         ]
         assert all(batch.to_pylist() == then for batch, then in kept)
 
@@ -197,6 +223,85 @@ class RecordReaderContract(WorldContract):
             _rows(_reader(world), OffsetRange(partition, 15, 20))
         assert (caught.value.offset, caught.value.latest) == (15, 10)
 
+    def test_a_range_that_ends_after_the_log_is_out_of_range(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """The records up to the end are read, and then the missing offset is an error, in time."""
+        world.produce(partition, numbered(0, 10))
+        read, error = _read_until_error(
+            _reader(world, kafkaConsumer__pollTimeoutMs="500"), OffsetRange(partition, 5, 20)
+        )
+        assert read == list(range(5, 10))
+        assert isinstance(error, OffsetOutOfRangeError)
+        assert (error.partition, error.offset) == (partition, 10)
+        assert (error.earliest, error.latest) == (0, 10)
+
+    def test_an_open_transaction_is_out_of_range_under_read_committed(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """The log ends at the last stable offset, also for records after it without transaction."""
+        world.require(Capability.TRANSACTIONS)
+        world.produce(partition, numbered(0, 2))
+        with world.transaction(commit=True) as write:
+            write(partition, numbered(2, 4))
+            world.produce(partition, numbered(4, 6))
+            read, error = _read_until_error(
+                _reader(world, **COMMITTED, kafkaConsumer__pollTimeoutMs="500"),
+                OffsetRange(partition, 0, 6),
+            )
+            assert _offsets(_reader(world), OffsetRange(partition, 0, 6)) == list(range(6))
+        assert read == [0, 1]
+        assert isinstance(error, OffsetOutOfRangeError)
+        assert (error.offset, error.latest) == (2, 2)
+
+    def test_records_that_are_deleted_during_a_read_are_an_error(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """What was read is yielded; the error says which offsets were lost after that."""
+        world.require(Capability.DELETE_RECORDS)
+        # More than a client fetches ahead: what it has in hand is not lost.
+        end, remaining = 3 * self.many, 100
+        world.produce(partition, [Record(b"v" * 200)] * end)
+        made = _reader(world)
+        batches = made.read(OffsetRange(partition, 0, end), VALUES)
+        read = next(batches)["offset"].to_pylist()
+        world.delete_records(partition, end - remaining)
+        error = _consume(batches, read)
+        assert read == list(range(len(read)))
+        assert _lost(error) == (partition, len(read), end - remaining)
+        assert _offsets(made, OffsetRange(partition, end - remaining, end)) == [
+            *range(end - remaining, end)
+        ]
+
+    def test_a_corrupt_batch_is_an_error(self, world: World, partition: TopicPartition) -> None:
+        """It is neither returned nor skipped; the records before it are read, and other ranges."""
+        world.require(Capability.CORRUPTION)
+        for start in (0, 10, 20):
+            world.produce(partition, numbered(start, start + 10))
+        world.corrupt(partition, 10)
+        made = _reader(world)
+        for projection in (VALUES, Projection(("offset",))):
+            read, error = _read_until_error(made, OffsetRange(partition, 5, 30), projection)
+            assert read == list(range(5, 10))
+            assert isinstance(error, CorruptBatchError)
+            assert (error.partition, error.offset) == (partition, 10)
+        assert _offsets(made, OffsetRange(partition, 20, 30)) == list(range(20, 30))
+
+    def test_an_unreachable_cluster_is_an_error(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """The error comes in time, and a range is never empty because no broker answers."""
+        world.require(Capability.OUTAGES)
+        with pytest.raises(BrokerUnreachableError):
+            _rows(_reader(world, **world.unreachable), OffsetRange(partition, 0, 1))
+
+    def test_a_partition_that_does_not_exist_is_an_error(self, world: World) -> None:
+        """A range of a deleted topic is never empty."""
+        missing = TopicPartition(world.fresh_name(), 0)
+        made = _reader(world, kafkaConsumer__pollTimeoutMs="500")
+        with pytest.raises(UnknownTopicError, match=missing.topic):
+            _rows(made, OffsetRange(missing, 0, 1))
+
     def test_a_reader_works_after_an_error(self, world: World, partition: TopicPartition) -> None:
         """After an error the same reader reads the next range."""
         world.produce(partition, numbered(0, 10))
@@ -212,8 +317,12 @@ class RecordReaderContract(WorldContract):
             world.topic(message__timestamp__after__max__ms=str(2**63 - 1)), 0
         )
         world.produce(partition, [Record(b"v"), Record(b"w", timestamp=1_700_000_000_000_000_000)])
-        with pytest.raises(MalformedTimestampError, match="partition 0 offset 1"):
-            _rows(_reader(world), OffsetRange(partition, 0, 2))
+        offset_range = OffsetRange(partition, 0, 2)
+        projection = Projection(("timestamp", "offset"))
+        read, error = _read_until_error(_reader(world), offset_range, projection)
+        assert read == [0]
+        assert isinstance(error, MalformedTimestampError)
+        assert "partition 0 offset 1 " in str(error)
         assert _offsets(_reader(world), OffsetRange(partition, 0, 2)) == [0, 1]
 
     def test_closing_twice_is_allowed(self, world: World, partition: TopicPartition) -> None:
@@ -223,6 +332,29 @@ class RecordReaderContract(WorldContract):
         assert _offsets(made, OffsetRange(partition, 0, 1)) == [0]
         made.close()
         made.close()
+
+
+def _read_until_error(
+    made: RecordReader, offset_range: OffsetRange, projection: Projection = VALUES
+) -> tuple[list[int], PysparkKafkaError]:
+    """Return the offsets that a reader yields before its error, and that."""
+    read: list[int] = []
+    return read, _consume(made.read(offset_range, projection), read)
+
+
+def _consume(batches: Iterator[pa.RecordBatch], read: list[Any]) -> PysparkKafkaError:
+    """Append the offsets of batches to ``read``, and return the error that follows."""
+    with pytest.raises(PysparkKafkaError) as caught:
+        read.extend(offset for batch in batches for offset in batch["offset"].to_pylist())
+    return caught.value
+
+
+def _lost(error: PysparkKafkaError) -> tuple[TopicPartition, int, int]:
+    """Return the offsets that an error says were deleted."""
+    if isinstance(error, MissingOffsetsError):
+        return error.partition, error.start, error.end
+    assert isinstance(error, OffsetOutOfRangeError)
+    return error.partition, error.offset, error.earliest
 
 
 def _two_transactions(world: World, partition: TopicPartition) -> None:

@@ -9,7 +9,12 @@ from typing import Final
 
 import pytest
 
-from ..domain.errors import MalformedTimestampError, OffsetOutOfRangeError, TopicRecreatedError
+from ..domain.errors import (
+    CorruptBatchError,
+    MalformedTimestampError,
+    OffsetOutOfRangeError,
+    TopicRecreatedError,
+)
 from ..domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
 from ..domain.topic_partition import TopicPartition
 from ..ports.record_schema import record_schema
@@ -356,6 +361,20 @@ class StreamReadingContract(WorldContract):
         world.produce(first, numbered(0, 3))
         task.read_to({first: 3, added: 3})
         assert task.values(added) == _values(0, 3)
+
+    def test_a_corrupt_batch_is_an_error(
+        self, world: World, task: StreamTask, partition: TopicPartition
+    ) -> None:
+        """The records before it are returned, and it is neither returned nor skipped."""
+        world.require(Capability.CORRUPTION)
+        for start in (0, 10, 20):
+            world.produce(partition, numbered(start, start + 10))
+        world.corrupt(partition, 10)
+        task.assign({partition: 0})
+        with pytest.raises(CorruptBatchError) as caught:
+            task.read_to({partition: 30})
+        assert (caught.value.partition, caught.value.offset) == (partition, 10)
+        assert task.values(partition) == _values(0, 10)
 
     def test_a_timestamp_overflow_names_its_record(self, world: World, task: StreamTask) -> None:
         """A time in nanoseconds overflows Spark's microseconds; the error names the record."""

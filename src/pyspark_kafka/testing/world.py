@@ -43,10 +43,13 @@ class Capability(enum.Enum):
     COMPRESSION = "topics with a `compression.type`"
     CONTINUOUS = "continuous queries"
     CONTINUOUS_TRANSACTIONS = "continuous queries with exactly-once delivery"
+    CORRUPTION = "damaging stored records"
     DELETE_RECORDS = "deleting records"
     DELETE_TOPICS = "deleting topics"
     GROUPS = "committed offsets of consumer groups"
     HEADERS = "record headers"
+    LOG_APPEND_TIME = "topics with a `message.timestamp.type`"
+    OUTAGES = "clusters of which no broker answers"
     TIMESTAMPS = "record timestamps, and offsets by timestamp"
     TRANSACTIONAL_WRITES = "transactions that one process begins and another ends"
     TRANSACTIONS = "transactions that are committed and aborted"
@@ -103,6 +106,11 @@ class World(ABC):
     def addresses(self) -> Mapping[str, str]:
         """The options that connect to the cluster, such as ``kafka.bootstrap.servers``."""
 
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        """Options with which no broker answers, and requests soon time out (``OUTAGES``)."""
+        raise NotImplementedError
+
     @abstractmethod
     def topic(self, partitions: int = 1, **config: str) -> str:
         """Create a topic with a new name, and return that.
@@ -129,6 +137,10 @@ class World(ABC):
 
     def delete_records(self, partition: TopicPartition, before: int) -> None:
         """Delete the records before an offset (``Capability.DELETE_RECORDS``)."""
+        raise NotImplementedError
+
+    def corrupt(self, partition: TopicPartition, offset: int) -> None:
+        """Damage the record at an offset, and those of its batch (``Capability.CORRUPTION``)."""
         raise NotImplementedError
 
     def transaction(

@@ -8,7 +8,9 @@ from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
+from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.stream_client import StreamClient
@@ -21,7 +23,9 @@ from . import (
     epoch_channel,
     lag_exporter,
     metadata_log,
+    offset_fetcher,
     progress_listener,
+    record_reader,
     record_writer,
     source_events,
     stream_client,
@@ -42,7 +46,9 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,
     LagExporter: lag_exporter.FAULTS,
     MetadataLog: metadata_log.FAULTS,
+    OffsetFetcher: offset_fetcher.FAULTS,
     ProgressListener: progress_listener.FAULTS,
+    RecordReader: record_reader.FAULTS,
     RecordWriter: record_writer.FAULTS,
     SourceEvents: source_events.FAULTS,
     StreamClient: PortFaults(

@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from ...domain.errors import BrokerUnreachableError, KafkaRequestError, OptionsError
+from ...domain.errors import (
+    BrokerUnreachableError,
+    CorruptBatchError,
+    KafkaRequestError,
+    OptionsError,
+)
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
-from .error_codes import ALL_BROKERS_DOWN, UNREACHABLE_ERRORS
+from .error_codes import ALL_BROKERS_DOWN, CORRUPT_ERRORS, UNREACHABLE_ERRORS
 from .settings import client_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from ...domain.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
@@ -100,6 +107,12 @@ class Connection:
                 self.bootstrap_servers, self.timeout_s, self._last_error or error.str()
             )
         return KafkaRequestError(request, error.str())
+
+    def fetch_error(self, partition: TopicPartition, error: KafkaError, offset: int) -> Exception:
+        """Return this library's error for one of a fetch; ``offset`` is that of the error."""
+        if error.code() in CORRUPT_ERRORS:
+            return CorruptBatchError(partition, offset, error.str())
+        return self.error(f"a fetch from {partition}", error)
 
     def remember_error(self, error: KafkaError) -> None:
         """Keep why a connection failed; that all of them did explains nothing."""

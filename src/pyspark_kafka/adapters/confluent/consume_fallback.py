@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
 from ...domain.errors import MissingOffsetsError
 from ..fetching import Fetched, FetchedPartition
-from ..kafka_format.record_columns import RecordColumns
+from ..kafka_format.record_columns import record_batches
 from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
+    from ..fetching import Watermarks
     from .connection import Connection
 
 GROUP: Final = {
@@ -42,17 +43,24 @@ class ConsumeFallback:
     """A ``Consumer``, for one partition at a time."""
 
     def __init__(
-        self, connection: Connection, forced: Mapping[str, str], tuned: Mapping[str, str]
+        self,
+        connection: Connection,
+        forced: Mapping[str, str],
+        tuned: Mapping[str, str],
+        watermarks: Watermarks,
     ) -> None:
         """Create the consumer.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
         self._connection = connection
+        self._watermarks = watermarks
         self._consumer = connection.make(Consumer, {**forced, **GROUP}, tuned)
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
-        return _AssignedPartition(self._consumer, self._connection, offset_range, projection)
+        return _AssignedPartition(
+            self._consumer, self._connection, offset_range, projection, self._watermarks
+        )
 
     def close(self) -> None:
         self._consumer.close()
@@ -61,7 +69,7 @@ class ConsumeFallback:
 @final
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A message with attributes, as ``RecordColumns`` takes it."""
+    """A message with attributes, as ``record_batches`` takes it."""
 
     offset: int
     key: bytes | None
@@ -94,19 +102,24 @@ class _AssignedPartition(FetchedPartition):
         connection: Connection,
         offset_range: OffsetRange,
         projection: Projection,
+        watermarks: Watermarks,
     ) -> None:
         self._consumer = consumer
+        self._watermarks = watermarks
         self._connection = connection
         self._partition = offset_range.partition
         self._until_offset = offset_range.until_offset
         self._projection = projection
         self._is_assigned = False
         self._is_out_of_range = False
+        self._failure: Exception | None = None
 
     def fetch(self, position: int) -> Fetched | None:
         if not self._is_assigned:
             self._consumer.assign([self._client_partition(position)])
             self._is_assigned = True
+        if self._failure is not None:
+            raise self._failure
         if self._is_out_of_range:
             return None
         count = min(CONSUME_RECORDS, self._until_offset - position)
@@ -124,7 +137,13 @@ class _AssignedPartition(FetchedPartition):
                 # librdkafka reports it once only.
                 self._is_out_of_range = True
             else:
-                raise self._connection.error(f"a fetch from {self._partition}", error)
+                self._failure = self._connection.fetch_error(
+                    self._partition, error, message.offset()
+                )
+                break
+        # An error after records is raised by the next fetch.
+        if self._failure is not None and not records:
+            raise self._failure
         if self._is_out_of_range and not records:
             return None
         return Fetched(self._batches(position, records), next_offset)
@@ -135,22 +154,12 @@ class _AssignedPartition(FetchedPartition):
             self._consumer.unassign()
 
     def watermarks(self) -> tuple[int, int]:
-        try:
-            earliest, latest = self._consumer.get_watermark_offsets(
-                self._client_partition(), timeout=self._connection.timeout_s
-            )
-        except KafkaException as error:
-            raise self._connection.error(
-                f"a request for the offsets of {self._partition}", error.args[0]
-            ) from error
-        return earliest, latest
+        return self._watermarks.of(self._partition)
 
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
         in_range = [record for record in records if record.offset < self._until_offset]
         kept, error = self._before_deleted(position, in_range)
-        if kept:
-            columns = RecordColumns.of(in_range[:kept])
-            yield columns.to_record_batch(self._partition, self._projection)
+        yield from record_batches(in_range[:kept], self._partition, self._projection)
         if error is not None:
             raise error
 

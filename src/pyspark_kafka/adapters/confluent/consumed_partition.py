@@ -127,8 +127,8 @@ class ConsumedPartition(FetchedPartition):
     def _handle_error(self, result: int) -> None:
         """Raise what is wrong with the next message; return if its offset is out of range."""
         self._gatherer.require_readable(result)
-        error, _ = self._gatherer.next_event()
+        error, offset = self._gatherer.next_event()
         if error.code() not in OUT_OF_RANGE_ERRORS:
-            raise self._connection.error(f"a fetch from {self._partition}", error)
+            raise self._connection.fetch_error(self._partition, error, offset)
         # librdkafka reports it once and stops fetching: the next fetch starts again.
         self.leave()

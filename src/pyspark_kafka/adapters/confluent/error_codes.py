@@ -38,6 +38,14 @@ OUT_OF_RANGE_ERRORS: Final = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 )
 
+CORRUPT_ERRORS: Final = frozenset(
+    {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG}
+)
+"""A record batch cannot be read: by librdkafka, or (``CORRUPT_MESSAGE``) by its broker."""
+
+NO_LEADERS: Final[int] = KafkaError._NOENT
+"""None of the partitions of a request has a leader, perhaps because none exists."""
+
 COORDINATOR_ERRORS: Final = frozenset(
     {
         KafkaError.NOT_COORDINATOR,
@@ -47,6 +55,7 @@ COORDINATOR_ERRORS: Final = frozenset(
 )
 
 LIST_OFFSETS_RETRIABLE_ERRORS: Final = UNREACHABLE_ERRORS | {
+    NO_LEADERS,
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_LEADER_FOR_PARTITION,

@@ -23,7 +23,12 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.deadline import Deadline
 from ...ports.offset_fetcher import OffsetFetcher
 from .connection import Connection
-from .error_codes import COORDINATOR_ERRORS, LIST_OFFSETS_RETRIABLE_ERRORS, UNKNOWN_PARTITION_ERRORS
+from .error_codes import (
+    COORDINATOR_ERRORS,
+    LIST_OFFSETS_RETRIABLE_ERRORS,
+    NO_LEADERS,
+    UNKNOWN_PARTITION_ERRORS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -70,7 +75,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             case Subscribe(topics):
                 return self._described(topics, required=True)
             case SubscribePattern():
-                return self._described(self._matching(subscription))
+                return self._described(self._matching(subscription), internal=False)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         return self._list_offsets(partitions, OffsetSpec.earliest())
@@ -129,7 +134,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         return [topic for topic in listed.topics if pattern.matches(topic)]
 
     def _described(
-        self, topics: Collection[str], *, required: bool = False
+        self, topics: Collection[str], *, required: bool = False, internal: bool = True
     ) -> frozenset[TopicPartition]:
         if not topics:
             return frozenset()
@@ -144,7 +149,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         return frozenset(
             TopicPartition(topic, part.id)
             for topic, description in descriptions.items()
-            if required or not description.is_internal
+            if internal or not description.is_internal
             for part in description.partitions
         )
 
@@ -159,15 +164,26 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         if not specs:
             return ()
         theirs = {_client_partition(partition): spec for partition, spec in specs.items()}
-        answers = self._retry(
-            "a request for offsets",
-            lambda admin, timeout: _offsets(
-                admin.list_offsets(
-                    theirs, isolation_level=self._isolation_level, request_timeout=timeout
+
+        def ask(admin: Any, timeout: float) -> Mapping[ClientPartition, int]:
+            try:
+                return _offsets(
+                    admin.list_offsets(
+                        theirs, isolation_level=self._isolation_level, request_timeout=timeout
+                    )
                 )
-            ),
-        )
+            except _RefusalError as error:
+                if error.args[0].code() != NO_LEADERS or self._exist(specs):
+                    raise
+                return {}
+
+        answers = self._retry("a request for offsets", ask)
         return [(_our_partition(partition), offset) for partition, offset in answers.items()]
+
+    def _exist(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Return whether any of the partitions exists."""
+        found = self._described({partition.topic for partition in partitions})
+        return not found.isdisjoint(partitions)
 
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
         """Send a request, again while its broker is unreachable or not the leader any more."""

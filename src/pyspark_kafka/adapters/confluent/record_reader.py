@@ -98,7 +98,7 @@ class ConfluentRecordReader(RecordReader):
             library = self._library()
         except LibraryUnusableError as error:
             _warn_once(str(error))
-            return ConsumeFallback(self._connection, FORCED, TUNED)
+            return ConsumeFallback(self._connection, FORCED, TUNED, self._watermarks)
         return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._watermarks)
 
 

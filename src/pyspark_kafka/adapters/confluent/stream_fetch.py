@@ -57,7 +57,7 @@ class StreamFetch:
         """Return a batch of the records that have come, or where offsets without any end.
 
         :raises MalformedTimestampError: if a timestamp overflows.
-        :raises CorruptBatchError: if a record is corrupt.
+        :raises CorruptBatchError: if a record batch is corrupt.
         :raises KafkaRequestError: if the broker refuses the fetch.
         """
         if self._queue is None:
@@ -91,12 +91,12 @@ class StreamFetch:
     def _pass_error(self, result: int) -> bool:
         """Raise what is wrong with the next message; return whether the fetch goes on."""
         self._gatherer.require_readable(result)
-        error, _ = self._gatherer.next_event()
+        error, offset = self._gatherer.next_event()
         if error.code() in OUT_OF_RANGE_ERRORS:
             # librdkafka reports it once and stops fetching.
             self.is_out_of_range = True
             return False
         if error.code() not in _TRANSIENT_ERRORS:
-            raise self._connection.error(f"a fetch from {self.partition}", error)
+            raise self._connection.fetch_error(self.partition, error, offset)
         self._gatherer.pass_event()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
@@ -12,7 +13,7 @@ from ...ports.record_schema import HEADERS, TYPES, record_schema
 from .status import MAX_MILLISECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ...domain.projection import Projection
     from ...domain.topic_partition import TopicPartition
@@ -95,7 +96,7 @@ class RecordColumns:
 
     def _timestamps(self, partition: TopicPartition) -> pa.Array[Any]:
         for offset, milliseconds in zip(self.offsets, self.timestamps, strict=True):
-            if not -MAX_MILLISECONDS <= milliseconds <= MAX_MILLISECONDS:
+            if not _fits(milliseconds):
                 raise MalformedTimestampError(partition, offset, milliseconds)
         return pa.array(self.timestamps, pa.timestamp("ms", "UTC")).cast(TYPES["timestamp"])
 
@@ -108,3 +109,25 @@ class RecordColumns:
             ],
             HEADERS,
         )
+
+
+def record_batches(
+    records: Sequence[ClientRecord], partition: TopicPartition, projection: Projection
+) -> Iterator[pa.RecordBatch]:
+    """Yield records of one partition as a batch, or none if there are none.
+
+    :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit. The records
+        before it are yielded first.
+    """
+    good = records
+    if "timestamp" in projection:
+        good = list(itertools.takewhile(lambda record: _fits(record.timestamp), records))
+    if good:
+        yield RecordColumns.of(good).to_record_batch(partition, projection)
+    if len(good) < len(records):
+        bad = records[len(good)]
+        raise MalformedTimestampError(partition, bad.offset, bad.timestamp)
+
+
+def _fits(milliseconds: int) -> bool:
+    return -MAX_MILLISECONDS <= milliseconds <= MAX_MILLISECONDS

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, final
 
 from ...domain.errors import (
+    CorruptBatchError,
     KafkaRequestError,
     ProducerFencedError,
     TransactionLostError,
@@ -19,7 +20,7 @@ from ...domain.errors import (
 )
 from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import Transaction
-from .partition_log import CREATE_TIME, Headers, PartitionLog, StoredRecord
+from .partition_log import APPEND_TIME, CREATE_TIME, Headers, PartitionLog, StoredRecord
 
 ADDRESS = "memory"
 
@@ -42,6 +43,7 @@ class _Topic:
     """The partitions of a topic; ``topic_id`` tells it from an earlier one of its name."""
 
     topic_id: int
+    timestamp_type: int
     logs: list[PartitionLog] = field(default_factory=list)
 
 
@@ -61,15 +63,19 @@ class MemoryCluster:
         self._transactions = itertools.count(1)
         self._transactional_ids: dict[str, _TransactionalId] = {}
 
-    def create_topic(self, topic: str, partitions: int = 1) -> None:
-        """Create a topic.
+    def create_topic(
+        self, topic: str, partitions: int = 1, *, has_append_time: bool = False
+    ) -> None:
+        """Create a topic; with append time, records get the time at which they are appended.
 
         :raises KafkaRequestError: if it exists.
         """
         with self._changing():
             if topic in self._topics:
                 raise KafkaRequestError("a request to create a topic", f"'{topic}' exists already")
-            self._topics[topic] = _Topic(next(self._topic_ids))
+            self._topics[topic] = _Topic(
+                next(self._topic_ids), APPEND_TIME if has_append_time else CREATE_TIME
+            )
             self.add_partitions(topic, partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
@@ -90,6 +96,11 @@ class MemoryCluster:
             for partition, offset in before.items():
                 self._log(partition).delete_before(offset)
 
+    def corrupt(self, partition: TopicPartition, offset: int) -> None:
+        """Damage a record, which then cannot be read."""
+        with self._lock:
+            self._log(partition).corrupt(offset)
+
     def compact(self, partition: TopicPartition) -> None:
         """Keep only the newest record of each key of a partition."""
         with self._lock:
@@ -104,14 +115,15 @@ class MemoryCluster:
         partition: int = 0,
         headers: Headers = (),
         timestamp: int | None = None,
-        timestamp_type: int = CREATE_TIME,
         transaction: int | None = None,
     ) -> int:
         """Append a record and return its offset; ``timestamp`` in milliseconds, by default now."""
         with self._changing():
             log = self._log(TopicPartition(topic, partition))
-            when = time.time_ns() // 1_000_000 if timestamp is None else timestamp
-            return log.append(key, value, headers, when, timestamp_type, transaction)
+            timestamp_type = self._topics[topic].timestamp_type
+            if timestamp is None or timestamp_type == APPEND_TIME:
+                timestamp = time.time_ns() // 1_000_000
+            return log.append(key, value, headers, timestamp, timestamp_type, transaction)
 
     def begin_transaction(self) -> int:
         """Begin a transaction, and return its number for ``produce``."""
@@ -224,10 +236,20 @@ class MemoryCluster:
         committed_only: bool,
         max_records: int,
     ) -> list[StoredRecord]:
-        """Return up to ``max_records`` visible records of ``[start, end)``."""
+        """Return up to ``max_records`` visible records of ``[start, end)``.
+
+        With ``committed_only``, they are before the first open transaction.
+
+        :raises CorruptBatchError: if the first of them is corrupt.
+        """
         with self._lock:
-            visible = self._log(partition).visible(start, end, committed_only=committed_only)
-            return list(itertools.islice(visible, max_records))
+            log = self._log(partition)
+            stable_end = min(end, log.last_stable_offset) if committed_only else end
+            visible = log.visible(start, stable_end, committed_only=committed_only)
+            records = list(itertools.islice(visible, max_records))
+        if records and records[0].is_corrupt:
+            raise CorruptBatchError(partition, records[0].offset, "its checksum is wrong")
+        return list(itertools.takewhile(lambda record: not record.is_corrupt, records))
 
     def committed(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return the offsets that a group has committed."""

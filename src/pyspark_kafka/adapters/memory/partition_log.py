@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 CREATE_TIME: Final = 0
+APPEND_TIME: Final = 1
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record in the log; ``timestamp`` is in milliseconds since the epoch."""
+    """A record in the log; ``timestamp`` is in milliseconds since the epoch.
+
+    A record that ``is_corrupt`` cannot be read, and stands for a batch with a wrong checksum.
+    """
 
     offset: int
     key: bytes | None
@@ -24,6 +28,7 @@ class StoredRecord:
     timestamp: int
     timestamp_type: int
     transaction: int | None = None
+    is_corrupt: bool = False
 
 
 @final
@@ -73,6 +78,13 @@ class PartitionLog:
         """Delete the records before ``offset``, as retention and ``DeleteRecords`` do."""
         self.start = max(self.start, min(offset, self.end))
         del self.records[: bisect_left(self.records, self.start, key=lambda record: record.offset)]
+
+    def corrupt(self, offset: int) -> None:
+        """Damage the record at an offset."""
+        self.records = [
+            replace(record, is_corrupt=True) if record.offset == offset else record
+            for record in self.records
+        ]
 
     def compact(self) -> None:
         """Keep the newest record of each key, as the log cleaner does; offsets stay."""

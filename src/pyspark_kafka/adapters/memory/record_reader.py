@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final, final
 
 import pyarrow as pa
 
-from ...domain.errors import OffsetOutOfRangeError
+from ...domain.errors import OffsetOutOfRangeError, UnknownTopicError
 from ...domain.offset_range import OffsetRange
 from ...domain.options import SourceOptions
 from ...domain.projection import Projection
+from ...domain.topic_partition import TopicPartition
 from ...ports.record_reader import RecordReader
-from ..kafka_format.record_columns import RecordColumns
-from .cluster import MemoryCluster
+from ..kafka_format.record_columns import record_batches
+from .cluster import ADDRESS, MemoryCluster
+from .partition_log import StoredRecord
 
 RECORDS_PER_BATCH: Final = 1_000
 
@@ -25,34 +28,36 @@ class MemoryRecordReader(RecordReader):
     def __init__(self, cluster: MemoryCluster, options: SourceOptions) -> None:
         self._cluster = cluster
         self._committed_only = options.reads_committed_only
+        self._option = options.subscription.option
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition, until = offset_range.partition, offset_range.until_offset
         position = offset_range.from_offset
         while position < until:
-            self._check_in_range(offset_range, position)
-            records = self._cluster.fetch(
-                partition,
-                position,
-                until,
-                committed_only=self._committed_only,
-                max_records=RECORDS_PER_BATCH,
+            # Within the call nothing is deleted.
+            records, position = self._cluster.wait_for(
+                partial(self._fetch, partition, position, until), 0
             )
-            if not records:
-                self._check_in_range(offset_range, until - 1)
-                return
-            yield RecordColumns.of(records).to_record_batch(partition, projection)
-            position = records[-1].offset + 1
+            yield from record_batches(records, partition, projection)
 
     def close(self) -> None:
         """Do nothing: the cluster belongs to the caller."""
 
-    def _check_in_range(self, offset_range: OffsetRange, offset: int) -> None:
-        watermarks = self._cluster.watermarks(
-            offset_range.partition, committed_only=self._committed_only
+    def _fetch(
+        self, partition: TopicPartition, position: int, until: int
+    ) -> tuple[list[StoredRecord], int]:
+        """Return records and the offset after them, or after offsets without a record."""
+        watermarks = self._cluster.watermarks(partition, committed_only=self._committed_only)
+        if watermarks is None:
+            raise UnknownTopicError([partition.topic], self._option, ADDRESS)
+        earliest, latest = watermarks
+        if not earliest <= position < latest:
+            raise OffsetOutOfRangeError(partition, position, earliest=earliest, latest=latest)
+        records = self._cluster.fetch(
+            partition,
+            position,
+            until,
+            committed_only=self._committed_only,
+            max_records=RECORDS_PER_BATCH,
         )
-        earliest, latest = watermarks or (0, 0)
-        if not earliest <= offset < latest:
-            raise OffsetOutOfRangeError(
-                offset_range.partition, offset, earliest=earliest, latest=latest
-            )
+        return records, records[-1].offset + 1 if records else min(until, latest)

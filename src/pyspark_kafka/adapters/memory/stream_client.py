@@ -144,8 +144,7 @@ class MemoryStreamClient(StreamClient):
         if not records:
             return PolledRecords(partition, None, end)
         batch = RecordColumns.of(records).to_record_batch(partition, self._source.projection)
-        is_rest = len(records) < RECORDS_PER_BATCH
-        return PolledRecords(partition, batch, end if is_rest else records[-1].offset + 1)
+        return PolledRecords(partition, batch, records[-1].offset + 1)
 
     def _check(self, partition: TopicPartition, offset: int, earliest: int, latest: int) -> None:
         topic_id = self._cluster.topic_id(partition.topic)

@@ -20,9 +20,11 @@ class JournalWorld(World):
 
     capabilities = ALL - {
         Capability.COMPRESSION,
+        Capability.CORRUPTION,
         Capability.DELETE_RECORDS,
         Capability.DELETE_TOPICS,
         Capability.GROUPS,
+        Capability.LOG_APPEND_TIME,
         Capability.TRANSACTIONS,
     }
 
@@ -33,6 +35,10 @@ class JournalWorld(World):
     @property
     def addresses(self) -> Mapping[str, str]:
         return {"kafka.bootstrap.servers": str(self._directory)}
+
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        return {"kafka.bootstrap.servers": str(self._directory / "nowhere")}
 
     def topic(self, partitions: int = 1, **_config: str) -> str:
         name = self.fresh_name()

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from pyspark_kafka.domain.errors import KafkaRequestError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -55,19 +55,29 @@ class Journal:
         self._directory = Path(directory)
 
     def topics(self) -> dict[str, int]:
-        """Return the number of partitions of each topic."""
-        return {
-            topic.name: len(list(topic.glob("*.jsonl")))
-            for topic in self._directory.iterdir()
-            if topic.is_dir()
-        }
+        """Return the number of partitions of each topic.
+
+        :raises BrokerUnreachableError: if the directory cannot be read.
+        """
+        try:
+            return {
+                topic.name: len(list(topic.glob("*.jsonl")))
+                for topic in self._directory.iterdir()
+                if topic.is_dir()
+            }
+        except OSError as error:
+            raise BrokerUnreachableError(str(self._directory), 0, str(error)) from error
 
     def end(self, partition: TopicPartition) -> int | None:
-        """Return the number of complete lines, or ``None`` if the partition does not exist."""
+        """Return the number of complete lines, or ``None`` if the partition does not exist.
+
+        :raises BrokerUnreachableError: if the directory cannot be read.
+        """
         try:
             with self._file(partition).open("rb") as lines:
                 return sum(line.endswith(b"\n") for line in lines)
         except FileNotFoundError:
+            self.topics()
             return None
 
     def records(self, partition: TopicPartition, start: int, end: int) -> Iterator[JournalRecord]:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from pyspark_kafka.domain.errors import (
-    BrokerUnreachableError,
-    UnknownTopicError,
-    UnsupportedFeatureError,
-)
+from pyspark_kafka.domain.errors import UnknownTopicError, UnsupportedFeatureError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -31,7 +27,7 @@ class JournalOffsetFetcher(OffsetFetcher):
         self._journal = Journal(self._directory)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
-        sizes = self._sizes()
+        sizes = self._journal.topics()
         match subscription:
             case Assign(partitions):
                 return frozenset(
@@ -74,12 +70,6 @@ class JournalOffsetFetcher(OffsetFetcher):
 
     def close(self) -> None:
         """Do nothing: files are open while they are looked at only."""
-
-    def _sizes(self) -> dict[str, int]:
-        try:
-            return self._journal.topics()
-        except OSError as error:
-            raise BrokerUnreachableError(self._directory, 0, str(error)) from error
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         ends = {partition: self._journal.end(partition) for partition in partitions}

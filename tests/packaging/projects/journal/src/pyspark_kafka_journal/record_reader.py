@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
-from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
-from pyspark_kafka.domain.errors import OffsetOutOfRangeError
+from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
+from pyspark_kafka.domain.errors import OffsetOutOfRangeError, UnknownTopicError
 from pyspark_kafka.ports.record_reader import RecordReader
 
 from .journal import Journal
@@ -28,14 +28,18 @@ class JournalRecordReader(RecordReader):
     """Reads lines. They never go away, so that a range is there from its start or not at all."""
 
     def __init__(self, options: SourceOptions) -> None:
+        self._options = options
         self._journal = Journal(options.bootstrap_servers)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition, until = offset_range.partition, offset_range.until_offset
-        latest = self._journal.end(partition) or 0
+        latest = self._journal.end(partition)
+        if latest is None:
+            option, directory = self._options.subscription.option, self._options.bootstrap_servers
+            raise UnknownTopicError([partition.topic], option, directory)
         records = self._journal.records(partition, offset_range.from_offset, min(until, latest))
         while batch := list(islice(records, RECORDS_A_BATCH)):
-            yield RecordColumns.of(batch).to_record_batch(partition, projection)
+            yield from record_batches(batch, partition, projection)
         if offset_range.size and until > latest:
             missing = max(offset_range.from_offset, latest)
             raise OffsetOutOfRangeError(partition, missing, earliest=0, latest=latest)
