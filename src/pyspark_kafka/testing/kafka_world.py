@@ -161,9 +161,10 @@ class KafkaWorld(World):
             {
                 "bootstrap.servers": self._cluster.bootstrap_servers,
                 "linger.ms": 0,
-                # A new partition may reject the first batch and accept the second: only an
-                # idempotent producer (KIP-98) keeps the order.
-                "enable.idempotence": True,
+                # A new partition may reject the first batch and accept the second: with one
+                # request at a time the order is kept. An idempotent producer (KIP-98) keeps it
+                # too, but waits 0.5 s for its id, in each test.
+                "max.in.flight.requests.per.connection": 1,
                 **(config or {}),
             }
         )
