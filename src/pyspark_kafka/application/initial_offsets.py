@@ -28,6 +28,12 @@ class InitialOffsets:
         self._log = log
         self._events = events
         self._offsets: PartitionOffsets | None = None
+        self._found: PartitionOffsets | None = None
+
+    @property
+    def found(self) -> PartitionOffsets | None:
+        """The offsets if this process has determined them, ``None`` if it has read them."""
+        return self._found
 
     def get(self, find: Callable[[], PartitionOffsets]) -> PartitionOffsets:
         """Return the stored offsets, or else store and return those of ``find``.
@@ -51,5 +57,6 @@ class InitialOffsets:
         if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):
             # Another driver was first, and may have read records from its offsets already.
             return self._read() or offsets
+        self._found = offsets
         self._events.initial_offsets(offsets)
         return offsets

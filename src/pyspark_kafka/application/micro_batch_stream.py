@@ -104,11 +104,21 @@ class KafkaMicroBatchStream:
         if self._prefetched is not None:
             latest = self._offset_reader.latest(end)
             check_available_now(self._prefetched, end, latest)
-        return self._planner.plan(start, end)
+        return self._planner.plan(self._start_as_of(end, start), end)
 
     def commit(self, end: PartitionOffsets) -> None:
         """Notify that a batch that ends at ``end`` is committed."""
         self._progress.done(end, self._latest)
+
+    def _start_as_of(self, end: PartitionOffsets, start: PartitionOffsets) -> PartitionOffsets:
+        """Return the start of a batch without partitions that were added after ``end`` was planned.
+
+        Spark does not log where its first batch starts. If a new process runs that batch again, the
+        start is determined anew: partitions that only it has are new, and not deleted.
+        """
+        if self._latest is None and start == self._initial_offsets.found:
+            return start.restrict(end)
+        return start
 
     def _starting_offsets(self) -> PartitionOffsets:
         limit = self._options.starting_offsets

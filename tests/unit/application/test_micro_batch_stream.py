@@ -393,6 +393,24 @@ def test_what_kafka_still_has_is_read(kit: Kit) -> None:
     )
 
 
+def test_a_first_batch_that_runs_again_has_the_partitions_of_its_end(kit: Kit) -> None:
+    """A partition that was added after the batch was planned is not a deleted one."""
+    kit.produce(3)
+    kit.cluster.add_partitions("t", 3)
+    made = stream(kit, {"startingOffsets": "earliest"})
+    end = PartitionOffsets({tp(0): 3, tp(1): 0})
+    assert made.plan_input_partitions(made.initial_offset(), end) == (OffsetRange(tp(0), 0, 3),)
+
+
+def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit: Kit) -> None:
+    """In the process that plans the first batch, a partition without an end is deleted."""
+    made = stream(kit, {"startingOffsets": "earliest"})
+    start = made.initial_offset()
+    made.latest_offset(start, ReadAllAvailable())
+    with pytest.raises(DataLossError, match="have been deleted"):
+        made.plan_input_partitions(start, PartitionOffsets({tp(0): 0}))
+
+
 def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit: Kit) -> None:
     """Before its first look a query has nothing to hold the end of a batch against."""
     _, start, end = available_now(kit)
