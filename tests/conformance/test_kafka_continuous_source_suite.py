@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,21 +15,26 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from .continuous_runs import SECONDS, Runs, numbered
 from .one_client import one_client
 from .peer import Held, peer
-from .test_kafka_source_suite import (
+from .start_offsets import (
     BASE,
     PARTITIONS,
     STARTS,
     STRATEGIES,
-    UNSUPPORTED_SETTINGS,
+    assert_all_is_read_once,
     covers_all_starts,
     filled,
     write,
 )
+from .test_bad_options import NOBODY
+from .test_kafka_source_suite import BAD_OPTIONS, UNSUPPORTED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from pyspark_kafka.application.continuous_query import ContinuousQuery
 
 SUITE = "KafkaContinuousSourceSuite"
 
@@ -111,6 +117,30 @@ def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
     assert runs.pairs() == texts
 
 
+class ContinuousRun:
+    """Queries that run one after another from one checkpoint."""
+
+    def __init__(self, runs: Runs, options: Mapping[str, str]) -> None:
+        self._runs = runs
+        self._options = options
+        self._stack = ExitStack()
+        self._query: ContinuousQuery | None = None
+
+    def start(self) -> None:
+        self._query = self._stack.enter_context(self._runs.query(**self._options))
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    def settle(self) -> None:
+        assert self._query is not None
+        self._query.processAllAvailable()
+
+    def await_numbers(self, wanted: Iterable[int]) -> None:
+        assert self._query is not None
+        self._runs.await_numbers(self._query, wanted)
+
+
 @covers_all_starts(Held.LIBRARY)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(
@@ -118,30 +148,20 @@ def test_spark_27494_null_keys_and_values(runs: Runs) -> None:
     # Each client for each start; contract suites hold both to the same.
     list(zip(STRATEGIES, ["kafka-python", "confluent", "kafka-python"], strict=True)),
 )
-def test_a_query_begins_at_its_offsets_and_goes_on(
+def test_a_query_starts_at_its_offsets_and_goes_on(
     in_threads: Runs, strategy: str, start: str
 ) -> None:
     """From its start on every record is read once, through restarts and new partitions."""
-    runs, world = in_threads, in_threads.world
-    topic = filled(world)
-    starting, first = STARTS[start]
+    begin, world = STARTS[start], in_threads.world
+    topic = filled(world, begin)
     # Both flags are alike where nothing is lost.
-    options = {**STRATEGIES[strategy](topic), **starting(topic), "failOnDataLoss": "false"}
-    with runs.query(**options) as query:
-        runs.await_numbers(query, first)
-        query.processAllAvailable()
-    write(world, topic, 0, 4_007, 4_008)
-    with runs.query(**options) as query:
-        runs.await_numbers(query, [*first, 4_007, 4_008])
-        query.processAllAvailable()
-        added = []
-        if strategy != "assign":
-            world.add_partitions(topic, 2 * PARTITIONS)
-            for partition in range(PARTITIONS, 2 * PARTITIONS):
-                added.append(4_100 + partition)
-                write(world, topic, partition, added[-1])
-        write(world, topic, 4, 4_009)
-        runs.await_numbers(query, [*first, 4_007, 4_008, 4_009, *added])
+    options = {**STRATEGIES[strategy](topic), **begin.options(topic), "failOnDataLoss": "false"}
+    run = ContinuousRun(in_threads, options)
+    partitions = PARTITIONS if strategy == "assign" else 2 * PARTITIONS
+    try:
+        assert_all_is_read_once(run, world, topic, begin.first, partitions)
+    finally:
+        run.stop()
 
 
 @peer(BASE, "cannot stop Kafka stream", Held.LIBRARY)
@@ -170,42 +190,22 @@ def test_continuous_mode_options_are_case_insensitive(in_threads: Runs) -> None:
         in_threads.await_numbers(query, [1, 2])
 
 
-def refuse(text: str, **source: str) -> None:
-    """Hold the words in which options are refused at the start."""
+def assert_refused(source: Mapping[str, str], *words: str) -> None:
+    """Hold the text that refuses options against words, in any case."""
     with pytest.raises(OptionsError) as caught:
-        continuous.start(None, print, source=source, checkpointLocation="/never")
-    assert text.lower() in str(caught.value).lower()
+        continuous.start(None, print, source={**NOBODY, **source}, checkpointLocation="/never")
+    assert [word for word in words if word.lower() not in str(caught.value).lower()] == []
 
 
 @peer(BASE, "bad source options", Held.LIBRARY)
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"endingOffsets": "latest"}, "ending offset not valid in streaming queries"),
-        (
-            {"subscribe": "t", "endingOffsetsByTimestamp": '{"t": {"0": 1000}}'},
-            "ending timestamp not valid in streaming queries",
-        ),
-        ({}, "options must be specified"),
-        ({"subscribe": "t", "subscribePattern": "t.*"}, "only one"),
-        ({"subscribe": "t", "assign": '{"a":[0]}'}, "only one"),
-        ({"assign": ""}, "no topicpartitions to assign"),
-        ({"subscribe": ""}, "no topics to subscribe"),
-        ({"subscribePattern": ""}, "pattern to subscribe is empty"),
-        (
-            {"subscribe": "t", "minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"},
-            "value of minOffsetPerTrigger(20) is higher than the maxOffsetsPerTrigger(15)",
-        ),
-    ],
-)
-def test_bad_source_options(options: dict[str, str], words: str) -> None:
+@pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
+def test_bad_source_options(options: dict[str, str], words: tuple[str, ...]) -> None:
     """Options that a stream does not have, or that contradict one another, are refused."""
-    refuse(words, **{"kafka.bootstrap.servers": "h:1", **options})
+    assert_refused(options, *words)
 
 
 @peer(BASE, "unsupported kafka configs", Held.LIBRARY)
-@pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
-def test_unsupported_kafka_configs(name: str) -> None:
+@pytest.mark.parametrize("setting", UNSUPPORTED)
+def test_unsupported_kafka_configs(setting: dict[str, str]) -> None:
     """Settings that would change what a query promises are refused."""
-    options = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}
-    refuse("not supported", **options)
+    assert_refused({"subscribe": "topic", **setting}, "not supported")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, await_until
 
+from .churn import STEPS, Churn
 from .continuous_runs import SECONDS, Runs, await_partitions, numbered
 from .peer import Held, peer
-from .test_kafka_source_suite import churned, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,24 +49,25 @@ def test_subscribing_topic_by_pattern_with_topic_deletions(
 @peer(
     "KafkaContinuousSourceStressForDontFailOnDataLossSuite",
     "stress test for failOnDataLoss=false",
-    Held.LIBRARY,
+    Held.SPARK,
 )
-def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld, tmp_path: Path) -> None:
-    """While topics come, go and come again, a running query that may lose data does not fail."""
-    runs = Runs(None, world, tmp_path)
-    prefix = world.fresh_name()
-    world.create(f"{prefix}-stays")
+def test_stress_test_for_fail_on_data_loss_false(
+    spark: SparkSession, world: KafkaWorld, tmp_path: Path
+) -> None:
+    """While topics and records vanish, a running query reads the rest, and does not fail."""
+    runs = Runs(spark, world, tmp_path)
+    churn = Churn(world, world.fresh_name())
+    churn.begin()
     with runs.query(
-        subscribePattern=f"^{prefix}-",
+        subscribePattern=churn.pattern,
         startingOffsets="earliest",
         failOnDataLoss="false",
         fetchOffset__numRetries="10",
     ) as query:
-        for count in churned(world, prefix):
-            written = count
+        for _ in range(STEPS):
+            churn.step()
             assert query.isActive, query.exception()
-        write(world, f"{prefix}-stays", 0, written)
-        await_until(lambda: written in runs.numbers() or not query.isActive, SECONDS)
+        marks = churn.mark()
+        await_until(lambda: marks <= set(runs.numbers()) or not query.isActive, SECONDS)
     assert query.exception() is None
-    assert set(runs.numbers()) <= set(range(written + 1))
-    assert written in runs.numbers()
+    assert marks | churn.kept <= set(runs.numbers()) < set(range(churn.written))

@@ -13,7 +13,6 @@ from pyspark.sql.functions import window
 from pyspark_kafka.domain.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
-from tests.spark.queries import run_available_now
 
 from .live_queries import (
     BOTH_CLIENTS,
@@ -512,30 +511,3 @@ def test_stream_stream_self_join(
 
 def _numbers(first: int, end: int) -> list[Record]:
     return [Record(str(number).encode()) for number in range(first, end)]
-
-
-@peer("KafkaSourceSuiteBase", "Kafka column types", Held.BESIDE_JVM)
-def test_kafka_column_types(live: Live, topics: Topics, client: str, tmp_path: Path) -> None:
-    """The columns have the JVM connector's types, and 0 stands for a time that a producer set."""
-    topic = topics.create()
-    topics.fill(topic, {0: 1})
-    ours, theirs = (
-        live.open(source, subscribe=topic) for source in (Source("pyspark_kafka", client), JVM)
-    )
-    assert ours.schema == theirs.schema
-    [row] = run_available_now(ours, tmp_path).collect()
-    assert (row["timestampType"], row["partition"], row["offset"], row["topic"]) == (0, 0, 0, topic)
-
-
-@peer("KafkaSourceSuiteBase", "cannot stop Kafka stream", Held.SPARK)
-def test_cannot_stop_kafka_stream(live: Live, topics: Topics, client: str, tmp_path: Path) -> None:
-    """A running query can be stopped, repeatedly."""
-    topic = sizes(topics, (5,))
-    for run in range(2):
-        query = start(
-            live.open(Source("pyspark_kafka", client), subscribe=topic), tmp_path / str(run)
-        )
-        query.processAllAvailable()
-        query.stop()
-        assert not query.isActive
-        assert query.exception() is None

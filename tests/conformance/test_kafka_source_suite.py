@@ -1,229 +1,226 @@
-"""KafkaSourceSuiteBase: where a stream begins, and how it goes on."""
+"""KafkaSourceSuiteBase: where a stream starts, how it goes on, and the options that it refuses."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.application.errors import NoOffsetForTimestampError
-from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .engine import Engine
+from ..spark.queries import OURS, PEER, read
+from .numbered_streams import OpenStreams
+from .one_client import one_client
 from .peer import Held, peer
+from .side_by_side import Sides, root_cause
+from .start_offsets import (
+    BASE,
+    PARTITIONS,
+    SECOND,
+    STARTS,
+    STRATEGIES,
+    assert_all_is_read_once,
+    at_timestamps,
+    covers_all_starts,
+    filled,
+    write,
+)
+from .test_bad_options import NOBODY, refusal, refusal_of_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
 
-BASE = "KafkaSourceSuiteBase"
-PARTITIONS = 5
+    from .numbered_streams import Streams
 
-NUMBERS = {
-    0: (-20, -21, -22),
-    1: (-10, -11, -12),
-    2: (0, 1, 2),
-    3: (10, 11, 12),
-    4: (20, 21, 22),
-}
-"""What each partition holds at first; the records of a partition are a second apart."""
-
-STRATEGIES: Mapping[str, Callable[[str], Mapping[str, str]]] = {
-    "assign": lambda topic: {"assign": json.dumps({topic: list(range(PARTITIONS))})},
-    "subscribing topic by name": lambda topic: {"subscribe": topic},
-    "subscribing topic by pattern": lambda topic: {"subscribePattern": f"^{topic}$"},
-}
-
-STARTS: Mapping[str, tuple[Callable[[str], Mapping[str, str]], tuple[int, ...]]] = {
-    "from latest offsets": (lambda _topic: {"startingOffsets": "latest"}, ()),
-    "from earliest offsets": (
-        lambda _topic: {"startingOffsets": "earliest"},
-        tuple(number for numbers in NUMBERS.values() for number in numbers),
-    ),
-    "from specific offsets": (
-        lambda topic: {
-            "startingOffsets": json.dumps({topic: {"0": -2, "1": -1, "2": 0, "3": 1, "4": 2}})
-        },
-        (-20, -21, -22, 0, 1, 2, 11, 12, 22),
-    ),
-    "from specific timestamps": (
-        lambda topic: {
-            "startingOffsetsByTimestamp": json.dumps(
-                {topic: {"0": 0, "1": 1_000, "2": 1_001, "3": 2_000, "4": 3_000}}
-            )
-        },
-        (-20, -21, -22, -10, -11, -12, 1, 2, 11, 12, 22),
-    ),
-    "from global timestamp per topic": (
-        lambda _topic: {"startingTimestamp": "2000"},
-        (-21, -22, -11, -12, 1, 2, 11, 12, 21, 22),
-    ),
-}
+CLIENTS = ("confluent", "kafka-python")
 
 
-@pytest.fixture(params=["confluent", "kafka-python"])
-def world(
-    request: pytest.FixtureRequest, kafka: KafkaCluster, fresh_name: Callable[[], str]
-) -> Iterator[KafkaWorld]:
-    """Yield a real Kafka and the client that reads from it."""
-    made = KafkaWorld(request.param, fresh_name, kafka)
-    yield made
-    made.close()
+@pytest.fixture
+def streams(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> OpenStreams:
+    """Return a function to run streams."""
+    return OpenStreams(spark, kafka, tmp_path)
 
 
-def engine(world: KafkaWorld, **options: str) -> Engine:
-    return Engine(
-        {
-            **world.addresses,
-            "client": world.client,
-            "fetchOffset.retryIntervalMs": "20",
-            "kafkaConsumer.pollTimeoutMs": "10000",
-            **options,
-        }
-    )
+@pytest.fixture
+def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
+    """Return a function to query both sources."""
+    return Sides(spark, kafka, client)
 
 
-def write(world: KafkaWorld, topic: str, partition: int, *numbers: int) -> None:
-    records = [
-        Record(str(number).encode(), timestamp=1_000 * (1 + position))
-        for position, number in enumerate(numbers)
-    ]
-    world.produce(TopicPartition(topic, partition), records)
-
-
-def filled(world: KafkaWorld) -> str:
-    topic = world.topic(PARTITIONS)
-    for partition, numbers in NUMBERS.items():
-        write(world, topic, partition, *numbers)
-    return topic
-
-
-def covers_all_starts(held: Held) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Mark a test as the counterpart of the 30 tests that the JVM connector makes in a loop."""
-
-    def marked(test: Callable[..., None]) -> Callable[..., None]:
-        for strategy, start, flag in itertools.product(STRATEGIES, STARTS, ("true", "false")):
-            test = peer(BASE, f"{strategy} {start} (failOnDataLoss: {flag})", held)(test)
-        return test
-
-    return marked
-
-
-@covers_all_starts(Held.LIBRARY)
-@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+@covers_all_starts(Held.SPARK)
+@one_client
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_stream_begins_at_its_offsets_and_goes_on(
-    world: KafkaWorld, strategy: str, start: str, fail_on_data_loss: str
+def test_a_stream_starts_at_its_offsets_and_goes_on(
+    streams: OpenStreams, world: KafkaWorld, strategy: str, start: str
 ) -> None:
-    """From its start on every record is read once, through restarts and new partitions."""
-    topic = filled(world)
-    starting, first = STARTS[start]
-    options = {**STRATEGIES[strategy](topic), **starting(topic)}
-    with engine(world, failOnDataLoss=fail_on_data_loss, **options) as running:
-        assert running.run_batch() == sorted(first)
-        write(world, topic, 0, 7, 8)
-        assert running.run_batch() == [7, 8]
-        write(world, topic, 4, 9, 10)
-        running.restart()
-        assert running.run_batch() == [9, 10]
-        if strategy != "assign":
-            world.add_partitions(topic, 2 * PARTITIONS)
-            for partition in range(PARTITIONS, 2 * PARTITIONS):
-                write(world, topic, partition, 100 + partition)
-            assert running.run_batch() == list(range(105, 110))
-        assert running.run_batch() == []
+    """Every record from the start on is read once, through restarts and new partitions."""
+    begin = STARTS[start]
+    topic = filled(world, begin)
+    options = {**STRATEGIES[strategy](topic), **begin.options(topic)}
+    # Each client has each flag in half of the tests.
+    turn = (list(STRATEGIES).index(strategy) + list(STARTS).index(start)) % 2
+    flags = dict(zip(("true", "false"), CLIENTS[turn:] + CLIENTS[:turn], strict=True))
+    partitions = PARTITIONS if strategy == "assign" else 2 * PARTITIONS
+    with streams(
+        *(
+            streams.ours(client, f"failOnDataLoss-{flag}", failOnDataLoss=flag, **options)
+            for flag, client in flags.items()
+        )
+    ) as run:
+        assert_all_is_read_once(run, world, topic, begin.first, partitions)
+        assert len(run.last_ends()[topic]) == partitions
 
 
-@peer(BASE, "subscribing topics from topic-level offsets", Held.LIBRARY)
-def test_subscribing_topics_from_topic_level_offsets(world: KafkaWorld) -> None:
-    """A word for a whole topic stands beside numbers for the partitions of another."""
-    one, other = filled(world), world.topic(2)
-    write(world, other, 0, 1, 2, 3)
-    starts = {one: "latest", other: {"0": 1, "1": -2}}
-    with engine(world, subscribe=f"{one},{other}", startingOffsets=json.dumps(starts)) as running:
-        assert running.run_batch() == [2, 3]
-        write(world, one, 0, 50)
-        assert running.run_batch() == [50]
+@peer(BASE, "subscribing topics from topic-level offsets", Held.SPARK)
+@one_client
+def test_subscribing_topics_from_topic_level_offsets(
+    streams: OpenStreams, world: KafkaWorld
+) -> None:
+    """A word is the offset of all partitions of a topic; another topic has numbers."""
+    one, two, three = world.topic(3), world.topic(2), world.topic(2)
+    for topic, numbers in ((one, (1, 2, 3)), (two, (11,)), (three, (21, 22, 23))):
+        write(world, topic, 0, *numbers)
+    starts = json.dumps({one: "earliest", two: "latest", three: {"0": 1, "1": -2}})
+    with streams(
+        streams.ours(world.client, subscribe=f"{one},{two},{three}", startingOffsets=starts)
+    ) as run:
+        run.start()
+        run.settle()
+        write(world, two, 0, 12)
+        write(world, one, 2, 4)
+        run.await_numbers([1, 2, 3, 22, 23, 12, 4])
+        run.stop()
+        run.start()
+        run.settle()
+        run.await_numbers([1, 2, 3, 22, 23, 12, 4])
 
 
-UNMATCHED = [
-    ("subscribing topic by name", "specific timestamps"),
-    ("subscribing topic by name", "global timestamp per topic"),
-    ("subscribing topic by pattern", "specific timestamps"),
-    ("subscribing topic by pattern", "global timestamp per topic"),
-]
+NOT_MATCHED = STARTS["from specific timestamps"]
+"""Partition 4 has no record at the second time."""
+
+TIMES: dict[str, Callable[[str], dict[str, str]]] = {
+    "specific timestamps": lambda topic: at_timestamps(topic, *[SECOND] * PARTITIONS),
+    "global timestamp per topic": lambda _topic: {"startingTimestamp": str(SECOND)},
+}
 
 
-@peer(
-    BASE,
-    "subscribing topic by name from specific timestamps with non-matching starting offset",
-    Held.LIBRARY,
+def covers_all_unmatched(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test as the counterpart of four."""
+    for strategy in ("name", "pattern"):
+        for times in TIMES:
+            name = f"subscribing topic by {strategy} from {times} with non-matching starting offset"
+            test = peer(BASE, name, Held.BESIDE_JVM)(test)
+    return test
+
+
+@covers_all_unmatched
+@pytest.mark.parametrize(
+    ("strategy", "times", "client"),
+    [
+        (f"subscribing topic by {strategy}", times, CLIENTS[turn % 2])
+        for turn, (strategy, times) in enumerate(
+            (strategy, times) for strategy in ("name", "pattern") for times in TIMES
+        )
+    ],
 )
-@peer(
-    BASE,
-    "subscribing topic by name from global timestamp per topic with non-matching starting offset",
-    Held.LIBRARY,
-)
-@peer(
-    BASE,
-    "subscribing topic by pattern from specific timestamps with non-matching starting offset",
-    Held.LIBRARY,
-)
-@peer(
-    BASE,
-    "subscribing topic by pattern from global timestamp per topic with non-matching starting "
-    "offset",
-    Held.LIBRARY,
-)
-@pytest.mark.parametrize(("strategy", "start"), UNMATCHED)
-def test_a_starting_time_behind_all_records(world: KafkaWorld, strategy: str, start: str) -> None:
-    """A time without a later record is an error, unless the strategy is to begin at the end."""
-    topic = filled(world)
-    times = {str(partition): 10_000 for partition in range(PARTITIONS)}
-    starting = (
-        {"startingOffsetsByTimestamp": json.dumps({topic: times})}
-        if start == "specific timestamps"
-        else {"startingTimestamp": "10000"}
-    )
-    options = {**STRATEGIES[strategy](topic), **starting}
-    expected = f"No offset matched from request of topic-partition {topic}-0 and timestamp 10000."
-    for strategy_option in ({}, {"startingOffsetsByTimestampStrategy": "error"}):
-        with (
-            engine(world, **options, **strategy_option) as running,
-            pytest.raises(NoOffsetForTimestampError) as caught,
-        ):
-            running.run_batch()
-        assert expected in str(caught.value)
-    with engine(world, **options, startingOffsetsByTimestampStrategy="latest") as running:
-        assert running.run_batch() == []
-        write(world, topic, 1, 1)
-        assert running.run_batch() == [1]
+def test_a_starting_time_behind_all_records(
+    streams: OpenStreams, world: KafkaWorld, strategy: str, times: str
+) -> None:
+    """A time without a later record fails both sources; with the strategy they start at the end."""
+    topic = filled(world, NOT_MATCHED)
+    options = {
+        **STRATEGIES[strategy](topic),
+        **TIMES[times](topic),
+        "failOnDataLoss": "true",
+        "fetchOffset__retryIntervalMs": "1",
+    }
+    error = {"startingoffsetsbytimestampstrategy": "error"}
+    with streams(
+        streams.ours(world.client, "ours", **options),
+        streams.ours(world.client, "ours-error", **options, **error),
+        streams.theirs("theirs", **options),
+        streams.theirs("theirs-error", **options, **error),
+    ) as run:
+        run.start()
+        run.await_failures(
+            f"No offset matched from request of topic-partition {topic}-4 and timestamp {SECOND}"
+        )
+    latest = {"startingoffsetsbytimestampstrategy": "latest"}
+    with streams(
+        streams.ours(world.client, **options, **latest), streams.theirs(**options, **latest)
+    ) as run:
+        run.start()
+        run.await_numbers([-21, -22, -11, -12, 2, 12])
+        write(world, topic, 4, 23, 24, 25)
+        run.await_numbers([-21, -22, -11, -12, 2, 12, 23, 24, 25])
+        assert run.last_ends() == {topic: {"0": 3, "1": 3, "2": 3, "3": 3, "4": 6}}
 
 
 @peer(
     BASE,
     "SPARK-53560: no crash looping during uncommitted batch retry in AvailableNow trigger",
-    Held.LIBRARY,
+    Held.BESIDE_JVM,
 )
-def test_spark_53560_an_uncommitted_batch_is_planned_again(world: KafkaWorld) -> None:
-    """A batch of an earlier run is planned before any latest offset of this run is known."""
-    topic = filled(world)
-    with engine(world, subscribe=topic, startingOffsets="earliest") as running:
-        stream = running.container.micro_batch_stream()
-        stream.prepare_for_trigger_available_now()
-        start = stream.initial_offset()
-        end = start.merge({TopicPartition(topic, 0): 2})
-        [planned] = stream.plan_input_partitions(start, end)
-        assert str(planned) == f"{topic}-0[0, 2)"
+@one_client
+def test_spark_53560_an_uncommitted_batch_is_run_again(
+    streams: OpenStreams, world: KafkaWorld
+) -> None:
+    """A failed batch runs again to the same end, with other partitions, records and limits."""
+    topic = world.topic()
+    write(world, topic, 0, *range(1, 8))
 
+    def fail_on_7(numbers: list[int]) -> None:
+        if 7 in numbers:
+            raise RuntimeError("error for 7")
+
+    def opened(**more: str) -> AbstractContextManager[Streams]:
+        options = {"subscribe": topic, "startingOffsets": "earliest", **more}
+        return streams(streams.ours(world.client, **options), streams.theirs(**options))
+
+    with opened() as run:
+        run.start(fail_on_7, availableNow=True)
+        run.await_failures("error for 7")
+    world.add_partitions(topic, 2)
+    write(world, topic, 0, 8, 9, 10)
+    with opened(maxOffsetsPerTrigger="2") as run:
+        run.start(fail_on_7, availableNow=True)
+        run.await_failures("error for 7")
+        run.start(availableNow=True)
+        assert run.await_ends() == [[1, 2, 3, 4, 5, 6, 7], [8, 9], [10]]
+
+
+BAD_OPTIONS: list[tuple[dict[str, str], tuple[str, ...]]] = [
+    ({"endingOffsets": "latest"}, ("ending offset not valid in streaming queries",)),
+    (
+        {"subscribe": "t", "endingOffsetsByTimestamp": '{"t": {"0": 1000}}'},
+        ("ending timestamp not valid in streaming queries",),
+    ),
+    ({}, ("options must be specified", "subscribe", "subscribePattern")),
+    (
+        {"subscribe": "t", "subscribePattern": "t.*"},
+        ("only one", "options can be specified"),
+    ),
+    ({"subscribe": "t", "assign": '{"a":[0]}'}, ("only one", "options can be specified")),
+    ({"assign": ""}, ("no topicpartitions to assign",)),
+    ({"subscribe": ""}, ("no topics to subscribe",)),
+    ({"subscribePattern": ""}, ("pattern to subscribe is empty",)),
+    (
+        {"subscribe": "t", "minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "15"},
+        ("value of minOffsetPerTrigger(20) is higher than the maxOffsetsPerTrigger(15)",),
+    ),
+]
 
 UNSUPPORTED_SETTINGS = (
     "auto.offset.reset",
@@ -233,103 +230,116 @@ UNSUPPORTED_SETTINGS = (
     "value.deserializer",
 )
 
-
-@peer(BASE, "unsupported kafka configs", Held.LIBRARY)
-@pytest.mark.parametrize("name", UNSUPPORTED_SETTINGS)
-def test_unsupported_kafka_configs(name: str) -> None:
-    """Settings that would change what the source promises are refused, whatever their value."""
-    raw = {"kafka.bootstrap.servers": "h:1", "subscribe": "t", f"kafka.{name}": "any"}
-    for query in QueryKind:
-        with pytest.raises(OptionsError, match="not supported"):
-            parse_source_options(raw, query)
+UNSUPPORTED: list[dict[str, str]] = [
+    *({f"kafka.{name}": "someValue"} for name in UNSUPPORTED_SETTINGS),
+    *({"kafka.auto.offset.reset": text} for text in ("none", "earliest", "latest")),
+]
 
 
-@peer(BASE, "get offsets from case insensitive parameters", Held.LIBRARY)
-@pytest.mark.parametrize("word", ["earLiEst", "laTest"])
-def test_get_offsets_from_case_insensitive_parameters(word: str) -> None:
-    """Neither an option's name nor its words distinguish upper from lower case."""
-    raw = {"kafka.bootstrap.servers": "h:1", "SUBSCRIBE": "t", "startingoFFsets": word}
-    options = parse_source_options(raw, QueryKind.STREAM)
-    assert type(options.starting_offsets).__name__.lower() == word.lower()
+@peer(BASE, "bad source options", Held.BESIDE_JVM)
+@pytest.mark.parametrize(("options", "words"), BAD_OPTIONS)
+def test_bad_source_options(
+    spark: SparkSession, options: dict[str, str], words: tuple[str, ...]
+) -> None:
+    """Both sources refuse what a stream does not have, or what contradicts itself."""
+    # Spark asks for a schema first, and does not say that it is a stream's. A missing topic would
+    # be refused then.
+    topic = {"subscribe": "t"} if options.keys() == {"endingOffsets"} else {}
+    assert_both_say(spark, {**options, **topic}, *words)
 
 
-@peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.LIBRARY)
-def test_stress_test_with_multiple_topics_and_partitions(world: KafkaWorld) -> None:
-    """Under a random run of writes, new topics, new partitions and restarts all is read once."""
-    chance = random.Random(5)  # noqa: S311  # the same run each time
-    prefix = world.fresh_name()
-    sizes = {f"{prefix}-0": 1}
-    world.create(f"{prefix}-0")
-    written: list[int] = []
-    read: list[int] = []
-    with engine(
-        world,
-        subscribePattern=f"^{prefix}-",
-        startingOffsets="earliest",
-        maxOffsetsPerTrigger="40",
-    ) as running:
-        for step in range(60):
-            match chance.choice(["write"] * 6 + ["topic", "partitions", "restart"]):
-                case "write":
-                    topic = chance.choice(sorted(sizes))
-                    numbers = range(len(written), len(written) + chance.randint(1, 30))
-                    write(world, topic, chance.randrange(sizes[topic]), *numbers)
-                    written += numbers
-                case "topic":
-                    world.create(f"{prefix}-{step + 1}", 2)
-                    sizes[f"{prefix}-{step + 1}"] = 2
-                case "partitions":
-                    topic = chance.choice(sorted(sizes))
-                    sizes[topic] += 1
-                    world.add_partitions(topic, sizes[topic])
-                case _:
-                    running.restart()
-            read += running.run_batch()
-        while numbers_left := running.run_batch():
-            read += numbers_left
-    assert sorted(read) == written
+@peer(BASE, "unsupported kafka configs", Held.BESIDE_JVM)
+@pytest.mark.parametrize("setting", UNSUPPORTED)
+def test_unsupported_kafka_configs(spark: SparkSession, setting: dict[str, str]) -> None:
+    """Both sources refuse settings that would change what they promise, whatever their value."""
+    assert_both_say(spark, {"subscribe": "topic", **setting}, "not supported")
 
 
-def churned(world: KafkaWorld, prefix: str) -> Iterator[int]:
-    """Create, delete and write topics at random; yield the count of numbers after each step.
-
-    Numbers are written once each, so that none may be read twice.
-    """
-    chance = random.Random(7)  # noqa: S311  # the same run each time
-    alive: set[str] = set()
-    written = 0
-    for _ in range(40):
-        topic = f"{prefix}-{chance.randrange(3)}"
-        if topic not in alive:
-            world.create(topic)
-            alive.add(topic)
-        elif chance.random() < 0.3:
-            world.delete_topic(topic)
-            alive.remove(topic)
-        else:
-            count = chance.randint(1, 10)
-            write(world, topic, 0, *range(written, written + count))
-            written += count
-        yield written
+def assert_both_say(spark: SparkSession, options: dict[str, str], *words: str) -> None:
+    """Hold each source's refusal of a stream's options against words, in any case."""
+    given = {**NOBODY, **options}
+    texts = {
+        "ours": refusal_of_source(QueryKind.STREAM, given)[1],
+        "theirs": root_cause(refusal(spark, PEER, QueryKind.STREAM, given)[1]),
+    }
+    missing = {
+        side: [each for each in words if each.lower() not in text.lower()]
+        for side, text in texts.items()
+    }
+    assert missing == {"ours": [], "theirs": []}
 
 
-@peer(
-    "KafkaSourceStressForDontFailOnDataLossSuite",
-    "stress test for failOnDataLoss=false",
-    Held.LIBRARY,
-)
-def test_stress_test_for_fail_on_data_loss_false(world: KafkaWorld) -> None:
-    """While topics come and go, a query that may lose data neither fails nor repeats."""
-    prefix = world.fresh_name()
-    read = []
-    with engine(
-        world,
-        subscribePattern=f"^{prefix}-",
-        startingOffsets="earliest",
-        failOnDataLoss="false",
-        **{"fetchOffset.numRetries": "2"},
-    ) as running:
-        for _ in churned(world, prefix):
-            read += running.run_batch()
-    assert read
-    assert len(read) == len(set(read))
+@peer(BASE, "get offsets from case insensitive parameters", Held.BESIDE_JVM)
+@one_client
+def test_get_offsets_from_case_insensitive_parameters(sides: Sides, world: KafkaWorld) -> None:
+    """Names and words of options are case-insensitive, names of topics are not."""
+    topic = f"{world.fresh_name()}-A"
+    world.create(topic, 2)
+    world.create(topic.lower())
+    write(world, topic, 0, *range(30))
+    write(world, topic, 1, *range(30, 33))
+    everything = list(range(33))
+    words = {"STARTINGoffsets": "earLiEst", "ENDINGoffsets": "laTest"}
+    assert sides.batch(SUBSCRIBE=topic, **words).numbers() == everything
+    assert sides.batch(subscribe=topic).numbers() == everything
+    specific = json.dumps({topic: {"0": 23, "1": -2}})
+    assert sides.batch(subscribe=topic, startingoffsets=specific).numbers() == everything[23:]
+
+
+@peer(BASE, "get offsets from case insensitive parameters", Held.SPARK)
+@one_client
+def test_topic_level_words_are_case_insensitive(
+    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld
+) -> None:
+    """The word for a whole topic is case-insensitive, the name of a topic is not."""
+    one, two = f"{world.fresh_name()}-A", f"{world.fresh_name()}-B"
+    for topic in (one, two):
+        world.create(topic)
+        write(world, topic, 0, 1, 2, 3)
+    starts = json.dumps({one: "eArLiEst", two: {"0": 2}})
+    options = {"subscribe": f"{one},{two}", "startingOffsets": starts}
+    table = read(spark, kafka, OURS, client=world.client, **options)
+    assert sorted((row.topic, int(row.value)) for row in table.collect()) == [
+        *((one, number) for number in (1, 2, 3)),
+        (two, 3),
+    ]
+
+
+@peer(BASE, "Kafka column types", Held.BESIDE_JVM)
+def test_kafka_column_types(sides: Sides, world: KafkaWorld, tmp_path: Path) -> None:
+    """Columns have the JVM connector's types and values, headers too."""
+    topic = world.topic()
+    now = datetime.fromtimestamp(round(time.time(), 3), UTC)
+    headers = (("a", b"b"), ("c", b"d"))
+    record = Record(b"1", headers=headers, timestamp=round(now.timestamp() * 1_000))
+    world.produce(TopicPartition(topic, 0), [record])
+    both = sides.run_streams(
+        tmp_path, subscribe=topic, startingOffsets="earliest", includeHeaders="true"
+    )
+    assert both.numbers() == [1]
+    [row] = both.ours.collect()
+    assert row.asDict(recursive=True) == {
+        "key": None,
+        "value": b"1",
+        "topic": topic,
+        "partition": 0,
+        "offset": 0,
+        "timestamp": now.astimezone().replace(tzinfo=None),
+        "timestampType": 0,
+        "headers": [{"key": key, "value": value} for key, value in headers],
+    }
+
+
+@peer(BASE, "cannot stop Kafka stream", Held.BESIDE_JVM)
+def test_cannot_stop_kafka_stream(streams: OpenStreams, world: KafkaWorld) -> None:
+    """Queries that wait for records end without an error when they are stopped."""
+    topic = world.topic(PARTITIONS)
+    for partition in range(PARTITIONS):
+        write(world, topic, partition, 101 + partition)
+    options = {"subscribePattern": f"{topic}.*"}
+    with streams(streams.ours(world.client, **options), streams.theirs(**options)) as run:
+        run.start()
+        run.settle()
+        run.stop()
+        run.await_numbers([])
+        assert not any(stream.query.isActive for stream in run.by_name.values())

@@ -24,8 +24,8 @@ from pyspark_kafka.testing import KafkaWorld, Record
 from tests.spark.queries import PEER, read_stream
 
 from .peer import Held, peer
+from .start_offsets import STARTS, STRATEGIES, filled, write
 from .stream_runs import run_once
-from .test_kafka_source_suite import STARTS, STRATEGIES, filled, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -321,11 +321,11 @@ def test_fail_on_data_loss_false_returns_no_duplicates(world: KafkaWorld, tmp_pa
 @pytest.mark.parametrize("start", STARTS)
 def test_a_source_begins_at_its_offsets(world: KafkaWorld, start: str, tmp_path: Path) -> None:
     """From its start on every record is read once, through a restart and new partitions."""
-    topic = filled(world)
-    starting, first = STARTS[start]
-    options = {**STRATEGIES["subscribing topic by name"](topic), **starting(topic)}
+    begin = STARTS[start]
+    topic = filled(world, begin)
+    options = {**STRATEGIES["subscribing topic by name"](topic), **begin.options(topic)}
     with run(world, tmp_path, **options) as driver:
-        assert sorted(driver.to_end()[0]) == sorted(first)
+        assert sorted(driver.to_end()[0]) == sorted(begin.first)
     write(world, topic, 0, 7, 8)
     world.add_partitions(topic, 6)
     write(world, topic, 5, 9)
