@@ -42,7 +42,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     reports = tmp_path_factory.mktemp("wrong")
     with ThreadPoolExecutor() as pool:
         # What a wrong adapter does not do is waited for, and nobody reads why it failed.
-        of_wrong = pool.submit(_run, wrong, reports / "wrong.xml", 0.5, "--assert=plain")
+        of_wrong = pool.submit(_run, wrong, reports / "wrong.xml", 0.25, "--assert=plain")
         return _run(right, reports / "right.xml", PATIENCE_S) | of_wrong.result()
 
 

@@ -308,7 +308,7 @@ class ClosesSlowly(PassingTask):
     """Waits when it is closed until the driver has received everything."""
 
     def close(self) -> None:
-        until = time.monotonic() + 4
+        until = time.monotonic() + 3.5
         while time.monotonic() < until and not self.driver.channel._inbox._queue.empty():
             time.sleep(0.01)
         super().close()
