@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from pyspark_kafka.domain.errors import (
+    CorruptBatchError,
+    KafkaRequestError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
@@ -353,6 +355,27 @@ class DropsMissing(Passing):
         return super().poll(timeout_s, takes_records=takes_records)
 
 
+class SkipsCorrupt(Passing):
+    """Skips corrupt batches."""
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        try:
+            return super().poll(timeout_s, takes_records=takes_records)
+        except CorruptBatchError as error:
+            self.client._offsets[error.partition] = error.offset + 1
+            return [PolledRecords(error.partition, None, error.offset + 1)]
+
+
+class CorruptIsRefused(Passing):
+    """Raises an error for a corrupt batch after which a task is run again."""
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        try:
+            return super().poll(timeout_s, takes_records=takes_records)
+        except CorruptBatchError as error:
+            raise KafkaRequestError("a fetch", str(error)) from error
+
+
 class SkipsMalformed(Passing):
     """Skips records whose timestamp overflows."""
 
@@ -462,6 +485,7 @@ WRONG: Final = (
     *wrong(_Suite.test_a_recreated_topic_is_an_error, ReadsRecreated, StartsWithTheNewTopic),
     *wrong(_Suite.test_a_deleted_topic_returns_nothing, NeedsItsTopics),
     *wrong(_Suite.test_a_partition_may_be_added_later, DropsMissing),
+    *wrong(_Suite.test_a_corrupt_batch_is_an_error, SkipsCorrupt, CorruptIsRefused),
     *wrong(_Suite.test_a_timestamp_overflow_names_its_record, SkipsMalformed, ChecksAllTimestamps),
     *wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
     *wrong(_Suite.test_nothing_is_read_after_close, ReadsAfterClose, RaisesAfterClose),
