@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -40,10 +41,8 @@ SECRET = "not-to-be-seen"  # noqa: S105
 
 @pytest.fixture(autouse=True)
 def _library() -> None:
-    try:
-        load()
-    except LibraryUnusableError as error:
-        pytest.skip(f"missing here: {error}")
+    """Fail without librdkafka's C API, which the reader could do without."""
+    load()
 
 
 @pytest.fixture
@@ -83,10 +82,9 @@ def unreachable(
 
 
 def threads() -> int:
-    tasks = Path("/proc/self/task")
-    if not tasks.exists():
-        pytest.skip("threads cannot be counted here")
-    return len(list(tasks.iterdir()))
+    if sys.platform != "linux":
+        pytest.skip("asks Linux about threads")
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def offsets(batches: Iterable[pa.RecordBatch]) -> list[int]:

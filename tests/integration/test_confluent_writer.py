@@ -6,6 +6,7 @@ import datetime as dt
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -90,10 +91,8 @@ def library(request: pytest.FixtureRequest) -> Library:
     """Return librdkafka, and the fallback without it."""
     made: Library = request.param
     if made is load:
-        try:
-            load()
-        except LibraryUnusableError as error:
-            pytest.skip(f"missing here: {error}")
+        # The writer could do without it.
+        load()
     return made
 
 
@@ -586,10 +585,9 @@ def test_lines_of_librdkafka_reach_the_logger(
 
 
 def threads() -> int:
-    tasks = Path("/proc/self/task")
-    if not tasks.exists():
-        pytest.skip("threads cannot be counted here")
-    return len(list(tasks.iterdir()))
+    if sys.platform != "linux":
+        pytest.skip("asks Linux about threads")
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def test_a_writer_that_is_dropped_gives_back_its_threads(

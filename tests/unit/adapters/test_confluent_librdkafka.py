@@ -40,11 +40,8 @@ def options() -> SourceOptions:
 
 
 def test_the_library_is_the_one_that_confluent_kafka_uses() -> None:
-    """Both say the same version."""
-    try:
-        library = load()
-    except LibraryUnusableError as error:
-        pytest.skip(f"missing here: {error}")
+    """Both say the same version; on the machines that run these tests there is one."""
+    library = load()
     assert library.rd_kafka_version() == confluent_kafka.libversion()[1]
 
 
