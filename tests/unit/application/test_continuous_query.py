@@ -18,6 +18,7 @@ from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgre
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
 from pyspark_kafka.application import continuous_execution
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.catch_ups import CatchUps
 from pyspark_kafka.application.continuous_errors import (
     FunctionError,
     NotEnoughSlotsError,
@@ -321,7 +322,8 @@ def test_a_function_that_raises_ends_the_query_and_names_the_records(pipeline: P
 def test_a_function_that_returns_no_batch_ends_the_query(pipeline: Pipeline, returned: Any) -> None:
     pipeline.produce(0, 1)
     query = pipeline.start(lambda _: returned)
-    with pytest.raises(TaskFailedError, match="not a RecordBatch, a list of them, or None"):
+    problem = f"returned a {type(returned).__name__}, not a RecordBatch, a list of them, or None"
+    with pytest.raises(TaskFailedError, match=problem):
         query.awaitTermination(30)
 
 
@@ -548,6 +550,17 @@ def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
     query.processAllAvailable()
     query.stop()
     assert sum(each["numInputRows"] for each in query.recentProgress) == 5
+
+
+def test_records_of_a_partition_that_no_epoch_has_are_waited_for() -> None:
+    """The records that exist are those of the first look."""
+    catch_ups = CatchUps()
+    done = catch_ups.add()
+    latest = iter([PartitionOffsets({TopicPartition("in", 0): 1})])
+    catch_ups.check(PartitionOffsets(), lambda: next(latest))
+    assert not done.is_set()
+    catch_ups.check(PartitionOffsets({TopicPartition("in", 0): 1}), lambda: next(latest))
+    assert done.is_set()
 
 
 def test_a_query_ends_after_too_many_failures(pipeline: Pipeline) -> None:

@@ -371,5 +371,6 @@ def test_an_error_of_the_function_names_the_partition_and_the_offsets() -> None:
     with pytest.raises(FunctionError, match=r"\[0, 2\): ValueError: no number\.") as raised:
         run(driver, client, fail)
     assert raised.value.partition == tp(0)
+    assert ".." not in str(raised.value)
     assert isinstance(driver.messages[-1], TaskFailed)
     assert driver.messages[-1].is_permanent
