@@ -306,6 +306,18 @@ def test_a_partition_without_a_leader_waits() -> None:
     assert client.sender.next_request(client.now) == FindLeaders([P0], [P0])
 
 
+def test_a_partition_that_has_no_leader_for_long_fails() -> None:
+    """The error is that of the first record that waits."""
+    client = Client(delivery_timeout_ms=1_000)
+    client.append(3)
+    while not isinstance(request := client.sender.next_request(client.now), FindLeaders):
+        assert isinstance(request, InitProducerId | Encode)
+        _perform(client, request)
+    client.sender.leader_not_found(P0, failure(ProduceError.RETRIABLE), 0)
+    with pytest.raises(RecordDeliveryError, match=r"t-0.*RETRIABLE, for 2 s and 2 attempts"):
+        client.sender.leader_not_found(P0, failure(ProduceError.RETRIABLE), 2)
+
+
 def _perform(client: Client, request: InitProducerId | Encode[Numbers]) -> None:
     if isinstance(request, InitProducerId):
         client.sender.producer_id_received(PRODUCER)
