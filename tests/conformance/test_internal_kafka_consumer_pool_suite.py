@@ -7,6 +7,7 @@ several clients at once.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +18,20 @@ from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
 from pyspark_kafka.testing import await_until
 
+from ..spark.queries import read
+from .hurried_source import HurriedSource
+from .one_client import one_client
 from .peer import Held, peer
+from .worker_connections import worker_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..spark.topics import Topics
 
     NewPool = Callable[..., "CountedPool"]
 
@@ -158,7 +169,7 @@ def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(
     assert pool.borrow("t2") is readers[2]
 
 
-@peer(SUITE, "evicting idle objects on background", Held.LIBRARY)
+@peer(SUITE, "evicting idle objects on background", Held.EMBEDDED)
 def test_evicting_idle_objects_on_background(new_pool: NewPool, closed: list[object]) -> None:
     """Idle clients are closed without a further request, and those in use are not."""
     clock = MemoryClock()
@@ -172,3 +183,29 @@ def test_evicting_idle_objects_on_background(new_pool: NewPool, closed: list[obj
     assert closed == readers[::2]
     pool.give_back(*readers[1::2])
     assert pool.state == (5, 0)
+
+
+@peer(SUITE, "evicting idle objects on background", Held.SPARK)
+@peer("InternalKafkaProducerPoolSuite", "expire instances", Held.SPARK)
+@one_client
+def test_idle_clients_of_a_worker_are_closed(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """What reads and what writes is disconnected without a further task, and the worker lives."""
+    spark.dataSource.register(HurriedSource)
+    hurried = HurriedSource.name()
+    listed = worker_connections(spark, kafka)
+    topic = topics.create()
+    topics.numbers(topic, 0, range(10))
+    rows = read(spark, kafka, hurried, subscribe=topic, client=client)
+    before = listed()
+    assert rows.count() == 10
+    read_by = listed() - before
+    writer = rows.select("value").write.format(hurried).mode("append")
+    writer.options(**kafka.options, client=client, topic=topic).save()
+    used = read_by | listed() - before
+    assert read_by
+    assert used > read_by
+    await_until(lambda: not used & listed())
+    assert all(Path(f"/proc/{process}").exists() for process, _port in used)
+    assert rows.count() == 20

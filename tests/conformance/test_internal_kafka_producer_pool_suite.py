@@ -134,7 +134,7 @@ def test_options_that_differ_in_anything_have_clients_of_their_own(
     assert borrow(pool, options(client, kafka__acks="1")) is one
 
 
-@peer(SUITE, "expire instances", Held.LIBRARY)
+@peer(SUITE, "expire instances", Held.EMBEDDED)
 def test_expire_instances(clock: MemoryClock, closed: list[object], client: str) -> None:
     """A client in use is never closed, and one that is idle for ten minutes is, by itself."""
     pool = ContainerPool(eviction_interval_seconds=0.005, clock=clock)

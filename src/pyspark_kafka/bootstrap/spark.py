@@ -10,7 +10,7 @@ from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
 from .container import closing_clients, container_for
 from .option_policy import operator_policy
-from .pool import POOL
+from .pool import POOL, ContainerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
 
 
-@final
 class ContainerUseCases(UseCases):
     """Takes use cases from containers: new ones for drivers, pooled ones for tasks."""
+
+    @property
+    def pool(self) -> ContainerPool:
+        """The pool of this process."""
+        return POOL
 
     def option_policy(self) -> OptionPolicy:
         return operator_policy()
@@ -48,18 +52,18 @@ class ContainerUseCases(UseCases):
 
     @contextmanager
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
-        with POOL.lease(options) as container:
+        with self.pool.lease(options) as container:
             yield container.range_read()
 
     @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
         # The driver's Python worker commits batch after batch, so it reuses its connections.
-        with POOL.lease(options) as container:
+        with self.pool.lease(options) as container:
             yield container.kafka_sink()
 
     @contextmanager
     def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
-        with POOL.lease(options) as container:
+        with self.pool.lease(options) as container:
             yield container.sink_task()
 
 
