@@ -217,11 +217,22 @@ def test_tasks_of_one_partition_keep_their_clients_until_the_token_is_renewed(
     # Spark takes its idle workers in turn: by then each of them has a client.
     assert seen[0]
     assert not seen[3] - seen[2]
+    connected = seen[-1]
     topics.numbers(topic, 0, range(400, 450))
-    assert run(OURS, **{**with_token, "kafka__sasl__jaas__config": login("two")}) == [
-        [*range(400, 450)]
-    ]
-    assert seen[-1] - seen[3]
+    assert run(OURS, **with_token) == [[*range(400, 450)]]
+    # The process that plans a query has connections too, and ends with it.
+    workers = {process for process, _port in connected & seen[-1]}
+    assert not made_by(workers, seen[-1] - connected)
+    connected = seen[-1]
+    topics.numbers(topic, 0, range(450, 500))
+    renewed = {**with_token, "kafka__sasl__jaas__config": login("two")}
+    assert run(OURS, **renewed) == [[*range(450, 500)]]
+    assert made_by(workers, seen[-1] - connected)
+
+
+def made_by(processes: set[int], connections: Connections) -> set[tuple[int, int]]:
+    """Return the connections of some processes."""
+    return {one for one in connections if one[0] in processes}
 
 
 def login(token: str) -> str:
