@@ -163,6 +163,8 @@ class Pipeline:
             "fetchOffset.retryIntervalMs": "9",
         }
         given = {**read, **common, **source}
+        if "subscribePattern" in source:
+            del given["subscribe"]
         written = {"topic": "out", "checkpointLocation": str(self.checkpoint), **common}
         plan = QueryPlan(
             parse_source_options(given, QueryKind.STREAM),
@@ -453,6 +455,32 @@ def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
     pipeline.produce(3, 5)
     await_until(lambda: pipeline.written() == list(range(5)))
     assert query.isActive
+
+
+def test_a_topic_of_a_pattern_may_go_and_come_back(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others are read meanwhile; tasks that start again read all of them."""
+    monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.1)
+    pipeline.cluster.create_topic("in-2", 2)
+    pipeline.produce(0, 2)
+    pipeline.produce(2, 4, topic="in-2")
+    query = pipeline.start(subscribePattern="in.*", failOnDataLoss="false")
+    query.processAllAvailable()
+    pipeline.cluster.delete_topic("in-2")
+    await_until(lambda: "Set(in-2-0, in-2-1) are gone" in caplog.text)
+    pipeline.produce(4, 6)
+    await_until(lambda: sorted(pipeline.written()) == list(range(6)))
+    pipeline.cluster.create_topic("in-2", 2)
+    pipeline.produce(6, 8, topic="in-2")
+    await_until(lambda: sorted(pipeline.written()) == list(range(8)))
+    query.processAllAvailable()
+    pipeline.poll_failures = 1
+    await_until(lambda: pipeline.poll_failures == 0)
+    pipeline.produce(8, 9)
+    pipeline.produce(9, 10, topic="in-2")
+    query.processAllAvailable()
+    assert sorted(pipeline.written()) == list(range(10))
 
 
 def test_many_partitions_are_assigned_to_one_task(pipeline: Pipeline) -> None:
