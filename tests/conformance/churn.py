@@ -11,9 +11,13 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from .start_offsets import write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark_kafka.testing import KafkaWorld
 
-STEPS: Final = 60
+_STEPS: Final = 56
+_STEPS_BETWEEN_MARKS: Final = 8
+"""The last step is followed by a mark."""
 
 
 @dataclass(slots=True)
@@ -47,8 +51,17 @@ class Churn:
         for name in ("stays", "truncated"):
             self.world.create(f"{self.prefix}-{name}")
 
-    def step(self) -> None:
-        """Change something."""
+    def steps(self) -> Iterator[set[int]]:
+        """Change something at each step; yield numbers that the query has to read before the next.
+
+        They are in all topics, so that the query has read from those that are deleted later.
+        """
+        yield self._mark()
+        for number in range(1, _STEPS + 1):
+            self._step()
+            yield set() if number % _STEPS_BETWEEN_MARKS else self._mark()
+
+    def _step(self) -> None:
         match self._chance.randrange(10):
             case 0:
                 self._create(f"{self.prefix}-{len(self._alive) + len(self._deleted)}")
@@ -61,12 +74,10 @@ class Churn:
             case _:
                 self._write_all()
 
-    def mark(self) -> set[int]:
+    def _mark(self) -> set[int]:
         """Write a number to each topic, and return them."""
-        return {
-            self._write(topic, 1).start
-            for topic in (f"{self.prefix}-stays", f"{self.prefix}-truncated", *self._alive)
-        }
+        kept = {*self._stay(1), *self._grow(1)}
+        return kept.union(*(self._write(topic, 1) for topic in self._alive))
 
     def _create(self, topic: str) -> None:
         self.world.create(topic)
@@ -79,14 +90,24 @@ class Churn:
 
     def _truncate(self) -> None:
         """Delete records that were only just written, but for the last one."""
-        topic = f"{self.prefix}-truncated"
-        self._truncated += self._write(topic, 5)
-        self.world.delete_records(TopicPartition(topic, 0), len(self._truncated) - 1)
+        self._grow(5)
+        part = TopicPartition(f"{self.prefix}-truncated", 0)
+        self.world.delete_records(part, len(self._truncated) - 1)
 
     def _write_all(self) -> None:
         for topic in self._alive:
             self._write(topic, self._chance.randrange(10))
-        self._staying.update(self._write(f"{self.prefix}-stays", self._chance.randrange(10)))
+        self._stay(self._chance.randrange(10))
+
+    def _stay(self, count: int) -> range:
+        numbers = self._write(f"{self.prefix}-stays", count)
+        self._staying.update(numbers)
+        return numbers
+
+    def _grow(self, count: int) -> range:
+        numbers = self._write(f"{self.prefix}-truncated", count)
+        self._truncated += numbers
+        return numbers
 
     def _write(self, topic: str, count: int) -> range:
         numbers = range(self.written, self.written + count)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, await_until
 
-from .churn import STEPS, Churn
+from .churn import Churn
 from .continuous_runs import SECONDS, Runs, await_partitions, numbered
 from .peer import Held, peer
 
@@ -64,10 +65,12 @@ def test_stress_test_for_fail_on_data_loss_false(
         failOnDataLoss="false",
         fetchOffset__numRetries="10",
     ) as query:
-        for _ in range(STEPS):
-            churn.step()
+
+        def are_read(marks: set[int]) -> bool:
+            return marks <= set(runs.numbers()) or not query.isActive
+
+        for marks in churn.steps():
+            await_until(partial(are_read, marks), SECONDS)
             assert query.isActive, query.exception()
-        marks = churn.mark()
-        await_until(lambda: marks <= set(runs.numbers()) or not query.isActive, SECONDS)
     assert query.exception() is None
-    assert marks | churn.kept <= set(runs.numbers()) < set(range(churn.written))
+    assert churn.kept <= set(runs.numbers()) < set(range(churn.written))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.testing import KafkaWorld, await_until
 
-from .churn import STEPS, Churn
+from .churn import Churn
 from .numbered_streams import SECONDS, OpenStreams, Streams
 from .peer import Held, peer
 from .start_offsets import write
@@ -139,16 +140,16 @@ def test_stress_test_for_fail_on_data_loss_false(streams: OpenStreams, world: Ka
         kafkaConsumer__pollTimeoutMs="1000",
         **OPTIONS,
     )
+
+    def are_read(marks: set[int]) -> bool:
+        return marks <= set(stream.numbers) or not stream.query.isActive
+
     with streams(stream) as run:
         # A batch takes a while, so that more changes between two.
         run.start(lambda _numbers: time.sleep(0.1))
-        for _ in range(STEPS):
-            churn.step()
+        for marks in churn.steps():
+            await_until(partial(are_read, marks), SECONDS)
             assert stream.query.isActive, stream.outcome
-        run.settle()
-        marks = churn.mark()
-        await_until(lambda: marks <= set(stream.numbers) or not stream.query.isActive, SECONDS)
-        assert stream.query.isActive, stream.outcome
     numbers = stream.numbers
     assert len(numbers) == len(set(numbers))
     assert churn.kept <= set(numbers) < set(range(churn.written))
