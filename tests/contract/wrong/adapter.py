@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import pytest
 
@@ -39,6 +39,18 @@ class PortFaults:
 
     right: type
     wrong: tuple[WrongAdapter, ...]
+
+
+def wrong_with(suite: Callable[[Any], type]) -> Callable[..., list[WrongAdapter]]:
+    """Return a function of a test and the adapters that have to fail it.
+
+    It makes wrong adapters of them; ``suite`` returns the suite that tests one.
+    """
+
+    def wrong(caught_by: Callable[..., None], *adapters: type) -> list[WrongAdapter]:
+        return [WrongAdapter(adapter, suite(adapter), caught_by) for adapter in adapters]
+
+    return wrong
 
 
 def suite_with(suite: type, **fixtures: Callable[[], object]) -> type:

@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from dependency_injector import providers
-
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, UnknownTopicError
@@ -19,14 +17,10 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import OffsetFetcherContract as Suite
 
-from .adapter import PortFaults, WrongAdapter, suite_with
+from .adapted_world import AdaptedWorld
+from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options import SourceOptions
-
     Partitions = Collection[TopicPartition]
     Timestamps = Mapping[TopicPartition, int]
     Found = Mapping[TopicPartition, int | None]
@@ -471,26 +465,15 @@ class ClosesOnce(Passing):
         del self.fetcher
 
 
-class _FetcherWorld(MemoryWorld):
-    """The cluster in memory, with its fetcher in an adapter."""
-
-    def __init__(self, adapter: type[Passing]) -> None:
-        super().__init__()
-        self._adapter = adapter
-
-    def make_container(self, options: SourceOptions) -> Container:
-        container = super().make_container(options)
-        fetcher = self._adapter(container.offset_fetcher(), self)
-        container.offset_fetcher.override(providers.Object(fetcher))
-        return container
-
-
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(Suite, world=lambda: _FetcherWorld(adapter))
+    def world() -> AdaptedWorld:
+        made = AdaptedWorld("offset_fetcher", lambda fetcher: adapter(fetcher, made))
+        return made
+
+    return suite_with(Suite, world=world)
 
 
-def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
-    return [WrongAdapter(adapter, _suite(adapter), caught_by) for adapter in adapters]
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from dependency_injector import providers
 
 from pyspark_kafka.adapters.kafka_format.record_columns import RecordColumns
 from pyspark_kafka.adapters.memory.partition_log import CREATE_TIME, StoredRecord
@@ -32,13 +31,10 @@ from pyspark_kafka.ports.record_schema import TYPES, record_schema
 from pyspark_kafka.testing import MemoryWorld
 from pyspark_kafka.testing import RecordReaderContract as Suite
 
-from .adapter import PortFaults, WrongAdapter, suite_with
+from .adapted_world import AdaptedWorld
+from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.domain.options import SourceOptions
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
     Batches = Iterator[pa.RecordBatch]
@@ -528,30 +524,19 @@ def _with_column(batch: pa.RecordBatch, name: str, values: pa.Array[Any]) -> pa.
     return batch.set_column(place, batch.schema.field(place), pc.cast(values, values.type))
 
 
-class _ReaderWorld(MemoryWorld):
-    """The cluster in memory, with its reader in an adapter."""
-
-    def __init__(self, adapter: type[Passing]) -> None:
-        super().__init__()
-        self._adapter = adapter
-
-    def make_container(self, options: SourceOptions) -> Container:
-        container = super().make_container(options)
-        reader = self._adapter(container.record_reader(), self)
-        container.record_reader.override(providers.Object(reader))
-        return container
-
-
 class _ShortContract(Suite):
     many = 2_500  # batches of the cluster in memory have 1,000
 
 
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(_ShortContract, world=lambda: _ReaderWorld(adapter))
+    def world() -> AdaptedWorld:
+        made = AdaptedWorld("record_reader", lambda reader: adapter(reader, made))
+        return made
+
+    return suite_with(_ShortContract, world=world)
 
 
-def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
-    return [WrongAdapter(adapter, _suite(adapter), caught_by) for adapter in adapters]
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(

@@ -8,7 +8,6 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from dependency_injector import providers
 from kafka.partitioner.default import murmur2
 
 from pyspark_kafka.domain.errors import (
@@ -19,16 +18,15 @@ from pyspark_kafka.domain.errors import (
 )
 from pyspark_kafka.domain.write_result import DeliveryStats
 from pyspark_kafka.ports.record_writer import RecordWriter
-from pyspark_kafka.testing import MemoryWorld, RecordWriterContract
+from pyspark_kafka.testing import RecordWriterContract
 
-from .adapter import PortFaults, WrongAdapter, suite_with
+from .adapted_world import AdaptedWorld
+from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
-    from pyspark_kafka.bootstrap.container import SinkContainer
-    from pyspark_kafka.domain.options import SinkOptions
     from pyspark_kafka.domain.transaction import Transaction
 
     Values = list[Any]
@@ -553,26 +551,11 @@ def _repeat_first(values: Values) -> Values:
     return values[:1] * len(values)
 
 
-class WriterWorld(MemoryWorld):
-    """The cluster in memory, with its writer in an adapter."""
-
-    def __init__(self, adapter: type[Passing]) -> None:
-        super().__init__()
-        self._adapter = adapter
-
-    def make_sink_container(self, options: SinkOptions) -> SinkContainer:
-        container = super().make_sink_container(options)
-        writer = self._adapter(container.record_writer())
-        container.record_writer.override(providers.Object(writer))
-        return container
-
-
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(RecordWriterContract, world=lambda: WriterWorld(adapter))
+    return suite_with(RecordWriterContract, world=lambda: AdaptedWorld("record_writer", adapter))
 
 
-def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
-    return [WrongAdapter(adapter, _suite(adapter), caught_by) for adapter in adapters]
+_wrong: Final = wrong_with(_suite)
 
 
 _Suite = RecordWriterContract

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dependency_injector import providers
-
 from pyspark_kafka.domain.errors import ProducerFencedError, TransactionLostError
 from pyspark_kafka.domain.transaction import Transaction
 from pyspark_kafka.ports.transactions import Transactions
-from pyspark_kafka.testing import MemoryWorld, TransactionsContract
+from pyspark_kafka.testing import TransactionsContract
 
 from . import record_writer
-from .adapter import PortFaults, WrongAdapter, suite_with
+from .adapted_world import AdaptedWorld
+from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
-    from pyspark_kafka.bootstrap.container import SinkContainer
-    from pyspark_kafka.domain.options import SinkOptions
 
 
 class Passing(Transactions):
@@ -277,26 +272,16 @@ class IgnoresFencing(record_writer.Passing):
             return
 
 
-class _TransactionsWorld(MemoryWorld):
-    """The cluster in memory, with its transactions in an adapter."""
-
-    def __init__(self, adapter: type[Passing]) -> None:
-        super().__init__()
-        self._adapter = adapter
-
-    def make_sink_container(self, options: SinkOptions) -> SinkContainer:
-        container = super().make_sink_container(options)
-        transactions = self._adapter(container.transactions())
-        container.transactions.override(providers.Object(transactions))
-        return container
-
-
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(TransactionsContract, world=lambda: _TransactionsWorld(adapter))
+    return suite_with(TransactionsContract, world=lambda: AdaptedWorld("transactions", adapter))
 
 
-def _wrong(caught_by: Callable[..., None], *adapters: type[Passing]) -> list[WrongAdapter]:
-    return [WrongAdapter(adapter, _suite(adapter), caught_by) for adapter in adapters]
+def _suite_of_writer(adapter: type[record_writer.Passing]) -> type:
+    return suite_with(TransactionsContract, world=lambda: AdaptedWorld("record_writer", adapter))
+
+
+_wrong: Final = wrong_with(_suite)
+_wrong_writer: Final = wrong_with(_suite_of_writer)
 
 
 _Suite = TransactionsContract
@@ -323,10 +308,6 @@ _WRONG: Final = (
     ),
     *_wrong(_Suite.test_a_transaction_stays_open_after_close, CloseAborts, CloseCommits),
     *_wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
-    WrongAdapter(
-        IgnoresFencing,
-        suite_with(TransactionsContract, world=lambda: record_writer.WriterWorld(IgnoresFencing)),
-        _Suite.test_a_fenced_writer_raises,
-    ),
+    *_wrong_writer(_Suite.test_a_fenced_writer_raises, IgnoresFencing),
 )
 FAULTS: Final = PortFaults(_suite(Passing), _WRONG)
