@@ -259,9 +259,9 @@ def test_a_feed_ends_with_its_own_run_alone() -> None:
         feed.query_ended("other")
     one.put(QueryLag("id", "run", None, 0, 0, {}))
     assert next(one.follow(0)).batch_id == 0
-    one.query_ended("run")
-    every.query_ended("run")
-    assert list(one.follow(None)) == []
+    ended = LagFeed("run")
+    ended.query_ended("run")
+    assert list(ended.follow(None)) == []
     every.put(QueryLag("id", "run", None, 1, 0, {}))
     assert [lag.batch_id for lag in every.follow(0)] == [1]
 

@@ -95,7 +95,7 @@ def test_the_logs_are_those_of_spark(kit: Kit, driver: Driver) -> None:
         driver.execution.run_batch()
     version, notes, end = (driver.offsets.get(1) or b"").decode().split("\n")
     assert (version, end) == ("v1", '{"t":{"0":2,"1":0}}')
-    assert re.match(r'\{"batchWatermarkMs":0,"batchTimestampMs":1\d{12}\D', notes)
+    assert re.match(r'\{"batchWatermarkMs":0,"batchTimestampMs":1\d{12},', notes)
     assert driver.commits.latest() == (0, b'v1\n{"nextBatchWatermarkMs":0}')
 
 
