@@ -413,7 +413,10 @@ PEER_TESTS: Final[dict[str, tuple[str, ...]]] = {
 Five tests there have the name ``comparison <one> <=> <two>``; they differ in the offsets.
 """
 
-_REAL_TIME: Final = "Spark's Python data sources have no real-time mode."
+_REAL_TIME: Final = (
+    "Real-time mode is a trigger of Spark's engine that its Python data sources do not have. "
+    "`pyspark_kafka.continuous` runs beside the engine."
+)
 _GROUP: Final = (
     "The JVM connector joins the group only with deprecated offset fetching, and its test asserts "
     "nothing without; here no group is joined, and `commitOffsetsToGroup` is what shows one."
