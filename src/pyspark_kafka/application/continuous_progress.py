@@ -76,8 +76,9 @@ class ProgressRecorder:
         The final report has all that happened, however short the time is.
         """
         now = time.monotonic()
-        begun = self._start if self._start is not None else last.offsets
-        has_worked = bool(self._work.input_rows) or begun != last.offsets
+        if self._start is None:
+            self._start = last.offsets
+        has_worked = bool(self._work.input_rows) or self._start != last.offsets
         interval = _MIN_INTERVAL_S if has_worked else IDLE_EVERY_S
         if now - self._since < interval and not (is_final and has_worked):
             return
@@ -89,7 +90,7 @@ class ProgressRecorder:
                 epoch=last.number,
                 timestamp_ms=time.time_ns() // 1_000_000,
                 duration_ms=round(1_000 * (now - self._since)),
-                start=begun,
+                start=self._start,
                 end=last.offsets,
                 latest=self._latest_offset(stream, last.offsets, has_worked=has_worked),
                 work=self._work,

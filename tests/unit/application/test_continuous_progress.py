@@ -85,6 +85,14 @@ def test_the_final_report_has_what_a_short_time_brought(stream: KafkaContinuousS
     assert (report.epoch, report.lag and report.lag.total) == (1, 2)
 
 
+def test_the_first_report_begins_where_the_query_began(stream: KafkaContinuousStream) -> None:
+    recorder = ProgressRecorder(QUERY, "foreach")
+    recorder.record(epoch(0, 1), stream)
+    recorder.record(epoch(1, 4), stream, is_final=True)
+    [report] = recorder.recent
+    assert (report.start, report.end) == (epoch(0, 1).offsets, epoch(1, 4).offsets)
+
+
 def test_lag_counts_what_was_there_at_the_report_before(
     stream: KafkaContinuousStream, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
