@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-import pytest
+from pyspark_kafka.ports.deadline import Deadline
 
-from ..spark import queries
 from ..spark.queries import read_stream
 from .side_by_side import failure
-from .stream_runs import await_until, batch_ends
+from .sources import ONE_CLIENT, agreed, for_each
+from .stream_runs import batch_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -23,27 +23,15 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
+    from .sources import Source
+
 T = TypeVar("T")
 
-_RUN_SECONDS = 120
+AfterBatch = Callable[[Any], object]
+"""Is called with the answer for each batch; if it raises, the query fails in this batch."""
 
-
-class Source(NamedTuple):
-    """A source, and the client with which ours reads."""
-
-    format: str
-    client: str | None = None
-
-    def __str__(self) -> str:
-        return self.client or self.format
-
-
-JVM = Source(queries.PEER)
-OURS = tuple(Source(queries.OURS, client) for client in ("confluent", "kafka-python"))
-ONE_CLIENT = (*OURS[1:], JVM)
-"""For what is decided before any client is asked, or from offsets that contract suites check."""
-
-BOTH_CLIENTS = (*OURS, JVM)
+_RUN_SECONDS: Final = 120
+_READ_SECONDS: Final = 60.0
 
 
 class OpenStream(Protocol):
@@ -58,50 +46,6 @@ def numbers(batch: DataFrame, _number: int) -> list[int]:
     return sorted(row.number for row in rows)
 
 
-def for_each(sources: Iterable[Source], action: Callable[[Source], T]) -> dict[Source, T]:
-    """Return what an action answers for each source, after it was tried for all of them.
-
-    :raises BaseExceptionGroup: with the errors of all, if it failed for any.
-    """
-    answers: dict[Source, T] = {}
-    errors: list[BaseException] = []
-    for source in sources:
-        try:
-            answers[source] = action(source)
-        # The failure of an assertion, or of pytest.raises, does not end the others' turn either.
-        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001
-            error.add_note(f"with {source}")
-            errors.append(error)
-    if errors:
-        raise BaseExceptionGroup("not all sources did it", errors)
-    return answers
-
-
-def agreed(answers: Mapping[Source, T]) -> T:
-    """Return the answer that all of them gave."""
-    assert len(answers) > 1
-    *_, answer = answers.values()
-    assert answers == dict.fromkeys(answers, answer)
-    return answer
-
-
-def assert_same_words(errors: Mapping[Source, Exception], theirs: str) -> None:
-    """Assert that a message of the JVM connector is in all the other errors.
-
-    Scala's sets and maps have no order; ours are sorted.
-    """
-    for source, error in errors.items():
-        assert source == JVM or _sorted_sets(theirs) in _sorted_sets(str(error))
-
-
-def _sorted_sets(text: str) -> str:
-    def in_order(found: re.Match[str]) -> str:
-        kind, entries = found.groups()
-        return f"{kind}({', '.join(sorted(entries.split(', ')))})"
-
-    return re.sub(r"(?:Hash)?(Set|Map)\(([^()]*)\)", in_order, text)
-
-
 @dataclass
 class LiveQuery:
     """A query that hands each batch to a function, and keeps the last answer for each batch."""
@@ -113,15 +57,29 @@ class LiveQuery:
     results: dict[int, Any] = field(default_factory=dict)
     query: StreamingQuery | None = None
 
-    def start(self, **trigger: Any) -> None:
-        """Start it, or go on from its checkpoint."""
+    def start(self, after_batch: AfterBatch | None = None, /, **trigger: Any) -> None:
+        """Start it, or go on from its checkpoint; without a trigger it looks for records always."""
+
+        def take(batch: DataFrame, number: int) -> None:
+            self.results[number] = self.function(batch, number)
+            if after_batch is not None:
+                after_batch(self.results[number])
+
         self.query = (
-            self.stream.writeStream.foreachBatch(self._take)
+            self.stream.writeStream.foreachBatch(take)
             .outputMode(self.mode)
             .option("checkpointLocation", str(self.directory / "checkpoint"))
             .trigger(**(trigger or {"processingTime": "0 seconds"}))
             .start()
         )
+
+    def batches(self) -> list[Any]:
+        """Return the answers for all batches so far, in the order of the batches."""
+        return [self.results[number] for number in sorted(self.results)]
+
+    def rows(self) -> list[Any]:
+        """Return the rows of all batches so far, of which each answer is a list."""
+        return [row for batch in self.batches() for row in batch]
 
     def ends(self) -> list[dict[str, dict[str, int]]]:
         """Return the offsets at which the batches so far end."""
@@ -136,8 +94,30 @@ class LiveQuery:
         assert self.query is not None
         return self.query
 
-    def _take(self, batch: DataFrame, number: int) -> None:
-        self.results[number] = self.function(batch, number)
+    def await_batches(self, count: int) -> None:
+        """Wait until so many batches are read."""
+        self._await(lambda: len(self.results) >= count)
+        assert len(self.results) >= count, self.results
+
+    def await_numbers(self, wanted: list[int]) -> None:
+        """Wait until the sorted rows are these; an ended query is not waited for."""
+        self._await(lambda: sorted(self.rows()) == wanted)
+        read = sorted(self.rows())
+        assert read == wanted, f"not {wanted}: {read}"
+
+    def await_some_numbers(self, wanted: set[int]) -> None:
+        """Wait until these are among the rows, and assert that the query goes on."""
+        self._await(lambda: wanted <= set(self.rows()))
+        assert self.running().isActive, "the query has ended"
+        missing = wanted - set(self.rows())
+        assert not missing, missing
+
+    def _await(self, is_there: Callable[[], bool]) -> None:
+        """Wait until a condition is true, the time is up, or the query has ended without error."""
+        query = self.running()
+        Deadline.after(_READ_SECONDS).poll(lambda: is_there() or not query.isActive, 0.02)
+        error = query.exception()
+        assert error is None, error
 
 
 class LiveQueries:
@@ -146,13 +126,15 @@ class LiveQueries:
     def __init__(self, queries: Mapping[Source, LiveQuery]) -> None:
         self._queries = queries
 
-    def start(self, **trigger: Any) -> None:
+    def start(self, after_batch: AfterBatch | None = None, /, **trigger: Any) -> None:
         """Start all of them, by default to look for records all the time."""
-        self.each(lambda one: one.start(**trigger))
+        self.each(lambda one: one.start(after_batch, **trigger))
 
-    def fail(self, **trigger: Any) -> dict[Source, Exception]:
+    def fail(
+        self, after_batch: AfterBatch | None = None, /, **trigger: Any
+    ) -> dict[Source, Exception]:
         """Start all of them, and return the errors that end them."""
-        self.start(**trigger)
+        self.start(after_batch, **trigger)
         return self.each(lambda one: failure(partial(one.running().awaitTermination, _RUN_SECONDS)))
 
     def run(self, **trigger: Any) -> None:
@@ -174,25 +156,32 @@ class LiveQueries:
 
     def await_batches(self, count: int) -> None:
         """Wait until all of them have read so many batches."""
-        self.each(partial(_await_batches, count=count))
+        self.each(lambda one: one.await_batches(count))
+
+    def await_numbers(self, wanted: Iterable[int]) -> None:
+        """Wait until these are the numbers that all of them have read, each once."""
+        in_order = sorted(wanted)
+        self.each(lambda one: one.await_numbers(in_order))
+
+    def await_some_numbers(self, wanted: set[int]) -> None:
+        """Wait until all of them have read these numbers and perhaps more, and still run."""
+        self.each(lambda one: one.await_some_numbers(wanted))
 
     def results(self, count: int | None = None) -> list[Any]:
         """Return what all of them have found in their batches, or in the first ones."""
-        return agreed(
-            self.each(lambda one: [one.results[number] for number in sorted(one.results)][:count])
-        )
+        return agreed(self.each(lambda one: one.batches()[:count]))
 
     def rows(self) -> list[Any]:
         """Return what all of them have found in all batches, however it was divided."""
-        return agreed(
-            self.each(
-                lambda one: [row for number in sorted(one.results) for row in one.results[number]]
-            )
-        )
+        return agreed(self.each(lambda one: one.rows()))
 
     def ends(self, count: int | None = None) -> list[dict[str, dict[str, int]]]:
         """Return the offsets at which the batches of all of them end, or the first ones."""
         return agreed(self.each(lambda one: one.ends()[:count]))
+
+    def last_end(self) -> dict[str, dict[str, int]]:
+        """Return the offsets at which the last batch of all of them ends, however many it had."""
+        return agreed(self.each(lambda one: one.ends()[-1]))
 
     def each(self, action: Callable[[LiveQuery], T]) -> dict[Source, T]:
         """Return what an action answers for each query."""
@@ -209,14 +198,12 @@ class Live:
         self._made: list[LiveQueries] = []
 
     def open(self, source: Source, **options: str) -> DataFrame:
-        """Open a stream from the earliest offsets, or from those of the options."""
+        """Open a stream from the earliest offsets, or from what the options start at."""
         chosen = {"client": source.client} if source.client else {}
-        return read_stream(
-            self._spark,
-            self._kafka,
-            source.format,
-            **{"startingOffsets": "earliest", **chosen, **options},
-        )
+        given = {**chosen, **dict(source.options), **options}
+        if not any(name.startswith("starting") for name in given):
+            given["startingOffsets"] = "earliest"
+        return read_stream(self._spark, self._kafka, source.format, **given)
 
     def queries(
         self,
@@ -245,12 +232,3 @@ class Live:
         """Stop all that runs."""
         for made in self._made:
             made.stop()
-
-
-def _await_batches(one: LiveQuery, count: int) -> None:
-    def are_there() -> bool:
-        error = one.running().exception()
-        assert error is None, error
-        return len(one.results) >= count
-
-    await_until(are_there)

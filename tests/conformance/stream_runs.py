@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,27 +59,3 @@ def batch_ends(directory: Path) -> list[dict[str, dict[str, int]]]:
         json.loads((directory / "checkpoint" / "offsets" / str(number)).read_text().splitlines()[2])
         for number in numbers
     ]
-
-
-def await_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for a condition, and fail if it does not come about."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come about"
-        time.sleep(0.05)
-
-
-def await_latest(query: StreamingQuery, topic: str, total: int) -> None:
-    """Wait until a query has looked at so many offsets of a topic, whether it reads them or not."""
-
-    def seen() -> bool:
-        error = query.exception()
-        assert error is None, error
-        progress = query.lastProgress
-        if progress is None:
-            return False
-        latest = progress["sources"][0]["latestOffset"]
-        offsets = json.loads(latest) if isinstance(latest, str) else latest
-        return bool(offsets) and sum(offsets[topic].values()) == total
-
-    await_until(seen)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tests.spark.queries import PEER, read
 
-from .live_queries import ONE_CLIENT, agreed, for_each
 from .peer import Held, peer
 from .side_by_side import failure
+from .sources import ONE_CLIENT, agreed, for_each
 from .stream_runs import run_once
 from .test_kafka_micro_batch_source_suite import BASE, sizes
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 
-    from .live_queries import Live, OpenStream, Source
+    from .live_queries import Live, OpenStream
+    from .sources import Source
 
 
 @peer(BASE, "(de)serialization of initial offsets", Held.BESIDE_JVM)

@@ -14,7 +14,10 @@ from pyspark_kafka.domain.errors import MalformedTimestampError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .live_queries import (
+from .live_queries import numbers
+from .peer import Held, peer
+from .side_by_side import failure, java_causes
+from .sources import (
     BOTH_CLIENTS,
     JVM,
     ONE_CLIENT,
@@ -23,10 +26,7 @@ from .live_queries import (
     agreed,
     assert_same_words,
     for_each,
-    numbers,
 )
-from .peer import Held, peer
-from .side_by_side import failure, java_causes
 from .stream_runs import run_once, start
 
 if TYPE_CHECKING:

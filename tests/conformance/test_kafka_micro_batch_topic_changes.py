@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .live_queries import (
-    BOTH_CLIENTS,
-    JVM,
-    ONE_CLIENT,
-    OURS,
-    agreed,
-    assert_same_words,
-    for_each,
-    numbers,
-)
+from pyspark_kafka.testing import await_until
+
+from .live_queries import numbers
 from .peer import Held, peer
 from .side_by_side import root_cause
-from .stream_runs import await_until
+from .sources import BOTH_CLIENTS, JVM, ONE_CLIENT, OURS, agreed, assert_same_words, for_each
 from .test_kafka_micro_batch_source_suite import BASE, sizes
 
 if TYPE_CHECKING:
@@ -28,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 
-    from .live_queries import Live, Source
+    from .live_queries import Live, LiveQueries
+    from .sources import Source
 
 SHORT_WAITS = {"kafka__request__timeout__ms": "3000", "kafka__default__api__timeout__ms": "3000"}
 
@@ -42,38 +36,11 @@ LOST_OFFSETS = (
 )
 
 
-@peer(BASE, "subscribing topic by pattern with topic deletions", Held.BESIDE_JVM)
-def test_subscribing_topic_by_pattern_with_topic_deletions(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
-    """With failOnDataLoss=false a query goes on with the topic that came for the one deleted."""
-    topic = sizes(topics, (1, 0))
-    queries = live.queries(
-        lambda open_: open_(
-            subscribePattern=f"{topic}(-new)?",
-            startingOffsets="latest",
-            failOnDataLoss="false",
-            **SHORT_WAITS,
-        ),
-        sources=BOTH_CLIENTS,
-    )
-    queries.start()
-    queries.settle()
-    topics.numbers(topic, 1, range(1, 4))
-    queries.settle()
-    assert queries.rows() == [1, 2, 3]
-    kafka.delete_topic(topic)
-    kafka.create_topic(f"{topic}-new", 2)
-    topics.numbers(f"{topic}-new", 1, range(4, 7))
-    queries.settle()
-    assert queries.rows() == [1, 2, 3, 4, 5, 6]
+def queries_by_pattern(live: Live, topics: Topics) -> tuple[str, LiveQueries]:
+    """Return a topic, and running queries of its pattern that have read 1, 2 and 3.
 
-
-@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.BESIDE_JVM)
-def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
-    live: Live, kafka: KafkaCluster, topics: Topics
-) -> None:
-    """When every topic is gone, no batch without any partition is written to the log."""
+    The topic has an offset in partition 0, which is before their start, and three in partition 1.
+    """
     topic = sizes(topics, (1, 0))
     queries = live.queries(
         lambda open_: open_(
@@ -88,6 +55,29 @@ def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
     queries.settle()
     topics.numbers(topic, 1, range(1, 4))
     queries.settle()
+    assert queries.rows() == [1, 2, 3]
+    return topic, queries
+
+
+@peer(BASE, "subscribing topic by pattern with topic deletions", Held.BESIDE_JVM)
+def test_subscribing_topic_by_pattern_with_topic_deletions(
+    live: Live, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """With failOnDataLoss=false a query goes on with the topic that came for the one deleted."""
+    topic, queries = queries_by_pattern(live, topics)
+    kafka.delete_topic(topic)
+    kafka.create_topic(f"{topic}-new", 2)
+    topics.numbers(f"{topic}-new", 1, range(4, 7))
+    queries.settle()
+    assert queries.rows() == [1, 2, 3, 4, 5, 6]
+
+
+@peer(BASE, "SPARK-41375: empty partitions should not record to latest offset", Held.BESIDE_JVM)
+def test_spark_41375_empty_partitions_should_not_record_to_latest_offset(
+    live: Live, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """When every topic is gone, no batch without any partition is written to the log."""
+    topic, queries = queries_by_pattern(live, topics)
     kafka.delete_topic(topic)
     queries.settle()
     assert queries.rows() == [1, 2, 3]
@@ -150,7 +140,7 @@ def test_topic_level_offsets_tolerate_a_new_topic_after_the_start(
     queries.start()
     queries.settle()
     assert queries.rows() == [0, 2, 3]
-    assert queries.ends()[-1] == {topic: {"0": 1}, later: {"0": 1}, last: {"0": 1}}
+    assert queries.last_end() == {topic: {"0": 1}, later: {"0": 1}, last: {"0": 1}}
 
 
 @peer(BASE, "delete a topic when a Spark job is running", Held.BESIDE_JVM)
@@ -220,7 +210,7 @@ class WaitingJob:
 
     def await_reading(self) -> None:
         """Wait until the task has its first row."""
-        await_until(lambda: self._system.getProperty(self._reading) == "yes")
+        await_until(lambda: self._system.getProperty(self._reading) == "yes", 60.0)
 
     def go_on(self) -> None:
         """Let the task go on."""

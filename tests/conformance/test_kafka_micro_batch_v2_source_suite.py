@@ -15,9 +15,9 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
-from .live_queries import JVM, ONE_CLIENT, agreed, assert_same_words, for_each
 from .peer import Held, peer
 from .side_by_side import failure, root_cause
+from .sources import JVM, ONE_CLIENT, agreed, assert_same_words, for_each
 from .stream_runs import start
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from tests.spark.topics import Topics
 
     from .conftest import OpenContainer
-    from .live_queries import Live, OpenStream, Source
+    from .live_queries import Live, OpenStream
+    from .sources import Source
 
 SUITE: Final = "KafkaMicroBatchV2SourceSuite"
 CHECKPOINT: Final = Path(__file__).parent / "checkpoints" / "spark-2.4.8"

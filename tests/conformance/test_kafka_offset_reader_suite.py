@@ -25,6 +25,8 @@ from .unsteady_fetcher import UnsteadyFetcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pyspark_kafka.application.batch import KafkaBatch
+
     from .conftest import OpenContainer
     from .jvm_connector import JvmConnector, JvmOffsetReader
 
@@ -60,6 +62,29 @@ def tp(topic: str, partition: int = 0) -> TopicPartition:
 
 def write(world: KafkaWorld, partition: TopicPartition, count: int) -> None:
     world.produce(partition, [Record(b"%d" % number) for number in range(count)])
+
+
+def large_and_small(world: KafkaWorld) -> tuple[TopicPartition, TopicPartition]:
+    """Return the partitions of a topic: the first has 100 records, the second 4."""
+    topic = world.topic(2)
+    large, small = tp(topic, 0), tp(topic, 1)
+    write(world, large, 100)
+    write(world, small, 4)
+    return large, small
+
+
+def batch_between(
+    open_container: OpenContainer, start: PartitionOffsets, end: PartitionOffsets, tasks: int
+) -> KafkaBatch:
+    """Return a batch query of a topic between offsets in at least so many tasks."""
+    [topic] = {partition.topic for partition in start}
+    return open_container(
+        QueryKind.BATCH,
+        subscribe=topic,
+        startingOffsets=start.to_json(),
+        endingOffsets=end.to_json(),
+        minPartitions=str(tasks),
+    ).batch()
 
 
 @contextmanager
@@ -142,13 +167,7 @@ def test_spark_30656_unresolved_offsets_using_specific_offsets(
     partition = tp(world.topic())
     write(world, partition, 10)
     start, end = PartitionOffsets({partition: 1}), PartitionOffsets({partition: 4})
-    batch = open_container(
-        QueryKind.BATCH,
-        subscribe=partition.topic,
-        startingOffsets=start.to_json(),
-        endingOffsets=end.to_json(),
-        minPartitions="3",
-    ).batch()
+    batch = batch_between(open_container, start, end, 3)
     expected = [
         OffsetRange(partition, 1, 2),
         OffsetRange(partition, 2, 3),
@@ -192,19 +211,12 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
     topic = world.topic(3)
     start = PartitionOffsets((tp(topic, number), -2) for number in range(specified))
     end = PartitionOffsets((tp(topic, number), -1) for number in range(specified))
-    batch = open_container(
-        QueryKind.BATCH,
-        subscribe=topic,
-        startingOffsets=start.to_json(),
-        endingOffsets=end.to_json(),
-        minPartitions="4",
-    ).batch()
-    ours = failure(batch.plan_input_partitions)
+    batch = batch_between(open_container, start, end, 4)
+    limits = jvm.specific(start), jvm.specific(end)
     strategy = jvm.subscribe(topic)
     with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
-        limits = jvm.specific(start), jvm.specific(end)
         theirs = failure(lambda: reader.unresolved_ranges(*limits))
-    assert_mismatch("KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED", ours, theirs, topic, specified)
+    assert_mismatch("KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED", batch, theirs, topic, specified)
 
 
 @peers("SPARK-30656: getOffsetRangesFromUnresolvedOffsets - multiple topic partitions")
@@ -212,18 +224,9 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
     jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """Of 100 and 4 records in four tasks, only the 100 are cut."""
-    topic = world.topic(2)
-    large, small = tp(topic, 0), tp(topic, 1)
-    write(world, large, 100)
-    write(world, small, 4)
+    large, small = large_and_small(world)
     start, end = PartitionOffsets({large: -2, small: -2}), PartitionOffsets({large: -1, small: 3})
-    batch = open_container(
-        QueryKind.BATCH,
-        subscribe=topic,
-        startingOffsets=start.to_json(),
-        endingOffsets=end.to_json(),
-        minPartitions="4",
-    ).batch()
+    batch = batch_between(open_container, start, end, 4)
     expected = [
         OffsetRange(large, -2, 33),
         OffsetRange(large, 33, 66),
@@ -231,7 +234,7 @@ def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
         OffsetRange(small, -2, 3),
     ]
     assert by_partition(batch.plan_input_partitions()) == expected
-    strategy = jvm.subscribe(topic)
+    strategy = jvm.subscribe(large.topic)
     with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
         found = reader.unresolved_ranges(jvm.specific(start), jvm.specific(end))
     assert by_partition(found) == expected
@@ -242,10 +245,7 @@ def test_spark_30656_get_offset_ranges_from_resolved_offsets(
     jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
     """A micro-batch is cut in the same places, also where a partition is new in it."""
-    topic = world.topic(2)
-    large, small = tp(topic, 0), tp(topic, 1)
-    write(world, large, 100)
-    write(world, small, 4)
+    large, small = large_and_small(world)
     expected = [
         OffsetRange(large, 0, 33),
         OffsetRange(large, 33, 66),
@@ -253,10 +253,10 @@ def test_spark_30656_get_offset_ranges_from_resolved_offsets(
         OffsetRange(small, 0, 3),
     ]
     end = PartitionOffsets({large: 100, small: 3})
-    strategy = jvm.subscribe(topic)
+    strategy = jvm.subscribe(large.topic)
     with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
         for start in (PartitionOffsets({large: 0, small: 0}), PartitionOffsets({large: 0})):
-            container = open_container(QueryKind.STREAM, subscribe=topic, minPartitions="4")
+            container = open_container(QueryKind.STREAM, subscribe=large.topic, minPartitions="4")
             planned = container.micro_batch_stream().plan_input_partitions(start, end)
             assert by_partition(planned) == expected
             assert by_partition(reader.resolved_ranges(start, end)) == expected
@@ -268,15 +268,20 @@ def by_partition(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
 
 
 def assert_mismatch(
-    condition: str, ours: Exception, theirs: Exception, topic: str, specified: int
-) -> None:
-    """Hold our words against the other's last cause, whose sets have an order of their own."""
+    condition: str, batch: KafkaBatch, theirs: Exception, topic: str, specified: int
+) -> str:
+    """Hold our words against the other's last cause, and return ours.
+
+    The sets in the other's have an order of their own.
+    """
+    ours = str(failure(batch.plan_input_partitions))
     last = last_cause(theirs)
     assert last.getCondition() == condition
     text = re.sub(r"Set\((.*?)\)", in_order, last.getMessage())
-    assert str(ours) == f"[{condition}] {text}"
+    assert ours == f"[{condition}] {text}"
     names = ", ".join(f"{topic}-{number}" for number in range(specified))
     assert text.endswith(f"Specified: Set({names}) Assigned: Set({topic}-0, {topic}-1, {topic}-2)")
+    return ours
 
 
 def in_order(found: re.Match[str]) -> str:
@@ -299,15 +304,13 @@ def assert_timestamps_mismatch(
         endingOffsetsByTimestamp=times.to_json(),
         minPartitions="4",
     ).batch()
-    ours = failure(batch.plan_input_partitions)
+    limit = jvm.by_timestamp(times)
     strategy = jvm.subscribe(topic)
     with their_reader(jvm, world, strategy, deprecated=deprecated, minPartitions="4") as reader:
-        limit = jvm.by_timestamp(times)
         theirs = failure(lambda: reader.unresolved_ranges(limit, limit))
-    assert_mismatch(
-        "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED", ours, theirs, topic, specified
-    )
-    assert "timestamp based start offsets" in str(ours)
+    condition = "KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED"
+    ours = assert_mismatch(condition, batch, theirs, topic, specified)
+    assert "timestamp based start offsets" in ours
 
 
 @peers(

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import random
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.testing import KafkaWorld, await_until
+from pyspark_kafka.testing import KafkaWorld
 
 from .churn import Churn
-from .numbered_streams import SECONDS, OpenStreams, Streams
 from .peer import Held, peer
+from .sources import with_client
 from .start_offsets import write
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from pyspark_kafka.brokers import KafkaCluster
+    from .live_queries import Live, LiveQueries
 
 OPTIONS = {"failOnDataLoss": "false", "fetchOffset__numRetries": "10"}
-
-
-@pytest.fixture
-def streams(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> OpenStreams:
-    """Return a function to run streams."""
-    return OpenStreams(spark, kafka, tmp_path)
 
 
 class Stress:
     """A stream under random changes; no number is written twice, and none may be missed."""
 
-    def __init__(self, world: KafkaWorld, run: Streams, prefix: str) -> None:
+    def __init__(self, world: KafkaWorld, queries: LiveQueries, prefix: str) -> None:
         self._world = world
-        self._run = run
+        self._queries = queries
         self._prefix = prefix
         self._chance = random.Random(5)  # noqa: S311  # the same run each time
         self._sizes: dict[str, int] = {}
@@ -75,24 +64,24 @@ class Stress:
         self.write(*numbers)
         self.read += numbers
         if self._running and self._chance.random() < 0.4:
-            self._run.await_numbers(self.read)
+            self._queries.await_numbers(self.read)
 
     def end(self) -> None:
         """Look at what was read at last."""
         if not self._running:
             self._turn()
-        self._run.await_numbers(self.read)
+        self._queries.await_numbers(self.read)
 
     def _turn(self) -> None:
         if self._running:
-            self._run.stop()
+            self._queries.stop()
         else:
-            self._run.start()
+            self._queries.start()
         self._running = not self._running
 
     def _delete(self, topic: str) -> None:
         # What it has is read before, so that nothing is lost.
-        self._run.await_numbers(self.read)
+        self._queries.await_numbers(self.read)
         self._world.delete_topic(topic)
         del self._sizes[topic]
 
@@ -103,24 +92,22 @@ class Stress:
 
 @peer("KafkaSourceStressSuite", "stress test with multiple topics and partitions", Held.SPARK)
 @pytest.mark.parametrize("client", ["confluent"])
-def test_stress_test_with_multiple_topics_and_partitions(
-    streams: OpenStreams, world: KafkaWorld
-) -> None:
+def test_stress_test_with_multiple_topics_and_partitions(live: Live, world: KafkaWorld) -> None:
     """While topics and partitions come and go and a query restarts, all is read once."""
     prefix = world.fresh_name()
-    opened = streams.ours(
-        world.client, subscribePattern=f"{prefix}-.*", startingOffsets="latest", **OPTIONS
+    queries = live.queries(
+        lambda open_: open_(subscribePattern=f"{prefix}-.*", startingOffsets="latest", **OPTIONS),
+        [with_client(world.client)],
     )
-    with streams(opened) as run:
-        stress = Stress(world, run, prefix)
-        for _ in range(5):
-            stress.create()
-            stress.write(*range(101, 106))
-        run.start()
-        run.settle()
-        for _ in range(30):
-            stress.step()
-        stress.end()
+    stress = Stress(world, queries, prefix)
+    for _ in range(5):
+        stress.create()
+        stress.write(*range(101, 106))
+    queries.start()
+    queries.settle()
+    for _ in range(30):
+        stress.step()
+    stress.end()
 
 
 @peer(
@@ -128,28 +115,24 @@ def test_stress_test_with_multiple_topics_and_partitions(
     "stress test for failOnDataLoss=false",
     Held.SPARK,
 )
-def test_stress_test_for_fail_on_data_loss_false(streams: OpenStreams, world: KafkaWorld) -> None:
+def test_stress_test_for_fail_on_data_loss_false(live: Live, world: KafkaWorld) -> None:
     """While topics and records vanish, the query reads the rest, once, and does not fail."""
     churn = Churn(world, world.fresh_name())
     churn.begin()
-    stream = streams.ours(
-        world.client,
-        subscribePattern=churn.pattern,
-        startingOffsets="earliest",
-        fetchOffset__retryIntervalMs="100",
-        kafkaConsumer__pollTimeoutMs="1000",
-        **OPTIONS,
+    queries = live.queries(
+        lambda open_: open_(
+            subscribePattern=churn.pattern,
+            fetchOffset__retryIntervalMs="100",
+            kafkaConsumer__pollTimeoutMs="1000",
+            **OPTIONS,
+        ),
+        [with_client(world.client)],
     )
-
-    def are_read(marks: set[int]) -> bool:
-        return marks <= set(stream.numbers) or not stream.query.isActive
-
-    with streams(stream) as run:
-        # A batch takes a while, so that more changes between two.
-        run.start(lambda _numbers: time.sleep(0.1))
-        for marks in churn.steps():
-            await_until(partial(are_read, marks), SECONDS)
-            assert stream.query.isActive, stream.outcome
-    numbers = stream.numbers
+    # A batch takes a while, so that more changes between two.
+    queries.start(lambda _numbers: time.sleep(0.1))
+    for marks in churn.steps():
+        queries.await_some_numbers(marks)
+    queries.stop()
+    [numbers] = queries.each(lambda one: one.rows()).values()
     assert len(numbers) == len(set(numbers))
     assert churn.kept <= set(numbers) < set(range(churn.written))

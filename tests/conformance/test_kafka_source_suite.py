@@ -14,10 +14,10 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record
 
 from ..spark.queries import OURS, PEER, read
-from .numbered_streams import OpenStreams
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import Sides, root_cause
+from .sources import JVM, assert_words, with_client
 from .start_offsets import (
     BASE,
     PARTITIONS,
@@ -34,22 +34,15 @@ from .test_bad_options import NOBODY, refusal, refusal_of_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .numbered_streams import Streams
+    from .live_queries import Live, LiveQueries
 
 CLIENTS = ("confluent", "kafka-python")
-
-
-@pytest.fixture
-def streams(spark: SparkSession, kafka: KafkaCluster, tmp_path: Path) -> OpenStreams:
-    """Return a function to run streams."""
-    return OpenStreams(spark, kafka, tmp_path)
 
 
 @pytest.fixture
@@ -63,7 +56,7 @@ def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_stream_starts_at_its_offsets_and_goes_on(
-    streams: OpenStreams, world: KafkaWorld, strategy: str, start: str
+    live: Live, world: KafkaWorld, strategy: str, start: str
 ) -> None:
     """Every record from the start on is read once, through restarts and new partitions."""
     begin = STARTS[start]
@@ -73,38 +66,35 @@ def test_a_stream_starts_at_its_offsets_and_goes_on(
     turn = (list(STRATEGIES).index(strategy) + list(STARTS).index(start)) % 2
     flags = dict(zip(("true", "false"), CLIENTS[turn:] + CLIENTS[:turn], strict=True))
     partitions = PARTITIONS if strategy == "assign" else 2 * PARTITIONS
-    with streams(
-        *(
-            streams.ours(client, f"failOnDataLoss-{flag}", failOnDataLoss=flag, **options)
-            for flag, client in flags.items()
-        )
-    ) as run:
-        assert_all_is_read_once(run, world, topic, begin.first, partitions)
-        assert len(run.last_ends()[topic]) == partitions
+    queries = live.queries(
+        lambda open_: open_(**options),
+        [with_client(client).given(failOnDataLoss=flag) for flag, client in flags.items()],
+    )
+    assert_all_is_read_once(queries, world, topic, begin.first, partitions)
+    assert len(queries.last_end()[topic]) == partitions
 
 
 @peer(BASE, "subscribing topics from topic-level offsets", Held.SPARK)
 @one_client
-def test_subscribing_topics_from_topic_level_offsets(
-    streams: OpenStreams, world: KafkaWorld
-) -> None:
+def test_subscribing_topics_from_topic_level_offsets(live: Live, world: KafkaWorld) -> None:
     """A word is the offset of all partitions of a topic; another topic has numbers."""
     one, two, three = world.topic(3), world.topic(2), world.topic(2)
     for topic, numbers in ((one, (1, 2, 3)), (two, (11,)), (three, (21, 22, 23))):
         write(world, topic, 0, *numbers)
     starts = json.dumps({one: "earliest", two: "latest", three: {"0": 1, "1": -2}})
-    with streams(
-        streams.ours(world.client, subscribe=f"{one},{two},{three}", startingOffsets=starts)
-    ) as run:
-        run.start()
-        run.settle()
-        write(world, two, 0, 12)
-        write(world, one, 2, 4)
-        run.await_numbers([1, 2, 3, 22, 23, 12, 4])
-        run.stop()
-        run.start()
-        run.settle()
-        run.await_numbers([1, 2, 3, 22, 23, 12, 4])
+    queries = live.queries(
+        lambda open_: open_(subscribe=f"{one},{two},{three}", startingOffsets=starts),
+        [with_client(world.client)],
+    )
+    queries.start()
+    queries.settle()
+    write(world, two, 0, 12)
+    write(world, one, 2, 4)
+    queries.await_numbers([1, 2, 3, 22, 23, 12, 4])
+    queries.stop()
+    queries.start()
+    queries.settle()
+    queries.await_numbers([1, 2, 3, 22, 23, 12, 4])
 
 
 NOT_MATCHED = STARTS["from specific timestamps"]
@@ -136,7 +126,7 @@ def covers_all_unmatched(test: Callable[..., None]) -> Callable[..., None]:
     ],
 )
 def test_a_starting_time_behind_all_records(
-    streams: OpenStreams, world: KafkaWorld, strategy: str, times: str
+    live: Live, world: KafkaWorld, strategy: str, times: str
 ) -> None:
     """A time without a later record fails both sources; with the strategy they start at the end."""
     topic = filled(world, NOT_MATCHED)
@@ -146,26 +136,24 @@ def test_a_starting_time_behind_all_records(
         "failOnDataLoss": "true",
         "fetchOffset__retryIntervalMs": "1",
     }
-    error = {"startingoffsetsbytimestampstrategy": "error"}
-    with streams(
-        streams.ours(world.client, "ours", **options),
-        streams.ours(world.client, "ours-error", **options, **error),
-        streams.theirs("theirs", **options),
-        streams.theirs("theirs-error", **options, **error),
-    ) as run:
-        run.start()
-        run.await_failures(
-            f"No offset matched from request of topic-partition {topic}-4 and timestamp {SECOND}"
+    sources = (with_client(world.client), JVM)
+
+    def queries_for(*strategies: dict[str, str]) -> LiveQueries:
+        return live.queries(
+            lambda open_: open_(**options),
+            [source.given(**strategy) for source in sources for strategy in strategies],
         )
-    latest = {"startingoffsetsbytimestampstrategy": "latest"}
-    with streams(
-        streams.ours(world.client, **options, **latest), streams.theirs(**options, **latest)
-    ) as run:
-        run.start()
-        run.await_numbers([-21, -22, -11, -12, 2, 12])
-        write(world, topic, 4, 23, 24, 25)
-        run.await_numbers([-21, -22, -11, -12, 2, 12, 23, 24, 25])
-        assert run.last_ends() == {topic: {"0": 3, "1": 3, "2": 3, "3": 3, "4": 6}}
+
+    assert_words(
+        queries_for({}, {"startingoffsetsbytimestampstrategy": "error"}).fail(),
+        f"No offset matched from request of topic-partition {topic}-4 and timestamp {SECOND}",
+    )
+    queries = queries_for({"startingoffsetsbytimestampstrategy": "latest"})
+    queries.start()
+    queries.await_numbers([-21, -22, -11, -12, 2, 12])
+    write(world, topic, 4, 23, 24, 25)
+    queries.await_numbers([-21, -22, -11, -12, 2, 12, 23, 24, 25])
+    assert queries.last_end() == {topic: {"0": 3, "1": 3, "2": 3, "3": 3, "4": 6}}
 
 
 @peer(
@@ -174,9 +162,7 @@ def test_a_starting_time_behind_all_records(
     Held.BESIDE_JVM,
 )
 @one_client
-def test_spark_53560_an_uncommitted_batch_is_run_again(
-    streams: OpenStreams, world: KafkaWorld
-) -> None:
+def test_spark_53560_an_uncommitted_batch_is_run_again(live: Live, world: KafkaWorld) -> None:
     """A failed batch runs again to the same end, with other partitions, records and limits."""
     topic = world.topic()
     write(world, topic, 0, *range(1, 8))
@@ -185,20 +171,19 @@ def test_spark_53560_an_uncommitted_batch_is_run_again(
         if 7 in numbers:
             raise RuntimeError("error for 7")
 
-    def opened(**more: str) -> AbstractContextManager[Streams]:
-        options = {"subscribe": topic, "startingOffsets": "earliest", **more}
-        return streams(streams.ours(world.client, **options), streams.theirs(**options))
+    def queries_with(**limit: str) -> LiveQueries:
+        return live.queries(
+            lambda open_: open_(subscribe=topic, **limit),
+            (with_client(world.client), JVM),
+        )
 
-    with opened() as run:
-        run.start(fail_on_7, availableNow=True)
-        run.await_failures("error for 7")
+    assert_words(queries_with().fail(fail_on_7, availableNow=True), "error for 7")
     world.add_partitions(topic, 2)
     write(world, topic, 0, 8, 9, 10)
-    with opened(maxOffsetsPerTrigger="2") as run:
-        run.start(fail_on_7, availableNow=True)
-        run.await_failures("error for 7")
-        run.start(availableNow=True)
-        assert run.await_ends() == [[1, 2, 3, 4, 5, 6, 7], [8, 9], [10]]
+    queries = queries_with(maxOffsetsPerTrigger="2")
+    assert_words(queries.fail(fail_on_7, availableNow=True), "error for 7")
+    queries.run(availableNow=True)
+    assert queries.results() == [[1, 2, 3, 4, 5, 6, 7], [8, 9], [10]]
 
 
 BAD_OPTIONS: list[tuple[dict[str, str], tuple[str, ...]]] = [
@@ -331,15 +316,17 @@ def test_kafka_column_types(sides: Sides, world: KafkaWorld, tmp_path: Path) -> 
 
 
 @peer(BASE, "cannot stop Kafka stream", Held.BESIDE_JVM)
-def test_cannot_stop_kafka_stream(streams: OpenStreams, world: KafkaWorld) -> None:
+def test_cannot_stop_kafka_stream(live: Live, world: KafkaWorld) -> None:
     """Queries that wait for records end without an error when they are stopped."""
     topic = world.topic(PARTITIONS)
     for partition in range(PARTITIONS):
         write(world, topic, partition, 101 + partition)
-    options = {"subscribePattern": f"{topic}.*"}
-    with streams(streams.ours(world.client, **options), streams.theirs(**options)) as run:
-        run.start()
-        run.settle()
-        run.stop()
-        run.await_numbers([])
-        assert not any(stream.query.isActive for stream in run.by_name.values())
+    queries = live.queries(
+        lambda open_: open_(subscribePattern=f"{topic}.*", startingOffsets="latest"),
+        (with_client(world.client), JVM),
+    )
+    queries.start()
+    queries.settle()
+    queries.stop()
+    queries.await_numbers([])
+    assert not any(queries.each(lambda one: one.running().isActive).values())

@@ -13,7 +13,9 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.errors import RetriableError
 
-from ..conformance.stream_runs import await_until, run_once
+from pyspark_kafka.testing import await_until
+
+from ..conformance.stream_runs import run_once
 from .queries import OURS, read, read_stream
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from .topics import Topics
 
 Offsets = dict[int, int]
+
+_SECONDS = 60.0
 
 
 def listed_by_librdkafka(servers: str, group: str) -> Offsets:
@@ -57,7 +61,7 @@ def test_a_running_query_is_seen_by_tools_that_show_lag(
             topics.numbers(topic, 0, added)
             # librdkafka ends the process if it asks while the coordinator is being found
             # (confluentinc/librdkafka#5040), and so comes second.
-            await_until(partial(_is_at, kafka.bootstrap_servers, group, {0: total, 1: 0}))
+            await_until(partial(_is_at, kafka.bootstrap_servers, group, {0: total, 1: 0}), _SECONDS)
             assert listed_by_librdkafka(kafka.bootstrap_servers, group) == {0: total, 1: 0}
     finally:
         query.stop()
@@ -111,7 +115,7 @@ def test_a_failing_commit_stops_no_query(
     member = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
     member.subscribe([topic])
     try:
-        await_until(lambda: member.poll(0.1) is None and bool(member.assignment()))
+        await_until(lambda: member.poll(0.1) is None and bool(member.assignment()), _SECONDS)
         options = {"client": client, "commitOffsetsToGroup": group, "startingOffsets": "earliest"}
         stream = read_stream(spark, kafka, OURS, subscribe=topic, **options)
         assert run_once(stream, tmp_path) == [[0, 1, 2, 3, 4]]
