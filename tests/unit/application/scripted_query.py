@@ -186,6 +186,7 @@ class ScriptedChannel(EpochChannel):
         return ChannelAddress("scripted", "", b"")
 
     def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
+        assert timeout_s >= 0
         if timeout_s and not self.inbox:
             self._go_on(timeout_s)
         taken, self.inbox = self.inbox, []

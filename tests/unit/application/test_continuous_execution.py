@@ -361,7 +361,7 @@ def test_a_query_without_any_executor_is_an_error(make: Callable[..., ScriptedQu
 
 
 def test_executors_that_are_lost_are_waited_for_in_a_restart(
-    make: Callable[..., ScriptedQuery], time: VirtualTime
+    make: Callable[..., ScriptedQuery], time: VirtualTime, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A restart that finds too few counts as a failure, and is followed by another."""
     query = make(max_tasks=2)
@@ -374,7 +374,9 @@ def test_executors_that_are_lost_are_waited_for_in_a_restart(
         query.runner.end("an executor was lost")
         yield 1
 
-    query.run(script())
+    with caplog.at_level(logging.WARNING):
+        query.run(script())
+    assert "only 1 were free: 1 are missing" in caplog.text
     assert [tasks for _, tasks in query.runner.started] == [2, 2]
     assert query.progress.tasks == 2
 
@@ -441,6 +443,8 @@ def test_tasks_that_do_not_start_again_in_time_are_a_failure(
         yield 1
         query.runner.starts_tasks = False
         query.runner.end("it broke")
+        yield 6
+        assert not query.progress.is_processing
         yield 60
         pytest.fail("the query did not end")
 
@@ -485,7 +489,10 @@ def test_brokers_that_do_not_answer_at_the_first_start_are_an_error(
 
 @pytest.mark.parametrize("error", [UNREACHABLE, KafkaRequestError("a request", "it is denied")])
 def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(
-    query: ScriptedQuery, time: VirtualTime, error: PysparkKafkaError
+    query: ScriptedQuery,
+    time: VirtualTime,
+    error: PysparkKafkaError,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def script() -> Script:
         yield 1
@@ -494,7 +501,9 @@ def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(
         time.after(10, query.find_brokers)
         yield 1
 
-    query.run(script())
+    with caplog.at_level(logging.WARNING):
+        query.run(script())
+    assert f"start again: {error}" in caplog.text
     # After 4, 8 and 16 seconds, of which the first restart failed.
     assert [tasks for _, tasks in query.runner.started] == [2, 2]
 

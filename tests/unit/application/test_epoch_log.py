@@ -144,7 +144,11 @@ def test_old_epochs_are_purged(checkpoint: Checkpoint) -> None:
 def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
     checkpoint.run("a").add(Epoch(5, offsets(3)))
     checkpoint.commits.purge(6)
-    with pytest.raises(MetadataLogError, match="belong to different queries"):
+    problem = (
+        "Batch 5 was planned last, but batch -1 was committed last: the logs belong to different "
+        r"queries. Use both logs of one query \(the log\)"
+    )
+    with pytest.raises(MetadataLogError, match=problem):
         checkpoint.run("b").recover()
 
 
