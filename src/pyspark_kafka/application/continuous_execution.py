@@ -127,9 +127,7 @@ class ContinuousExecution:
     def _recover(self) -> None:
         """Go on after the last epoch of the log, under a new epoch that says who runs now."""
         logged = self._log.recover()
-        start = logged.last or Epoch(-1, PartitionOffsets())
-        if logged.last is None:
-            start = Epoch(-1, self._stream.initial_offset())
+        start = logged.last or Epoch(-1, self._stream.initial_offset())
         self._coordinator = EpochCoordinator(start, logged.planned)
         if logged.planned is None:
             # Initial offsets are logged before the first record is read; and a run that is still
