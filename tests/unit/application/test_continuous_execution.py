@@ -146,7 +146,7 @@ def test_an_epoch_is_logged_once_an_interval(make: Callable[..., ScriptedQuery])
 
 
 def test_an_outage_of_the_log_is_survived_while_it_is_short(
-    make: Callable[..., ScriptedQuery],
+    make: Callable[..., ScriptedQuery], time: VirtualTime
 ) -> None:
     query = make(log_outage_s=9)
 
@@ -157,11 +157,15 @@ def test_an_outage_of_the_log_is_survived_while_it_is_short(
         assert query.epochs[1] == offsets(5, 0)
         query.offset_log.fails = 100
         query.report(task(0), at(0, 6))
-        yield 15
+        yield 8
+        query.report(task(0), at(0, 7))
+        yield 7
         pytest.fail("the query did not end")
 
     with pytest.raises(MetadataLogError, match="the connection broke"):
         query.run(script())
+    assert query.epochs == {0: offsets(0, 0), 1: offsets(5, 0)}
+    assert time.seconds == pytest.approx(25.5, abs=1)
 
 
 def test_another_query_with_the_checkpoint_ends_the_query(query: ScriptedQuery) -> None:
@@ -990,3 +994,15 @@ def test_a_report_has_the_work_of_all_tasks(kit: Kit, query: ScriptedQuery) -> N
         offsets(5, 6),
         offsets(5, 7),
     )
+
+
+def test_the_work_of_a_short_query_is_reported_at_its_end(query: ScriptedQuery) -> None:
+    def script() -> Script:
+        for offset in (2, 5):
+            query.report(task(0), at(0, offset), rows=offset)
+            yield 0.1
+        assert query.reports == []
+
+    query.run(script())
+    [report] = query.reports
+    assert (report.work.input_rows, report.end) == (7, offsets(5, 0))
