@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.epoch_log import EPOCHS_TO_RETAIN, EpochLog
-from pyspark_kafka.domain.checkpoint_log import COMMITTED, write_batch_end
+from pyspark_kafka.domain.checkpoint_log import COMMITTED, read_batch, write_batch_end
 from pyspark_kafka.domain.continuous.epoch_coordinator import Epoch
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -104,7 +106,11 @@ def test_a_planned_batch_is_committed_again_after_a_failed_write(checkpoint: Che
 def test_of_two_runs_the_later_one_ends(checkpoint: Checkpoint) -> None:
     one, two = checkpoint.run("a"), checkpoint.run("b")
     one.add(Epoch(0, offsets(3)))
-    with pytest.raises(ConcurrentUpdateError, match="Multiple streaming jobs detected for 0"):
+    problem = (
+        "Multiple streaming jobs detected for 0. Please make sure only one streaming job runs on "
+        r"a specific checkpoint location at a time \(the log\)"
+    )
+    with pytest.raises(ConcurrentUpdateError, match=problem):
         two.add(Epoch(0, offsets(3)))
 
 
@@ -132,13 +138,22 @@ def test_a_commit_that_seemed_to_fail_is_repeated(checkpoint: Checkpoint) -> Non
     assert run.add(Epoch(0, offsets(3))) == Epoch(0, offsets(3))
 
 
-def test_old_epochs_are_purged(checkpoint: Checkpoint) -> None:
+def test_old_epochs_are_purged_every_twenty_epochs(checkpoint: Checkpoint) -> None:
+    """A hundred are kept then, the newest one included."""
     run = checkpoint.run("a")
-    for number in range(2 * EPOCHS_TO_RETAIN):
+    oldest = {}
+    for number in range(EPOCHS_TO_RETAIN + 22):
         run.add(Epoch(number, offsets(number)))
-    for log in (checkpoint.offsets, checkpoint.commits):
-        assert EPOCHS_TO_RETAIN <= len(log.batch_ids()) <= EPOCHS_TO_RETAIN + 20
-        assert log.batch_ids()[-1] == 2 * EPOCHS_TO_RETAIN - 1
+        oldest[number] = {log.batch_ids()[0] for log in (checkpoint.offsets, checkpoint.commits)}
+    assert [oldest[number] for number in (99, 100, 119, 120, 121)] == [{0}, {1}, {1}, {21}, {21}]
+
+
+def test_an_epoch_has_the_time_at_which_it_was_logged(checkpoint: Checkpoint) -> None:
+    before = time.time_ns() // 1_000_000
+    checkpoint.run("a").add(Epoch(0, offsets(3)))
+    logged = read_batch(0, checkpoint.offsets.get(0) or b"")
+    assert logged.timestamp_ms is not None
+    assert before <= logged.timestamp_ms <= time.time_ns() // 1_000_000
 
 
 def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
@@ -155,4 +170,15 @@ def test_logs_of_different_queries_are_refused(checkpoint: Checkpoint) -> None:
 def test_a_malformed_epoch_is_refused(checkpoint: Checkpoint) -> None:
     checkpoint.offsets.add(0, b"nonsense")
     with pytest.raises(MetadataLogError, match=r"malformed.*the log"):
+        checkpoint.run("a").recover()
+
+
+def test_a_committed_epoch_that_is_missing_or_malformed_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.commits.add(0, COMMITTED)
+    checkpoint.plan_batch(1, 9)
+    problem = r"Batch 0 is missing. Restore its file, or start with new logs \(the log\)"
+    with pytest.raises(MetadataLogError, match=problem):
+        checkpoint.run("a").recover()
+    checkpoint.offsets.add(0, b"nonsense")
+    with pytest.raises(MetadataLogError, match=r"malformed.*\(the log\)"):
         checkpoint.run("a").recover()

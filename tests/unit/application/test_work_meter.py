@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_kafka.application.work_meter import WorkMeter, timestamps_of
+from pyspark_kafka.domain.continuous.latency import BUCKETS
 from pyspark_kafka.domain.continuous.messages import TaskProgress
 
 
@@ -22,6 +23,12 @@ def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
     assert taken.latency.percentile(0) == 0
     assert 5_000 <= (taken.latency.percentile(99) or 0) <= 5_600
     assert meter.take() == TaskProgress()
+
+
+def test_latencies_of_more_than_a_week_count_as_the_longest() -> None:
+    meter = WorkMeter()
+    meter.acknowledged(1, 1, np.array([0]))
+    assert meter.take().latency.counts == {len(BUCKETS) - 1: 1}
 
 
 def test_timestamps_are_milliseconds() -> None:
