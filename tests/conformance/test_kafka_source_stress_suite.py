@@ -105,7 +105,7 @@ def test_stress_test_with_multiple_topics_and_partitions(live: Live, world: Kafk
         stress.write(*range(101, 106))
     queries.start()
     queries.settle()
-    for _ in range(30):
+    for _ in range(20):
         stress.step()
     stress.end()
 

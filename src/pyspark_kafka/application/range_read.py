@@ -45,6 +45,8 @@ class RangeRead:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
         :raises DataLossError: if offsets of the range are gone and ``failOnDataLoss`` is true.
+        :raises UnknownTopicError: if the topic is gone and ``failOnDataLoss`` is true, or an open
+            end cannot be looked up.
         :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
         :raises PysparkKafkaError: as ``RecordReader.read``.
         """
@@ -57,6 +59,11 @@ class RangeRead:
                 rest = self._after_loss(rest, error.offset, error.earliest, error)
             except MissingOffsetsError as error:
                 rest = self._after_loss(rest, error.start, error.end, error)
+            except UnknownTopicError as error:
+                if self._options.fail_on_data_loss:
+                    raise
+                # Its offset is not known: some of what is reported may have been read.
+                rest = self._after_loss(rest, rest.from_offset, rest.until_offset, error)
             else:
                 return
 

@@ -140,3 +140,24 @@ def test_records_that_go_while_they_are_read_are_skipped_or_fail(
     assert loss.warning == "Skip missing records in [3, 6) of t-0"  # type: ignore[attr-defined]
     with pytest.raises(DataLossError, match=r"\[3, 9\) for topic partition t-0"):
         read(kit, OffsetRange(tp(0), 1, 9))
+
+
+def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit: Kit) -> None:
+    """What was read until then is kept, and the loss of the range is reported."""
+    kit.produce(1_500)
+    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    assert next(batches).num_rows == 1_000
+    kit.cluster.delete_topic("t")
+    assert list(batches) == []
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.warning == "Skip missing records in [0, 1500) of t-0"  # type: ignore[attr-defined]
+
+
+def test_a_topic_that_is_deleted_under_a_task_is_an_error(kit: Kit) -> None:
+    """If no data may be lost, the query fails, and the error names the topic."""
+    kit.produce(1_500)
+    batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    next(batches)
+    kit.cluster.delete_topic("t")
+    with pytest.raises(UnknownTopicError, match="'t'"):
+        next(batches)
