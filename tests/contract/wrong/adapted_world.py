@@ -20,7 +20,7 @@ C = TypeVar("C")
 class AdaptedWorld(MemoryWorld):
     """The cluster in memory; ``adapt`` replaces what a provider of its containers makes."""
 
-    def __init__(self, provider: str, adapt: Callable[[Any], object]) -> None:
+    def __init__(self, provider: str, adapt: Callable[[Any, MemoryWorld], object]) -> None:
         super().__init__()
         self._provider = provider
         self._adapt = adapt
@@ -34,5 +34,5 @@ class AdaptedWorld(MemoryWorld):
     def _adapted(self, container: C) -> C:
         provider = getattr(container, self._provider, None)
         if provider is not None:
-            provider.override(providers.Object(self._adapt(provider())))
+            provider.override(providers.Object(self._adapt(provider(), self)))
         return container

@@ -11,7 +11,7 @@ from pyspark_kafka.domain.lag import QueryLag, SourceLag
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.testing import LagExporterContract as Suite
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ class ExportsSomeLag(Keeping):
 
 
 class AddsUp(Keeping):
-    """Adds the lag of a batch to that of those before."""
+    """Adds the lag of a batch to the previous ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,29 +193,28 @@ def _suite(adapter: type[Keeping]) -> type:
     return Held
 
 
-def _wrong(adapter: type[Keeping], caught_by: Callable[..., None]) -> WrongAdapter:
-    return WrongAdapter(adapter, _suite(adapter), caught_by)
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(
     _suite(Keeping),
     (
-        _wrong(ExportsNothing, Suite.test_the_lag_of_each_batch_is_exported),
-        _wrong(ExportsFirstQuery, Suite.test_each_query_has_its_lag),
-        _wrong(ExportsLastQuery, Suite.test_each_query_has_its_lag),
-        _wrong(ExportsFirstBatch, Suite.test_the_lag_of_each_batch_is_exported),
-        _wrong(ExportsLargestLag, Suite.test_the_lag_of_each_batch_is_exported),
-        _wrong(ExportsSomeLag, Suite.test_the_lag_of_each_batch_is_exported),
-        _wrong(AddsUp, Suite.test_a_lag_may_be_exported_twice),
-        _wrong(ExportsFirstSource, Suite.test_each_query_has_its_lag),
-        _wrong(ExportsFirstPartitions, Suite.test_each_query_has_its_lag),
-        _wrong(NeedsName, Suite.test_a_query_needs_no_name_and_no_partitions),
-        _wrong(NeedsPartitions, Suite.test_a_query_needs_no_name_and_no_partitions),
-        _wrong(NeverForgets, Suite.test_queries_end_independently),
-        _wrong(ForgetsAll, Suite.test_queries_end_independently),
-        _wrong(ForgetsLaterRun, Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one),
-        _wrong(RemembersTheEnd, Suite.test_a_query_that_has_ended_may_start_again),
-        _wrong(KnowsEveryQuery, Suite.test_a_query_may_end_without_a_batch),
-        _wrong(ClosesOnce, Suite.test_closing_twice_is_allowed),
+        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsNothing),
+        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstQuery),
+        *_wrong(Suite.test_each_query_has_its_lag, ExportsLastQuery),
+        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsFirstBatch),
+        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsLargestLag),
+        *_wrong(Suite.test_the_lag_of_each_batch_is_exported, ExportsSomeLag),
+        *_wrong(Suite.test_a_lag_may_be_exported_twice, AddsUp),
+        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstSource),
+        *_wrong(Suite.test_each_query_has_its_lag, ExportsFirstPartitions),
+        *_wrong(Suite.test_a_query_needs_no_name_and_no_partitions, NeedsName),
+        *_wrong(Suite.test_a_query_needs_no_name_and_no_partitions, NeedsPartitions),
+        *_wrong(Suite.test_queries_end_independently, NeverForgets),
+        *_wrong(Suite.test_queries_end_independently, ForgetsAll),
+        *_wrong(Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one, ForgetsLaterRun),
+        *_wrong(Suite.test_a_query_that_has_ended_may_start_again, RemembersTheEnd),
+        *_wrong(Suite.test_a_query_may_end_without_a_batch, KnowsEveryQuery),
+        *_wrong(Suite.test_closing_twice_is_allowed, ClosesOnce),
     ),
 )

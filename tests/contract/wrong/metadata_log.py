@@ -13,10 +13,10 @@ from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.testing import MetadataLogContract as Suite
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 SECRET: Final = "not-to-be-seen"  # noqa: S105
 
@@ -179,7 +179,7 @@ class ListsAsAdded(Stored):
 
 
 class LatestIsNewest(Stored):
-    """Returns the entry that was added last for that of the highest batch id."""
+    """Returns the entry that was added last, and not the one with the highest batch id."""
 
     def latest(self) -> tuple[int, bytes] | None:
         return next(reversed(self.entries.items()), None)
@@ -355,41 +355,40 @@ def _suite(adapter: type[Stored]) -> type:
     return Held
 
 
-def _wrong(adapter: type[Stored], caught_by: Callable[..., None]) -> WrongAdapter:
-    return WrongAdapter(adapter, _suite(adapter), caught_by)
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(
     _suite(Stored),
     (
-        _wrong(Overwrites, Suite.test_a_batch_is_written_once),
-        _wrong(OverwritesSilently, Suite.test_a_batch_is_written_once),
-        _wrong(ClaimsToWrite, Suite.test_a_batch_is_written_once),
-        _wrong(LooksBeforeItWrites, Suite.test_one_of_many_writers_wins),
-        _wrong(WritesInParts, Suite.test_a_batch_is_read_completely_or_not_at_all),
-        _wrong(LosesEntries, Suite.test_another_log_sees_what_was_added),
-        _wrong(RemembersWhatIsMissing, Suite.test_another_log_sees_what_was_added),
-        _wrong(RemembersEntries, Suite.test_another_log_sees_what_was_purged),
-        _wrong(ListsOnce, Suite.test_another_log_sees_what_was_purged),
-        _wrong(ListsGaps, Suite.test_the_latest_batch_is_the_highest),
-        _wrong(ListsAsAdded, Suite.test_the_latest_batch_is_the_highest),
-        _wrong(LatestIsNewest, Suite.test_the_latest_batch_is_the_highest),
-        _wrong(OrdersAsText, Suite.test_the_latest_batch_is_the_highest),
-        _wrong(LatestOfNothing, Suite.test_an_empty_log_has_nothing),
-        _wrong(LatestAfterListing, Suite.test_the_latest_batch_while_others_are_added_and_purged),
-        _wrong(Strips, Suite.test_what_was_added_is_returned),
-        _wrong(Decodes, Suite.test_what_was_added_is_returned),
-        _wrong(SmallIds, Suite.test_the_highest_batch_of_all_is_kept),
-        _wrong(PurgesNothing, Suite.test_purging_keeps_the_threshold_and_later_batches),
-        _wrong(PurgesThreshold, Suite.test_purging_keeps_the_threshold_and_later_batches),
-        _wrong(PurgesOne, Suite.test_purging_keeps_the_threshold_and_later_batches),
-        _wrong(PurgesAllButLatest, Suite.test_the_highest_batch_may_be_purged),
-        _wrong(PurgesItsOwn, Suite.test_another_log_sees_what_was_purged),
-        _wrong(PurgesAlone, Suite.test_concurrent_purges),
-        _wrong(PurgesOnce, Suite.test_purging_keeps_the_threshold_and_later_batches),
-        _wrong(KeepsNumbers, Suite.test_a_purged_batch_can_be_written_again),
-        _wrong(EmptyIfItFails, Suite.test_a_storage_that_fails_is_an_error),
-        _wrong(ShowsSecrets, Suite.test_its_string_is_its_path),
-        _wrong(SeveralLines, Suite.test_its_string_is_its_path),
+        *_wrong(Suite.test_a_batch_is_written_once, Overwrites),
+        *_wrong(Suite.test_a_batch_is_written_once, OverwritesSilently),
+        *_wrong(Suite.test_a_batch_is_written_once, ClaimsToWrite),
+        *_wrong(Suite.test_one_of_many_writers_wins, LooksBeforeItWrites),
+        *_wrong(Suite.test_a_batch_is_read_completely_or_not_at_all, WritesInParts),
+        *_wrong(Suite.test_another_log_sees_what_was_added, LosesEntries),
+        *_wrong(Suite.test_another_log_sees_what_was_added, RemembersWhatIsMissing),
+        *_wrong(Suite.test_another_log_sees_what_was_purged, RemembersEntries),
+        *_wrong(Suite.test_another_log_sees_what_was_purged, ListsOnce),
+        *_wrong(Suite.test_the_latest_batch_is_the_highest, ListsGaps),
+        *_wrong(Suite.test_the_latest_batch_is_the_highest, ListsAsAdded),
+        *_wrong(Suite.test_the_latest_batch_is_the_highest, LatestIsNewest),
+        *_wrong(Suite.test_the_latest_batch_is_the_highest, OrdersAsText),
+        *_wrong(Suite.test_an_empty_log_has_nothing, LatestOfNothing),
+        *_wrong(Suite.test_the_latest_batch_while_others_are_added_and_purged, LatestAfterListing),
+        *_wrong(Suite.test_what_was_added_is_returned, Strips),
+        *_wrong(Suite.test_what_was_added_is_returned, Decodes),
+        *_wrong(Suite.test_the_highest_batch_of_all_is_kept, SmallIds),
+        *_wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, PurgesNothing),
+        *_wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, PurgesThreshold),
+        *_wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, PurgesOne),
+        *_wrong(Suite.test_the_highest_batch_may_be_purged, PurgesAllButLatest),
+        *_wrong(Suite.test_another_log_sees_what_was_purged, PurgesItsOwn),
+        *_wrong(Suite.test_concurrent_purges, PurgesAlone),
+        *_wrong(Suite.test_purging_keeps_the_threshold_and_later_batches, PurgesOnce),
+        *_wrong(Suite.test_a_purged_batch_can_be_written_again, KeepsNumbers),
+        *_wrong(Suite.test_a_storage_that_fails_is_an_error, EmptyIfItFails),
+        *_wrong(Suite.test_its_string_is_its_path, ShowsSecrets),
+        *_wrong(Suite.test_its_string_is_its_path, SeveralLines),
     ),
 )

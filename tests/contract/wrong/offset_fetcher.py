@@ -99,7 +99,7 @@ class ForgetsAPartition(Passing):
 
 
 class MatchesWholeNames(Passing):
-    """Takes a pattern for that of a whole name."""
+    """Matches a pattern with the whole name only."""
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         found = super().partitions(subscription)
@@ -362,7 +362,7 @@ class CommitsOnce(Passing):
 
 
 class CommitsLastRecord(Passing):
-    """Commits the offset before, as that of the last record."""
+    """Commits the last record's offset, and not the next one."""
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         super().commit(
@@ -466,11 +466,7 @@ class ClosesOnce(Passing):
 
 
 def _suite(adapter: type[Passing]) -> type:
-    def world() -> AdaptedWorld:
-        made = AdaptedWorld("offset_fetcher", lambda fetcher: adapter(fetcher, made))
-        return made
-
-    return suite_with(Suite, world=world)
+    return suite_with(Suite, world=lambda: AdaptedWorld("offset_fetcher", adapter))
 
 
 _wrong: Final = wrong_with(_suite)

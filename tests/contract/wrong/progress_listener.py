@@ -10,7 +10,7 @@ import pytest
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.testing import ProgressListenerContract as Suite
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,24 +154,23 @@ def _suite(adapter: type[Keeping], seconds: float = 0.1) -> type:
     return Held
 
 
-def _wrong(adapter: type[Keeping], caught_by: Callable[..., None]) -> WrongAdapter:
-    return WrongAdapter(adapter, _suite(adapter), caught_by)
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(
     _suite(Keeping, 10),
     (
-        _wrong(Swallows, Suite.test_every_report_is_taken),
-        _wrong(TakesFirstQuery, Suite.test_each_query_has_its_progress),
-        _wrong(TakesFirstEpoch, Suite.test_every_report_is_taken),
-        _wrong(NeedsName, Suite.test_a_query_needs_no_name_and_no_rows),
-        _wrong(NeedsRows, Suite.test_a_query_needs_no_name_and_no_rows),
-        _wrong(NeverForgets, Suite.test_queries_end_independently),
-        _wrong(ForgetsAll, Suite.test_queries_end_independently),
-        _wrong(ForgetsLaterRun, Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one),
-        _wrong(RemembersTheEnd, Suite.test_a_query_that_has_ended_may_start_again),
-        _wrong(KnowsEveryQuery, Suite.test_a_query_may_end_without_progress),
-        _wrong(OneThread, Suite.test_queries_report_from_threads_of_their_own),
-        _wrong(ClosesOnce, Suite.test_closing_twice_is_allowed),
+        *_wrong(Suite.test_every_report_is_taken, Swallows),
+        *_wrong(Suite.test_each_query_has_its_progress, TakesFirstQuery),
+        *_wrong(Suite.test_every_report_is_taken, TakesFirstEpoch),
+        *_wrong(Suite.test_a_query_needs_no_name_and_no_rows, NeedsName),
+        *_wrong(Suite.test_a_query_needs_no_name_and_no_rows, NeedsRows),
+        *_wrong(Suite.test_queries_end_independently, NeverForgets),
+        *_wrong(Suite.test_queries_end_independently, ForgetsAll),
+        *_wrong(Suite.test_the_end_of_an_earlier_run_is_not_that_of_a_later_one, ForgetsLaterRun),
+        *_wrong(Suite.test_a_query_that_has_ended_may_start_again, RemembersTheEnd),
+        *_wrong(Suite.test_a_query_may_end_without_progress, KnowsEveryQuery),
+        *_wrong(Suite.test_queries_report_from_threads_of_their_own, OneThread),
+        *_wrong(Suite.test_closing_twice_is_allowed, ClosesOnce),
     ),
 )

@@ -51,7 +51,7 @@ class Passing(RecordReader):
         yield from self.reader.read(offset_range, projection)
 
     def records(self, partition: TopicPartition) -> list[StoredRecord]:
-        """Return all records of a partition, whatever their transactions and checksums."""
+        """Return all records of a partition, also aborted and corrupt ones."""
         return self.world.cluster._log(partition).records
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class ReadsTwice(Passing):
 
 
 class EndsAfterABatch(Passing):
-    """Takes the end of a batch for that of the range."""
+    """Takes the end of a batch for the end of the range."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         yield next(super().read(offset_range, projection))
@@ -234,7 +234,7 @@ class HeadersNeverNull(_Changing):
 
 
 class HeadersWithText(_Changing):
-    """Returns an empty value for that of a header which has none."""
+    """Returns an empty value for a header without a value."""
 
     column = "headers"
 
@@ -338,7 +338,7 @@ class EndsAtTheLog(Passing):
 
 
 class ErrorsFirst(Passing):
-    """Returns nothing of a range that ends with an error."""
+    """Returns no record of a range that ends with an error."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         yield from list(super().read(offset_range, projection))
@@ -372,7 +372,7 @@ class StartsAtTheEarliest(Passing):
 
 
 class EndsIfItStartsLater(Passing):
-    """Returns nothing of a range that begins after the log."""
+    """Returns no record, and no error, for a range that begins after the log."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         try:
@@ -395,7 +395,7 @@ class SkipsDeleted(Passing):
 
 
 class EndsAtDeleted(Passing):
-    """Shortens a range of which records are deleted during the read."""
+    """Shortens a range if records are deleted during the read."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         try:
@@ -481,7 +481,7 @@ class EndsAtMalformed(Passing):
 
 
 class MalformedFirst(Passing):
-    """Returns nothing of a batch with a timestamp that overflows."""
+    """Returns no record of a batch with a timestamp that overflows."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         yield from list(super().read(offset_range, projection))
@@ -504,7 +504,7 @@ class UnreachableIsEmpty(Passing):
 
 
 class MissingIsEmpty(Passing):
-    """Returns nothing of a partition that does not exist."""
+    """Returns no record, and no error, for a partition that does not exist."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         with suppress(UnknownTopicError):
@@ -529,11 +529,7 @@ class _ShortContract(Suite):
 
 
 def _suite(adapter: type[Passing]) -> type:
-    def world() -> AdaptedWorld:
-        made = AdaptedWorld("record_reader", lambda reader: adapter(reader, made))
-        return made
-
-    return suite_with(_ShortContract, world=world)
+    return suite_with(_ShortContract, world=lambda: AdaptedWorld("record_reader", adapter))
 
 
 _wrong: Final = wrong_with(_suite)

@@ -291,7 +291,7 @@ class FirstTimestamp(Passing):
 
 
 class ZeroTimestamps(Passing):
-    """Writes records without a timestamp with that of 1970."""
+    """Writes records without a timestamp with the time 0."""
 
     def rewritten(self, batch: pa.RecordBatch, _topic: str | None) -> pa.RecordBatch:
         return _with(batch, "timestamp", lambda values: [value or 0 for value in values])
@@ -552,7 +552,10 @@ def _repeat_first(values: Values) -> Values:
 
 
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(RecordWriterContract, world=lambda: AdaptedWorld("record_writer", adapter))
+    return suite_with(
+        RecordWriterContract,
+        world=lambda: AdaptedWorld("record_writer", lambda made, _: adapter(made)),
+    )
 
 
 _wrong: Final = wrong_with(_suite)

@@ -12,7 +12,7 @@ from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.testing import TaskRunnerContract as Suite
 from pyspark_kafka.testing import await_until
 
-from .adapter import PortFaults, WrongAdapter
+from .adapter import PortFaults, wrong_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -238,33 +238,32 @@ def _suite(adapter: type[Passing], seconds: float = WAIT_SECONDS) -> type:
     return Held
 
 
-def _wrong(adapter: type[Passing], caught_by: Callable[..., None]) -> WrongAdapter:
-    return WrongAdapter(adapter, _suite(adapter), caught_by)
+_wrong: Final = wrong_with(_suite)
 
 
 FAULTS: Final = PortFaults(
     _suite(Passing, 60),
     (
-        _wrong(OneAfterAnother, Suite.test_every_slot_runs_once_and_all_at_once),
-        _wrong(Blocking, Suite.test_a_job_runs_until_its_tasks_end),
-        _wrong(MissesASlot, Suite.test_a_task_that_fails_ends_the_job),
-        _wrong(CountsFromOne, Suite.test_every_slot_runs_once_and_all_at_once),
-        _wrong(RunsTwice, Suite.test_every_slot_runs_once_and_all_at_once),
-        _wrong(OneAttempt, Suite.test_a_job_can_follow_another),
-        _wrong(ManyJobs, Suite.test_a_second_job_at_the_same_time_is_refused),
-        _wrong(FailsBeforeItStarts, Suite.test_nothing_runs_before_the_start),
-        _wrong(LosesFailures, Suite.test_a_task_that_fails_ends_the_job),
-        _wrong(HidesFailures, Suite.test_a_task_that_fails_ends_the_job),
-        _wrong(SeveralLines, Suite.test_a_task_that_fails_ends_the_job),
-        _wrong(KeepsFailures, Suite.test_a_job_can_follow_another),
-        _wrong(EndsWithATask, Suite.test_a_job_runs_until_its_last_task_ends),
-        _wrong(NeverEnds, Suite.test_a_task_that_fails_ends_the_job),
-        _wrong(RunsAgain, Suite.test_a_failed_task_is_run_again_only_where_that_is_known),
-        _wrong(NoSlots, Suite.test_it_has_slots),
-        _wrong(CancelsWithoutWaiting, Suite.test_a_cancelled_job_ends_without_failure),
-        _wrong(WaitsTooLong, Suite.test_a_cancellation_ends_in_time),
-        _wrong(FailsWhenCancelled, Suite.test_a_cancelled_job_ends_without_failure),
-        _wrong(CancelsFailures, Suite.test_a_failure_is_kept),
-        _wrong(StaysCancelled, Suite.test_a_job_can_follow_a_cancelled_one),
+        *_wrong(Suite.test_every_slot_runs_once_and_all_at_once, OneAfterAnother),
+        *_wrong(Suite.test_a_job_runs_until_its_tasks_end, Blocking),
+        *_wrong(Suite.test_a_task_that_fails_ends_the_job, MissesASlot),
+        *_wrong(Suite.test_every_slot_runs_once_and_all_at_once, CountsFromOne),
+        *_wrong(Suite.test_every_slot_runs_once_and_all_at_once, RunsTwice),
+        *_wrong(Suite.test_a_job_can_follow_another, OneAttempt),
+        *_wrong(Suite.test_a_second_job_at_the_same_time_is_refused, ManyJobs),
+        *_wrong(Suite.test_nothing_runs_before_the_start, FailsBeforeItStarts),
+        *_wrong(Suite.test_a_task_that_fails_ends_the_job, LosesFailures),
+        *_wrong(Suite.test_a_task_that_fails_ends_the_job, HidesFailures),
+        *_wrong(Suite.test_a_task_that_fails_ends_the_job, SeveralLines),
+        *_wrong(Suite.test_a_job_can_follow_another, KeepsFailures),
+        *_wrong(Suite.test_a_job_runs_until_its_last_task_ends, EndsWithATask),
+        *_wrong(Suite.test_a_task_that_fails_ends_the_job, NeverEnds),
+        *_wrong(Suite.test_a_failed_task_is_run_again_only_where_that_is_known, RunsAgain),
+        *_wrong(Suite.test_it_has_slots, NoSlots),
+        *_wrong(Suite.test_a_cancelled_job_ends_without_failure, CancelsWithoutWaiting),
+        *_wrong(Suite.test_a_cancellation_ends_in_time, WaitsTooLong),
+        *_wrong(Suite.test_a_cancelled_job_ends_without_failure, FailsWhenCancelled),
+        *_wrong(Suite.test_a_failure_is_kept, CancelsFailures),
+        *_wrong(Suite.test_a_job_can_follow_a_cancelled_one, StaysCancelled),
     ),
 )

@@ -273,11 +273,17 @@ class IgnoresFencing(record_writer.Passing):
 
 
 def _suite(adapter: type[Passing]) -> type:
-    return suite_with(TransactionsContract, world=lambda: AdaptedWorld("transactions", adapter))
+    return suite_with(
+        TransactionsContract,
+        world=lambda: AdaptedWorld("transactions", lambda made, _: adapter(made)),
+    )
 
 
 def _suite_of_writer(adapter: type[record_writer.Passing]) -> type:
-    return suite_with(TransactionsContract, world=lambda: AdaptedWorld("record_writer", adapter))
+    return suite_with(
+        TransactionsContract,
+        world=lambda: AdaptedWorld("record_writer", lambda made, _: adapter(made)),
+    )
 
 
 _wrong: Final = wrong_with(_suite)
