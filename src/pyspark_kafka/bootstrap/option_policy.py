@@ -26,9 +26,7 @@ def operator_policy(spark: SparkSession | None = None) -> OptionPolicy:
 
     :raises OptionPolicyError: if a list is invalid.
     """
-    given = os.environ.get(SESSION_VARIABLE, "") if spark is None else _setting(spark)
-    policy = disallowing(os.environ.get(VARIABLE, ""), VARIABLE)
-    return policy | disallowing(given, SPARK_SETTING)
+    return _policy(os.environ.get(SESSION_VARIABLE, "") if spark is None else _setting(spark))
 
 
 def worker_environment(spark: SparkSession) -> dict[str, str]:
@@ -36,9 +34,14 @@ def worker_environment(spark: SparkSession) -> dict[str, str]:
 
     :raises OptionPolicyError: if a list is invalid.
     """
-    operator_policy(spark)
     given = _setting(spark)
+    _policy(given)
     return {SESSION_VARIABLE: given} if given else {}
+
+
+def _policy(given: str) -> OptionPolicy:
+    policy = disallowing(os.environ.get(VARIABLE, ""), VARIABLE)
+    return policy | disallowing(given, SPARK_SETTING)
 
 
 def _setting(spark: SparkSession) -> str:
