@@ -78,7 +78,7 @@ class LiveQuery:
         return [self.results[number] for number in sorted(self.results)]
 
     def rows(self) -> list[Any]:
-        """Return the rows of all batches so far, of which each answer is a list."""
+        """Return the rows of all batches so far; each answer is a list of rows."""
         return [row for batch in self.batches() for row in batch]
 
     def ends(self) -> list[dict[str, dict[str, int]]]:

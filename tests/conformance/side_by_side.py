@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JvmSource(enum.Enum):
-    """The JVM connector's two sources; the values are those of ``useV1SourceList`` in batches.
+    """The JVM connector's two sources; the values are for ``useV1SourceList`` in batches.
 
     Batch queries use V1 by default, and streams V2.
     """
@@ -116,7 +116,7 @@ class Sides:
         return str(ours), [root_cause(error) for error in theirs]
 
     def assert_refused_alike(self, core: str, **options: str) -> None:
-        """Compare our words with those of both JVM sources, which have ``core`` in them."""
+        """Compare our words with both JVM sources' words, which have ``core`` in them."""
         ours, theirs = self.refusals(**options)
         for words in theirs:
             assert core in words

@@ -1,4 +1,4 @@
-"""The sources that tests compare, and holding what they give against one another."""
+"""The sources that tests compare, and functions that compare what they return."""
 
 from __future__ import annotations
 

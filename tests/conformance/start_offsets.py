@@ -135,7 +135,7 @@ def assert_all_is_read_once(
 ) -> None:
     """Start a query that reads ``first``, and restart it without new records, and with some.
 
-    Further records are written while it runs, the last to ``partitions``, of which some are new.
+    Further records are written while it runs, the last to ``partitions``; some are new.
     """
     read = [*first]
 

@@ -103,7 +103,7 @@ def new_pool(closed: list[object]) -> Iterator[NewPool]:
 
 @peer(SUITE, "basic multiple borrows and returns for single key", Held.EMBEDDED)
 def test_basic_multiple_borrows_and_returns_for_single_key(new_pool: NewPool) -> None:
-    """Tasks at once have a client each, of which three wait to be used again."""
+    """Tasks that run at once have a client each; three of these wait for the next tasks."""
     pool = new_pool(max_idle=3)
     readers = [pool.borrow("t") for _task in range(3)]
     assert pool.state == (0, 3)

@@ -97,7 +97,7 @@ def test_tasks_with_the_same_params_keep_their_clients(
 
     first = new_connections(kafka__acks="1")
     assert first
-    # Spark takes its idle workers in turn, each of which makes a client once.
+    # Spark takes its idle workers in turn, and each makes a client once.
     more = [new_connections(kafka__acks="1") for _task in range(7)]
     assert not any(more[-2:])
     assert new_connections(kafka__acks="all")

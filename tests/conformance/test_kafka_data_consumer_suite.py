@@ -145,7 +145,7 @@ def test_new_instance_in_case_of_task_retry(
 def test_spark_23623_concurrent_use(
     spark: SparkSession, kafka: KafkaCluster, partition: TopicPartition, client: str, tmp_path: Path
 ) -> None:
-    """Many tasks on one partition, some of which are tried again, read what they were given."""
+    """Many tasks on one partition read what they were given; some are tried again."""
     listed = worker_connections(spark, kafka)
     rows = {}
     with task_attempts(spark, 2):

@@ -37,7 +37,7 @@ PROVIDER: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 @pytest.fixture(scope="module")
 def aged_out(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[dict[str, str]]:
-    """Yield the options of queries on a topic of 50 records, of which 40 have aged out."""
+    """Yield the options of queries on a topic of 50 records; 40 have aged out."""
     world = KafkaWorld("kafka-python", fresh_name, kafka)
     # A segment is deleted as a whole: each record, of about 70 bytes, has its own.
     topic = world.topic(retention__ms="3600000", internal__segment__bytes="100")

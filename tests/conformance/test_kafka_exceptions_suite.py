@@ -1,4 +1,4 @@
-"""Beside KafkaExceptionsSuite: the SQL states of errors, which are those of their conditions.
+"""Beside KafkaExceptionsSuite: errors have the SQL states of their conditions.
 
 There a caller may give an exception a state of its own. Nothing does so here, and no user of Spark
 would see it: Spark gives every error of a Python data source the state 38000.

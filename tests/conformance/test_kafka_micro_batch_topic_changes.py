@@ -204,7 +204,7 @@ class WaitingJob:
                 f"{tell} as told",
                 f"case when not coalesce({is_open}, false) then {sleep} end as slept",
             )
-            # Spark would not compute columns that nobody needs.
+            # Spark does not compute columns that are not used.
             .where("turn = 1 and concat(coalesce(told, ''), coalesce(slept, '')) != 'never'")
         )
 

@@ -182,7 +182,7 @@ def test_custom_metrics(
     Held.EMBEDDED,
 )
 def test_custom_metrics_corner_cases(world: KafkaWorld, open_container: OpenContainer) -> None:
-    """The lag is 2, 4 and 3.0 for 3 and 6 of which 1 and 2 are consumed, and else nothing."""
+    """With 1 of 3 and 2 of 6 consumed the lag is 2, 4 and 3.0; without either it is empty."""
     topic = _topic_of(world, 3, 6)
     consumed = PartitionOffsets({TopicPartition(topic, 0): 1, TopicPartition(topic, 1): 2})
     stream = _stream(open_container, subscribe=topic)

@@ -270,7 +270,7 @@ def by_partition(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
 def assert_mismatch(
     condition: str, batch: KafkaBatch, theirs: Exception, topic: str, specified: int
 ) -> str:
-    """Hold our words against the other's last cause, and return ours.
+    """Compare our words with the last cause of the other, and return ours.
 
     The sets in the other's have an order of their own.
     """

@@ -77,7 +77,7 @@ BEFORE = [*range(9), *range(10, 13)]
 def test_v2_source_is_used(
     spark: SparkSession, kafka: KafkaCluster, client: str, topic: str
 ) -> None:
-    """Queries of this source are those of a V2 source; the setting does not change that."""
+    """Spark reads this source as V2, also with the setting."""
     v1, v2 = "LogicalRelation", "DataSourceV2Relation"
     for source, kind in ((JvmSource.V1, v1), (JvmSource.V2, v2)):
         assert _relation(read_jvm(spark, kafka, source, subscribe=topic)) == kind

@@ -103,7 +103,7 @@ class Feed:
         return failure(run)
 
     def assert_refused_alike(self, core: str, *columns: str, **options: str) -> None:
-        """Hold the words of our stream against those of the JVM connector's, which has ``core``."""
+        """Compare our stream's words with the JVM connector's, which have ``core`` in them."""
         theirs = root_cause(self.failure(PEER, *columns, **options))
         ours = self.failure(OURS, *columns, **options)
         assert core in theirs

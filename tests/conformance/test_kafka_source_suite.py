@@ -236,7 +236,7 @@ def test_bad_source_options(
 @peer(BASE, "unsupported kafka configs", Held.BESIDE_JVM)
 @pytest.mark.parametrize("setting", UNSUPPORTED)
 def test_unsupported_kafka_configs(spark: SparkSession, setting: dict[str, str]) -> None:
-    """Both sources refuse settings that would change what they promise, whatever their value."""
+    """Both sources refuse settings that would change what they promise, with every value."""
     assert_both_say(spark, {"subscribe": "topic", **setting}, "not supported")
 
 

@@ -38,7 +38,7 @@ class JavaError(Exception):
 
 
 def test_the_root_cause_is_the_last() -> None:
-    """Whatever is around it, the message is that of what happened first."""
+    """The message is the first error's, also if others wrap it."""
     assert root_cause(JavaError(Throwable("a", Throwable(None, Throwable("b"))))) == "b"
 
 

@@ -41,7 +41,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     wrong = [_test(suites.wrong_name(*fault), fault[1]) for fault in WRONG]
     reports = tmp_path_factory.mktemp("wrong")
     with ThreadPoolExecutor() as pool:
-        # What a wrong adapter does not do is waited for, and nobody reads why it failed.
+        # Tests wait for what a wrong adapter does not do, and why they fail is not shown.
         of_wrong = pool.submit(_run, wrong, reports / "wrong.xml", 0.25, "--assert=plain")
         return _run(right, reports / "right.xml", PATIENCE_S) | of_wrong.result()
 

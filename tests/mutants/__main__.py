@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def try_mutants(layer: Layer, processes: int, sample: list[str] | None, *, again: bool) -> None:
-    """Try the mutants, or those of the sample, that have no outcome, or that survived."""
+    """Try the mutants of the layer or the sample that have no outcome, or that survived."""
     if sample is None:
         layer.try_all(processes)
     outcomes = layer.outcomes()

@@ -4,7 +4,7 @@ mutmut imports the package and its tests once, and tries each mutant in a fork o
 a table or a parametrized test got from a function by then stays as it is. So this plugin
 
 * lets mutmut know which tests depend on such functions: all of them for a function that the package
-  calls, and those of a module of tests for a function that the module calls;
+  calls, and the tests of a module for a function that the module calls;
 * imports the package and the tests again before the tests of such a mutant run.
 """
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FOUND: Final = ("killed", "timeout")
 """Outcomes, in mutmut's words, of mutants that a test found.
 
-It failed; or it did not end, or could not be imported, both of which mutmut takes for a timeout.
+It failed; or it did not end, or could not be imported: for mutmut both are time-outs.
 """
 
 MISSED: Final = ("survived", "no tests", "suspicious", "segfault")

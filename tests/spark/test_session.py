@@ -60,7 +60,7 @@ def test_an_existing_session_is_reused_with_a_warning(found: dict[str, Any]) -> 
 
 
 def test_a_query_sets_nothing_that_the_environment_of_spark_forbids(found: dict[str, Any]) -> None:
-    """The list of Spark's driver holds, whatever a program changes after the driver's start."""
+    """The list of Spark's driver holds, also if a program changes it after the start."""
     place = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
     words = f"The Kafka option 'kafka.acks' is not allowed because it is listed in {place}."
     assert words in found["refused"]

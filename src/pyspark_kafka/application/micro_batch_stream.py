@@ -114,7 +114,7 @@ class KafkaMicroBatchStream:
         """Return the start of a batch without partitions that were added after ``end`` was planned.
 
         Spark does not log where its first batch starts. If a new process runs that batch again, the
-        start is determined anew: partitions that only it has are new, and not deleted.
+        start is determined again: partitions that only it has are new, and not deleted.
         """
         if self._latest is None and start == self._initial_offsets.found:
             return start.restrict(end)

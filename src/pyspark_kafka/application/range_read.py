@@ -95,7 +95,7 @@ class RangeRead:
         if end == LATEST:
             end = self._single(fetcher.latest, partition)
         if start > end:
-            # As KafkaSourceRDD.compute, whatever failOnDataLoss says.
+            # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
             raise ResolvedOffsetsError(partition, start, end)
         return OffsetRange(partition, start, end)
 

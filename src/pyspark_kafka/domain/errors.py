@@ -129,7 +129,7 @@ class OptionPolicyError(PysparkKafkaError, ValueError):
     fault = Fault.ENVIRONMENT
 
     def __init__(self, place: str, entry: str) -> None:
-        # The second sentence is that of Spark's setting (StaticSQLConf, SPARK-59328).
+        # Spark's setting has the second sentence (StaticSQLConf, SPARK-59328).
         super().__init__(
             f"No query can run: {place} lists '{entry}'. "
             "Kafka option names must be listed without the 'kafka.' prefix. "

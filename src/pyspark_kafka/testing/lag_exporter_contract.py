@@ -67,7 +67,7 @@ class LagExporterContract:
     def test_the_lag_of_each_batch_is_exported(
         self, exporter: LagExporter, observed: Observed
     ) -> None:
-        """The lag of a batch replaces that of the one before, also if it is smaller or none."""
+        """The lag of a batch replaces the previous batch's, also if it is smaller or none."""
         assert observed(_lag(0)) is None
         for batch_id, behind in enumerate((5, 400, 1, 0)):
             exporter.export(_lag(batch_id, behind=behind))
@@ -80,7 +80,7 @@ class LagExporterContract:
             assert observed(_lag(0)) == 7
 
     def test_each_query_has_its_lag(self, exporter: LagExporter, observed: Observed) -> None:
-        """The lag of one query does not change that of another."""
+        """The lag of one query does not change another query's."""
         queries = {"one": 5, "other": 80, "third": 900}
         for query_id, behind in queries.items():
             exporter.export(_lag(0, query_id, behind=behind))

@@ -19,7 +19,7 @@ _NOWHERE: Final = "nowhere"
 
 
 class _UnreachableCluster:
-    """Fails whatever is asked of it."""
+    """Fails every request."""
 
     def __getattr__(self, request: str) -> NoReturn:
         raise BrokerUnreachableError(_NOWHERE, 0)

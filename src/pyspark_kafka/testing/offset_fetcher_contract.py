@@ -256,7 +256,7 @@ class OffsetFetcherContract(WorldContract):
             assert made.committed(group, [partition]) == {partition: offset}
 
     def test_another_fetcher_sees_a_commit(self, world: World) -> None:
-        """Committed offsets are those of the cluster, and are fetched anew each time."""
+        """Committed offsets come from the cluster, and are fetched again each time."""
         world.require(Capability.GROUPS)
         partition, group = TopicPartition(world.topic(), 0), world.fresh_name()
         made, other = _fetcher(world), _fetcher(world)

@@ -42,6 +42,6 @@ def batch_of(**columns: list[Any]) -> pa.RecordBatch:
 
 
 def keys_of_partition(number: int, partitions: int) -> list[bytes]:
-    """Return those of ``KEYS`` that Java's client sends to a partition of so many."""
+    """Return the ``KEYS`` that Java's client sends to a partition of so many."""
     # Utils.toPositive clears the sign.
     return [key for key in KEYS if (_HASHES[key] & 0x7FFFFFFF) % partitions == number]

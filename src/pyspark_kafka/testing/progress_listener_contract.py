@@ -71,7 +71,7 @@ class ProgressListenerContract:
         listener.close()
 
     def test_every_report_is_taken(self, listener: ProgressListener, observed: Observed) -> None:
-        """The progress of an epoch replaces that of the one before, also if it comes twice."""
+        """The progress of an epoch replaces the previous epoch's, also if it comes twice."""
         assert observed(_query()) is None
         for epoch in (0, 1, 1, 10):
             listener.progressed(_progress(epoch))
@@ -80,7 +80,7 @@ class ProgressListenerContract:
     def test_each_query_has_its_progress(
         self, listener: ProgressListener, observed: Observed
     ) -> None:
-        """The progress of one query does not change that of another."""
+        """The progress of one query does not change another query's."""
         queries = {_query("one"): 5, _query("other"): 80, _query("third"): 900}
         for query, epoch in queries.items():
             listener.progressed(_progress(epoch, query))

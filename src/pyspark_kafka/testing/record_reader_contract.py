@@ -259,7 +259,7 @@ class RecordReaderContract(WorldContract):
     ) -> None:
         """What was read is yielded; the error says which offsets were lost after that."""
         world.require(Capability.DELETE_RECORDS)
-        # More than a client fetches ahead: what it has in hand is not lost.
+        # More than a client fetches ahead: what it has fetched is not lost.
         end, remaining = 3 * self.many, 100
         world.produce(partition, [Record(b"v" * 200)] * end)
         made = _reader(world)

@@ -182,7 +182,7 @@ class RecordWriterContract(WorldContract):
     def test_a_flush_delivers_every_write_before_it(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Batches of other topics and columns are all written, those of a partition in order."""
+        """Batches of other topics and columns are all written, in order within a partition."""
         other = world.topic()
         writer.write(batch_of(value=[b"1", b"2"], partition=[0, 1]), topic)
         writer.write(batch_of(value=[b"3"]), other)
@@ -242,7 +242,7 @@ class RecordWriterContract(WorldContract):
     def test_records_without_a_key_are_spread(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Their partition changes after a time, as that of Java's sticky partitioner."""
+        """Their partition changes after a time, as with Java's sticky partitioner."""
         values = [b"%d" % number * 5_000 for number in range(10)]
         for _ in range(5):
             _send(writer, batch_of(value=values), topic)

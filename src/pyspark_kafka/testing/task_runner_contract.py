@@ -154,7 +154,7 @@ class TaskRunnerContract:
         assert runner.failure() is None
 
     def test_it_has_slots(self, runner: TaskRunner) -> None:
-        """The number of slots is unknown, or at least that of the tasks of these tests."""
+        """The number of slots is unknown, or enough for the tasks of these tests."""
         slots = runner.available_slots()
         assert slots is None or slots >= TASKS
 

@@ -90,7 +90,7 @@ class TransactionsContract(WorldContract):
         )
 
     def test_transactions_of_several_ids_end_independently(self, sides: _Sides) -> None:
-        """Each call ends the transaction that it is given, whatever was begun since."""
+        """Each call ends the transaction that it is given, also if others began since."""
         first, second, third = (
             sides.transactions.begin(sides.world.fresh_name()) for _ in range(3)
         )

@@ -49,7 +49,7 @@ class Capability(enum.Enum):
     GROUPS = "committed offsets of consumer groups"
     HEADERS = "record headers"
     LOG_APPEND_TIME = "topics with a `message.timestamp.type`"
-    OUTAGES = "clusters of which no broker answers"
+    OUTAGES = "clusters that do not answer"
     TIMESTAMPS = "record timestamps, and offsets by timestamp"
     TRANSACTIONAL_WRITES = "transactions that one process begins and another ends"
     TRANSACTIONS = "transactions that are committed and aborted"
@@ -140,7 +140,7 @@ class World(ABC):
         raise NotImplementedError
 
     def corrupt(self, partition: TopicPartition, offset: int) -> None:
-        """Damage the record at an offset, and those of its batch (``Capability.CORRUPTION``)."""
+        """Damage the record batch that has an offset (``Capability.CORRUPTION``)."""
         raise NotImplementedError
 
     def transaction(

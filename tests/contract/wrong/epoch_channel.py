@@ -123,7 +123,7 @@ class LastOfEachTask(PassingDriver):
 
 
 class WaitsForItsTime(PassingDriver):
-    """Receives when its time is up, whatever has come."""
+    """Receives only when its time is up, also if messages have come."""
 
     def receive(self, timeout_s: float) -> Sequence[TaskMessage]:
         time.sleep(timeout_s)

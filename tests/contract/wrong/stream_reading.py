@@ -119,7 +119,7 @@ class FromTheBeginning(Passing):
 
 
 class ReusesMemory(Passing):
-    """Writes the records of a poll over those of the poll before."""
+    """Overwrites the records of the previous poll."""
 
     def __init__(self, client: MemoryStreamClient) -> None:
         super().__init__(client)
@@ -139,7 +139,7 @@ class ReusesMemory(Passing):
 
 
 class WaitsForItsTime(Passing):
-    """Returns from a poll when its time is up, whatever has come."""
+    """Returns from a poll only when its time is up, also if records have come."""
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         time.sleep(timeout_s)
@@ -229,7 +229,7 @@ class RefusesUnknown(Passing):
 
 
 class _Cluster:
-    """A cluster of which some methods ignore ``committed_only``."""
+    """A cluster with methods that ignore ``committed_only``."""
 
     def __init__(self, cluster: Any, *methods: str) -> None:
         self._cluster = cluster
@@ -317,7 +317,7 @@ class LosesWithAnError(Passing):
 
 
 class ReadsRecreated(Passing):
-    """Takes the records of a new topic for those of the old one."""
+    """Takes the records of a new topic for the old topic's."""
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         self.client._topic_ids = dict.fromkeys(self.client._topic_ids)

@@ -197,7 +197,7 @@ class CommitsTogether(Passing):
 
 
 class CommitsOutputsOnly(Passing):
-    """Does not advance the group by records of which nothing is made."""
+    """Does not advance the group by records without outputs."""
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self.client.write(polled, outputs)

@@ -102,7 +102,7 @@ class AcknowledgesAgain(Passing):
 
 
 class NeedsOutputs(Passing):
-    """Does not acknowledge records of which nothing is made."""
+    """Does not acknowledge records without outputs."""
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         if outputs:

@@ -109,7 +109,7 @@ class _VirtualEvent(threading.Event):
         self._time = time
 
     def wait(self, timeout: float | None = None) -> bool:
-        assert timeout is not None, "nobody would set it"
+        assert timeout is not None, "no other thread sets it"
         if not self.is_set():
             self._time.advance(timeout)
         return self.is_set()

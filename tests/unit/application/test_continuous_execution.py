@@ -508,7 +508,7 @@ def test_brokers_that_do_not_answer_at_a_restart_are_waited_for(
     with caplog.at_level(logging.WARNING):
         query.run(script())
     assert f"start again: {error}" in caplog.text
-    # After 4, 8 and 16 seconds, of which the first restart failed.
+    # After 4, 8 and 16 seconds; the first restart failed.
     assert [tasks for _, tasks in query.runner.started] == [2, 2]
 
 

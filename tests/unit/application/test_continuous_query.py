@@ -581,7 +581,7 @@ def test_the_final_progress_has_the_last_rows(pipeline: Pipeline) -> None:
 
 
 def test_records_of_a_partition_that_no_epoch_has_are_waited_for() -> None:
-    """The records that exist are those of the first look."""
+    """The first look finds all the records that exist."""
     catch_ups = CatchUps()
     done = catch_ups.add()
     latest = iter([PartitionOffsets({TopicPartition("in", 0): 1})])

@@ -354,7 +354,7 @@ def test_a_restart_may_help_against_a_broker_that_is_away() -> None:
 
 
 def test_a_task_without_a_driver_ends_without_a_message() -> None:
-    """Nobody would hear it."""
+    """No driver would receive it."""
     driver, client = reading(DriverLostError("it was silent"))
     with pytest.raises(DriverLostError):
         run(driver, client)
@@ -362,7 +362,7 @@ def test_a_task_without_a_driver_ends_without_a_message() -> None:
 
 
 def test_an_error_of_the_function_names_the_partition_and_the_offsets() -> None:
-    """The offsets are those of the poll, and the error's own text follows."""
+    """It has the offsets of the poll, and then the error's own text."""
 
     def fail(_: pa.RecordBatch) -> None:
         raise ValueError("no number.")

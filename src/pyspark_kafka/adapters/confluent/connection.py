@@ -109,7 +109,7 @@ class Connection:
         return KafkaRequestError(request, error.str())
 
     def fetch_error(self, partition: TopicPartition, error: KafkaError, offset: int) -> Exception:
-        """Return this library's error for one of a fetch; ``offset`` is that of the error."""
+        """Return this library's error for a failed fetch, which failed at ``offset``."""
         if error.code() in CORRUPT_ERRORS:
             return CorruptBatchError(partition, offset, error.str())
         return self.error(f"a fetch from {partition}", error)

@@ -20,7 +20,7 @@ def register_source(
 ) -> None:
     """Register a data source with a session, with environment variables for its Python workers.
 
-    A session of Spark Connect cannot have such: its workers have the server's environment.
+    Spark Connect ignores the variables: its workers have the server's environment.
     """
     archive = _archive_of(Path(__file__))
     added = {} if archive is None else _python_path(spark, archive)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class OptionPolicy:
-    """The operator's rules for options. They apply to every query, whoever wrote it.
+    """The operator's rules for options, which apply to every query.
 
     ``disallowed`` has pairs: a setting of Kafka without its prefix, and the place that lists it.
     """

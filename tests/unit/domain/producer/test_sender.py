@@ -307,7 +307,7 @@ def test_a_partition_without_a_leader_waits() -> None:
 
 
 def test_a_partition_that_has_no_leader_for_long_fails() -> None:
-    """The error is that of the first record that waits."""
+    """The error names the first record that waits."""
     client = Client(delivery_timeout_ms=1_000)
     client.append(3)
     while not isinstance(request := client.sender.next_request(client.now), FindLeaders):
