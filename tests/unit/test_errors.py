@@ -62,10 +62,21 @@ from pyspark_kafka.domain.errors import (
     partition_set,
     requires_extra,
 )
+from pyspark_kafka.domain.security import errors as security_errors
+from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from pyspark_kafka.domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
+from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 MODULES = {
     *(domain_errors.__name__, application_errors.__name__, continuous_errors.__name__),
+    security_errors.__name__,
     ConcurrentUpdateError.__module__,
     *(kind.__module__ for kind in (SaveModeError, PluginError, JavaError)),
 }
@@ -282,6 +293,77 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "(connection refused). "
             "Check the option 'kafka.bootstrap.servers', that the brokers are running, and that "
             "this machine can reach their advertised listeners."
+        ),
+    ),
+    (
+        AuthenticationError("b:9092", "PLAIN", "ada", "Invalid username or password"),
+        PermissionError,
+        Fault.USER,
+        (
+            "[KAFKA_AUTHENTICATION_FAILED] The login of the user 'ada' by PLAIN at b:9092 was "
+            "refused: Invalid username or password. It is not tried again, so that no account is "
+            "locked. Correct the login in the options 'kafka.sasl.*'."
+        ),
+    ),
+    (
+        AuthenticationError("b:9092", "OAUTHBEARER", "", "invalid_token."),
+        PermissionError,
+        Fault.USER,
+        (
+            "[KAFKA_AUTHENTICATION_FAILED] The login by OAUTHBEARER at b:9092 was refused: "
+            "invalid_token. It is not tried again, so that no account is locked. Correct the login "
+            "in the options 'kafka.sasl.*'."
+        ),
+    ),
+    (
+        TlsError("b:9092", TlsFailure.CERTIFICATE_EXPIRED, "certificate has expired"),
+        ConnectionError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_TLS_FAILED.CERTIFICATE_EXPIRED] No TLS connection to b:9092: certificate has "
+            "expired. Renew the brokers' certificate, or correct the clock of this machine if the "
+            "certificate is valid."
+        ),
+    ),
+    (
+        AuthorizationError(
+            "a fetch", [topic_right(Operation.READ, "t")], "b:9092,c:9092", "User:ada"
+        ),
+        PermissionError,
+        Fault.USER,
+        (
+            "[KAFKA_AUTHORIZATION_FAILED] User:ada lacks a right for a fetch: Read on the topic "
+            "'t'. An administrator of the cluster can grant it:\n"
+            "  kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:ada "
+            "--operation Read --topic t"
+        ),
+    ),
+    (
+        AuthorizationError(
+            "a write",
+            [
+                IDEMPOTENT_WRITE,
+                group_right(Operation.DESCRIBE, "my group"),
+                *(transactional_id_right(Operation.WRITE, f"x{number}") for number in range(4)),
+            ],
+            "b:9092",
+        ),
+        PermissionError,
+        Fault.USER,
+        (
+            "[KAFKA_AUTHORIZATION_FAILED] The user of the query lacks a right for a write: "
+            "IdempotentWrite on the cluster, Describe on the group 'my group', Write on the "
+            "transactional id 'x0', Write on the transactional id 'x1', Write on the transactional "
+            "id 'x2' and 1 more. An administrator of the cluster can grant it:\n"
+            "  kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal 'User:<name>' "
+            "--operation IdempotentWrite --cluster\n"
+            "  kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal 'User:<name>' "
+            "--operation Describe --group 'my group'"
+            + "".join(
+                "\n  kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal "
+                f"'User:<name>' --operation Write --transactional-id x{number}"
+                for number in range(3)
+            )
         ),
     ),
     (

@@ -26,9 +26,10 @@
     ├── DriverLostError            a task of a continuous query has lost its driver
     └── UnsupportedFeatureError    a client or a storage lacks a feature
 
-Errors that only one outer layer raises are defined there: ``application.errors``,
-``brokers.errors``, ``bootstrap.plugins``. A message holds the condition in brackets, the facts, and
-what to do next, because Spark wraps what a Python source raises and only the text reaches the user.
+Those of logins, rights and TLS are in ``security.errors``. Errors that only one outer layer raises
+are defined there: ``application.errors``, ``brokers.errors``, ``bootstrap.plugins``. A message
+holds the condition in brackets, the facts, and what to do next, because Spark wraps what a Python
+source raises and only the text reaches the user.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .topic_partition import TopicPartition
 
 
-_MAX_NAMED: Final = 5
+MAX_NAMED: Final = 5
 """How many names a message lists; there may be thousands."""
 
 
@@ -442,9 +443,9 @@ class TransactionLostError(PysparkKafkaError):
 
     def __init__(self, transactional_ids: Iterable[str], reason: str, next_step: str) -> None:
         self.transactional_ids = tuple(transactional_ids)
-        names = ", ".join(f"'{name}'" for name in self.transactional_ids[:_MAX_NAMED])
-        if len(self.transactional_ids) > _MAX_NAMED:
-            names += f" and {len(self.transactional_ids) - _MAX_NAMED} more"
+        names = ", ".join(f"'{name}'" for name in self.transactional_ids[:MAX_NAMED])
+        if len(self.transactional_ids) > MAX_NAMED:
+            names += f" and {len(self.transactional_ids) - MAX_NAMED} more"
         super().__init__(f"The transactions {names} cannot be committed: {reason}. {next_step}")
 
 

@@ -543,3 +543,38 @@ def test_nearest_number(number: int, nearest: int) -> None:
     """A number that a client does not accept becomes the nearest, Java's -1 its equivalent."""
     assert Number(1, 9, unlimited=7).nearest(number) == nearest
     assert Number(1, 9).nearest(-1) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "User:ANONYMOUS"),
+        ({"security.protocol": "SSL"}, None),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": f'{PLAIN} required username="ada" password="p";',
+            },
+            "User:ada",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.jaas.config": f'{KERBEROS} required principal="ada/host@REALM";',
+            },
+            "User:ada",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.jaas.config": f"{KERBEROS} required useTicketCache=true;",
+            },
+            None,
+        ),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, None),
+    ],
+)
+def test_principal(settings: dict[str, str], expected: str | None) -> None:
+    """Kafka's name of the user is known if the login has a name."""
+    assert read_java_settings(settings).principal == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
@@ -28,6 +29,20 @@ class JavaSettings:
     login: Login | None
     tls: Tls | None
     problems: tuple[str, ...]
+
+    @property
+    def principal(self) -> str | None:
+        """Kafka's name of the user, such as ``User:ada``; ``None`` if only the brokers know it.
+
+        Brokers map a Kerberos principal to its first part (``sasl.kerberos.principal.to.local
+        .rules``), and name a client certificate by its subject.
+        """
+        if self.protocol == "PLAINTEXT":
+            return "User:ANONYMOUS"
+        if self.login is None:
+            return None
+        name = self.login.username or re.split("[/@]", self.login.principal)[0]
+        return f"User:{name}" if name else None
 
 
 def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:

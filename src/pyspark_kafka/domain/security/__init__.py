@@ -1,0 +1,1 @@
+"""Logins, rights and TLS: why a cluster refuses a client, and what to do about it."""

@@ -1,0 +1,75 @@
+"""What a query's user may do in a cluster: operations on resources, as Kafka's ACLs name them."""
+
+from __future__ import annotations
+
+import enum
+import shlex
+from dataclasses import dataclass
+from typing import Final, final
+
+
+class Operation(enum.Enum):
+    """An operation of Kafka's ACLs (``org.apache.kafka.common.acl.AclOperation``)."""
+
+    DESCRIBE = "Describe"
+    READ = "Read"
+    WRITE = "Write"
+    IDEMPOTENT_WRITE = "IdempotentWrite"
+
+
+class ResourceType(enum.Enum):
+    """A type of resource; the value is the option of ``kafka-acls`` that names one."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    TRANSACTIONAL_ID = "transactional-id"
+    CLUSTER = "cluster"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An operation on a resource; a cluster has no name."""
+
+    operation: Operation
+    resource: ResourceType
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Return it as in a sentence: ``Read on the topic 'orders'``."""
+        kind = self.resource.value.replace("-", " ")
+        named = f" '{self.name}'" if self.name else ""
+        return f"{self.operation.value} on the {kind}{named}"
+
+    def acl_command(self, bootstrap_servers: str, principal: str | None) -> str:
+        """Return the command line that grants it; an unknown principal is ``User:<name>``."""
+        words = [
+            *("--bootstrap-server", bootstrap_servers.partition(",")[0]),
+            *("--add", "--allow-principal", principal or _UNKNOWN),
+            *("--operation", self.operation.value, f"--{self.resource.value}"),
+        ]
+        if self.resource is not ResourceType.CLUSTER:
+            words.append(self.name)
+        return shlex.join(("kafka-acls.sh", *words))
+
+
+_UNKNOWN: Final = "User:<name>"
+
+
+def topic_right(operation: Operation, topic: str) -> Right:
+    """Return an operation on a topic."""
+    return Right(operation, ResourceType.TOPIC, topic)
+
+
+def group_right(operation: Operation, group_id: str) -> Right:
+    """Return an operation on a consumer group."""
+    return Right(operation, ResourceType.GROUP, group_id)
+
+
+def transactional_id_right(operation: Operation, transactional_id: str) -> Right:
+    """Return an operation on a transactional id."""
+    return Right(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
+IDEMPOTENT_WRITE: Final = Right(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
+"""Lets a producer be idempotent. Brokers since 2.8 take ``Write`` on any topic instead."""
