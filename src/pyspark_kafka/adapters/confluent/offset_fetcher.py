@@ -45,7 +45,14 @@ COMMITTED: Final = "a request for committed offsets"
 RETRY_S: Final = 0.1
 
 ATTEMPT_S: Final = 10.0
-"""The time-out of one attempt."""
+"""The longest time-out of one attempt."""
+
+MIN_ATTEMPTS: Final = 3
+"""How many attempts fit into the time for a request, however short it is.
+
+librdkafka's list of leaders may wait for a topic that was created again until it times out ("Failed
+to query partition leaders"), while a new client finds the leaders at once.
+"""
 
 NOT_FOUND: Final = -1
 """The offset of a timestamp after all records (``ListOffsetsResponse``)."""
@@ -188,12 +195,13 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
         """Send a request, again while its broker is unreachable or not the leader any more."""
         deadline = Deadline.after(self._connection.timeout_s)
+        attempt_s = min(self._connection.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
         while True:
             if self._admin is None:
                 self._admin = self._connection.make(AdminClient, {})
             try:
                 # A request to an unreachable broker lasts until the time-out of the attempt.
-                return ask(self._admin, min(self._connection.timeout_s, ATTEMPT_S))
+                return ask(self._admin, attempt_s)
             except KafkaException as error:
                 is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
                 if not is_retriable or deadline.remaining < RETRY_S:
