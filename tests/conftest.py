@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from .servers.hdfs import Hdfs
     from .servers.s3 import S3Server
+    from .servers.secured import SecuredBroker
 
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
@@ -54,7 +55,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if not processes or hasattr(config, "workerinput"):
         return None
     return (
-        f"{processes} processes, each with a Spark of its own, share one Kafka, HDFS and S3; "
+        f"{processes} processes, each with a Spark of its own, share their servers; "
         "ARGS='-n 0' runs all in one process"
     )
 
@@ -100,6 +101,13 @@ def servers(pytestconfig: pytest.Config) -> Servers:
 def kafka(servers: Servers) -> KafkaCluster:
     """Return the real Apache Kafka broker that runs as long as the tests do."""
     return SharedKafka(servers.find("kafka"))
+
+
+@pytest.fixture(scope="session")
+def secured(servers: Servers) -> SecuredBroker:
+    """Return a real broker with TLS, logins and ACLs that runs as long as the tests do."""
+    found: SecuredBroker = servers.find("secured")
+    return found
 
 
 @pytest.fixture(scope="session")

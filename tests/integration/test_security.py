@@ -23,7 +23,7 @@ from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 
-from .listeners import cluster_listening
+from ..servers.listeners import cluster_listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

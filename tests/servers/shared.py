@@ -134,8 +134,15 @@ def _s3() -> Iterator[str]:
         yield server.endpoint_url
 
 
+def _secured() -> AbstractContextManager[object]:
+    from .secured import run_secured
+
+    return run_secured()
+
+
 _STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
     "kafka": _kafka,
+    "secured": _secured,
     "hdfs": _hdfs,
     "s3": _s3,
 }

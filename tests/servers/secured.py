@@ -1,0 +1,271 @@
+"""A broker with TLS, logins by every mechanism, and ACLs."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ResourcePattern,
+    ResourceType,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from pyspark_kafka.brokers.admin import admin_client
+from pyspark_kafka.brokers.settings import free_ports
+
+from .certificates import Authority, truststore
+from .kafka import SharedKafka
+from .listeners import cluster_listening
+from .token_issuer import AUDIENCE, ISSUER, run_token_issuer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark_kafka.brokers.settings import Node
+
+MODULES: Final = "org.apache.kafka.common.security"
+STORE_PASSWORD: Final = "store-password"  # noqa: S105
+PASSWORD: Final = 'p"w; 1'  # noqa: S105
+"""Of each user, and the secret of the OAuth client; it has what a JAAS line must quote."""
+
+SESSION_MS: Final = 10_000
+"""How long a login lasts: clients have to log in again in the middle of a test."""
+
+TLS_MECHANISM: Final = "mTLS"
+MECHANISMS: Final[Mapping[str, str]] = {
+    "PLAIN": "plain-user",
+    "SCRAM-SHA-256": "scram-256-user",
+    "SCRAM-SHA-512": "scram-512-user",
+    "OAUTHBEARER": "oauth-client",
+    TLS_MECHANISM: "CN=tls-client",
+}
+"""The users who may do everything, by how they log in."""
+
+GUEST: Final = "guest"
+"""A user of PLAIN and of SCRAM-SHA-256 without any right: a test grants what it needs."""
+
+ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class SecuredBroker:
+    """Where the broker listens, and what its clients need.
+
+    ``expired`` and ``wrong_host`` are SASL_SSL listeners whose certificates have expired and have
+    another name. ``authority``, ``keystore`` and ``key`` are files.
+    """
+
+    nodes: tuple[Node, ...]
+    sasl: str
+    sasl_plaintext: str
+    tls: str
+    expired: str
+    wrong_host: str
+    token_url: str
+    directory: Path
+
+    @property
+    def cluster(self) -> SharedKafka:
+        """The broker as its superuser sees it, without TLS and login."""
+        return SharedKafka(self.nodes)
+
+    @property
+    def truststore(self) -> Path:
+        """A PKCS12 store with the authority, whose password is ``STORE_PASSWORD``."""
+        return self.directory / "truststore.p12"
+
+    @property
+    def authority(self) -> Path:
+        """The authority's certificate as PEM."""
+        return self.directory / "authority.pem"
+
+    @property
+    def keystore(self) -> Path:
+        """A PKCS12 store with the key of the client ``CN=tls-client``."""
+        return self.directory / "client.p12"
+
+    @property
+    def log(self) -> Path:
+        """What the broker logs."""
+        return self.nodes[0].directory / "server.log"
+
+    def options(self, mechanism: str, **others: str) -> dict[str, str]:
+        """Return the options of a query that logs in by a mechanism, in the words of Java.
+
+        ``__`` in the name of a further option stands for a dot.
+        """
+        given = {name.replace("__", "."): value for name, value in others.items()}
+        return {f"kafka.{name}": text for name, text in self._login(mechanism).items()} | given
+
+    def plain_options(self, user: str, password: str = PASSWORD, **others: str) -> dict[str, str]:
+        """Return the options of a query that logs in by PLAIN."""
+        jaas = login_module("plain.PlainLoginModule", username=user, password=password)
+        return self.options("PLAIN", kafka__sasl__jaas__config=jaas, **others)
+
+    def grant(self, user: str, operation: str, resource: str, name: str = ANY) -> None:
+        """Grant a user an operation on a resource, all in Kafka's words: ``Read``, ``Topic``."""
+        with admin_client(self.cluster.bootstrap_servers, "a grant", 30.0) as admin:
+            admin.create_acls([_allow(user, operation, resource, name)])
+
+    def _login(self, mechanism: str) -> dict[str, str]:
+        trust = {
+            "ssl.truststore.location": str(self.truststore),
+            "ssl.truststore.password": STORE_PASSWORD,
+        }
+        if mechanism == TLS_MECHANISM:
+            return {
+                "bootstrap.servers": self.tls,
+                "security.protocol": "SSL",
+                "ssl.keystore.location": str(self.keystore),
+                "ssl.keystore.password": STORE_PASSWORD,
+                **trust,
+            }
+        return {
+            "bootstrap.servers": self.sasl,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": mechanism,
+            **trust,
+            **self._jaas(mechanism),
+        }
+
+    def _jaas(self, mechanism: str) -> dict[str, str]:
+        user = MECHANISMS[mechanism]
+        if mechanism == "OAUTHBEARER":
+            module = login_module(
+                "oauthbearer.OAuthBearerLoginModule", clientId=user, clientSecret=PASSWORD
+            )
+            return {
+                "sasl.jaas.config": module,
+                "sasl.login.callback.handler.class": (
+                    f"{MODULES}.oauthbearer.OAuthBearerLoginCallbackHandler"
+                ),
+                "sasl.oauthbearer.token.endpoint.url": self.token_url,
+            }
+        simple = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+        return {"sasl.jaas.config": login_module(simple, username=user, password=PASSWORD)}
+
+
+def login_module(name: str, **options: str) -> str:
+    """Return a JAAS line with one of Kafka's login modules."""
+    quoted = {key: value.replace('"', '\\"') for key, value in options.items()}
+    words = "".join(f' {key}="{value}"' for key, value in quoted.items())
+    return f"{MODULES}.{name} required{words};"
+
+
+@contextmanager
+def run_secured() -> Iterator[SecuredBroker]:
+    """Run the broker, and an issuer of tokens for it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="pyspark-kafka-secured-") as directory,
+        run_token_issuer({MECHANISMS["OAUTHBEARER"]: PASSWORD}) as issuer,
+    ):
+        root = Path(directory)
+        config = _write_stores(root) | _sasl(f"{issuer.url}/jwks")
+        names = ("SASL_SSL", "SASL_PLAINTEXT", "SSL", "EXPIRED:SASL_SSL", "WRONG_HOST:SASL_SSL")
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(len(names))]
+        java = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.url}/jwks",)
+        listeners = dict(zip(names, addresses, strict=True))
+        with cluster_listening(listeners, config, java) as cluster:
+            _add_users(cluster.bootstrap_servers)
+            yield SecuredBroker(cluster._nodes, *addresses, f"{issuer.url}/token", root)
+
+
+def _write_stores(root: Path) -> dict[str, str]:
+    """Write the stores of the broker and of clients, and return the settings of the broker."""
+    authority = Authority()
+    (root / "truststore.p12").write_bytes(truststore([authority], STORE_PASSWORD))
+    (root / "authority.pem").write_text(authority.pem)
+    certificates = {
+        "broker": authority.issue("broker"),
+        "expired": authority.issue("broker", is_expired=True),
+        "wrong_host": authority.issue("broker", hosts=["elsewhere.test"]),
+        "client": authority.issue("tls-client"),
+    }
+    for name, certificate in certificates.items():
+        certificate.write_pkcs12(root / f"{name}.p12", STORE_PASSWORD)
+    certificates["client"].write_pem(root / "client.pem")
+    listeners = {
+        f"listener.name.{name}.ssl.keystore.location": str(root / f"{name}.p12")
+        for name in ("expired", "wrong_host")
+    }
+    return {
+        "ssl.keystore.location": str(root / "broker.p12"),
+        "ssl.keystore.password": STORE_PASSWORD,
+        "ssl.key.password": STORE_PASSWORD,
+        "ssl.truststore.location": str(root / "truststore.p12"),
+        "ssl.truststore.password": STORE_PASSWORD,
+        "listener.name.ssl.ssl.client.auth": "required",
+        **listeners,
+    }
+
+
+def _sasl(keys_url: str) -> dict[str, str]:
+    users = {f"user_{user}": PASSWORD for user in (MECHANISMS["PLAIN"], GUEST)}
+    oauth = "oauthbearer.OAuthBearer"
+    by_mechanism = {
+        "plain.sasl.jaas.config": login_module("plain.PlainLoginModule", **users),
+        "scram-sha-256.sasl.jaas.config": login_module("scram.ScramLoginModule"),
+        "scram-sha-512.sasl.jaas.config": login_module("scram.ScramLoginModule"),
+        "oauthbearer.sasl.jaas.config": login_module(f"{oauth}LoginModule"),
+        "oauthbearer.sasl.server.callback.handler.class": (
+            f"{MODULES}.{oauth}ValidatorCallbackHandler"
+        ),
+    }
+    return {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        **{
+            f"listener.name.{listener}.{name}": value
+            for listener in ("sasl_ssl", "sasl_plaintext", "expired", "wrong_host")
+            for name, value in by_mechanism.items()
+        },
+        "sasl.oauthbearer.jwks.endpoint.url": keys_url,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "connections.max.reauth.ms": str(SESSION_MS),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "delegation.token.secret.key": "delegation-token-secret",
+    }
+
+
+def _add_users(servers: str) -> None:
+    credentials = [
+        UserScramCredentialUpsertion(user, mechanism, PASSWORD)
+        for user, mechanism in (
+            (MECHANISMS["SCRAM-SHA-256"], ScramMechanism.SCRAM_SHA_256),
+            (GUEST, ScramMechanism.SCRAM_SHA_256),
+            (MECHANISMS["SCRAM-SHA-512"], ScramMechanism.SCRAM_SHA_512),
+        )
+    ]
+    rights = [
+        _allow(user, operation, resource)
+        for user in MECHANISMS.values()
+        for resource, operation in (
+            ("Topic", "All"),
+            ("Group", "All"),
+            ("Transactional_Id", "All"),
+            ("Cluster", "Idempotent_Write"),
+        )
+    ]
+    with admin_client(servers, "the users", 30.0) as admin:
+        admin.alter_user_scram_credentials(credentials)
+        admin.create_acls(rights)
+
+
+def _allow(user: str, operation: str, resource: str, name: str = ANY) -> Any:
+    named = "kafka-cluster" if resource == "Cluster" else name
+    return ACL(
+        f"User:{user}",
+        ANY,
+        ACLOperation[operation.upper()],
+        ACLPermissionType.ALLOW,
+        ResourcePattern(ResourceType[resource.upper()], named),
+    )
