@@ -175,7 +175,17 @@ def run_secured() -> Iterator[SecuredBroker]:
         listeners = dict(zip(names, addresses, strict=True))
         with cluster_listening(listeners, config, java) as cluster:
             _add_users(cluster.bootstrap_servers)
-            yield SecuredBroker(cluster._nodes, *addresses, f"{issuer.url}/token", root)
+            sasl, sasl_plaintext, tls, expired, wrong_host = addresses
+            yield SecuredBroker(
+                cluster._nodes,
+                sasl,
+                sasl_plaintext,
+                tls,
+                expired,
+                wrong_host,
+                f"{issuer.url}/token",
+                root,
+            )
 
 
 def _write_stores(root: Path) -> dict[str, str]:
