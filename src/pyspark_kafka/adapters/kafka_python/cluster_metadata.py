@@ -13,6 +13,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from ...ports.deadline import Deadline
+from .log_filter import hide_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
+
+# All of kafka-python's clients are made here.
+hide_secrets()
 
 
 @final

@@ -1,0 +1,32 @@
+"""Which options and settings hold a secret, by their names."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+SENSITIVE_NAMES: Final = (
+    r"secret|password|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
+    r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options"
+)
+"""A pattern of such names, for Python and for Java, whatever their case.
+
+Java's clients, librdkafka, kafka-python (with underscores for dots) and fsspec name them. It
+matches some names too many: those of files, addresses and times.
+"""
+
+SENSITIVE_VALUES: Final = r"://[^/@\s]*:[^/@\s]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+"""A pattern of values that are secrets whatever their name: URLs with a password, private keys."""
+
+_SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
+
+_NO_VALUE: Final = re.compile(
+    r"[._](?:class|endpoint|file|id|location|ms|name|provider|scope|seconds|type|ur[il])s?$",
+    re.IGNORECASE,
+)
+"""How names end that only say where a secret is, or whose."""
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value of an option or a setting of this name must not be shown."""
+    return bool(_SECRET.search(name)) and not _NO_VALUE.search(name)

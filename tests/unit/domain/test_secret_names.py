@@ -1,0 +1,70 @@
+"""Names of options and settings that hold a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.secret_names import is_secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.sasl.jaas.config",
+        "kafka.sasl.password",
+        "sasl_plain_password",
+        "kafka.ssl.keystore.password",
+        "kafka.ssl.keystore.key",
+        "kafka.ssl.key.password",
+        "kafka.ssl.key.pem",
+        "ssl_key_pem",
+        "kafka.sasl.oauthbearer.client.secret",
+        "kafka.sasl.oauthbearer.client.credentials.client.secret",
+        "kafka.sasl.oauthbearer.assertion.private.key.pem",
+        "kafka.sasl.oauthbearer.assertion.private.key.passphrase",
+        "metadataStorageOptions",
+        "metadatastorageoptions",
+        "secret",
+        "token",
+        "account_key",
+        "connection_string",
+        "sas_token",
+        "aws_secret_access_key",
+    ],
+)
+def test_secrets_are_known_by_their_names(name: str) -> None:
+    """Java's, librdkafka's, kafka-python's and fsspec's names of secrets are known."""
+    assert is_secret(name)
+
+
+def test_places_of_secrets_are_no_secrets() -> None:
+    """Of the settings of Java's clients, these alone hold a secret."""
+    assert [setting.name for setting in SETTINGS if is_secret(setting.name)] == [
+        "sasl.jaas.config",
+        "sasl.password",
+        "sasl.plain.password",
+        "ssl.key.password",
+        "ssl.keystore.key",
+        "ssl.keystore.password",
+        "ssl.truststore.password",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.ssl.keystore.location",
+        "kafka.ssl.key.location",
+        "kafka.ssl.truststore.certificates",
+        "kafka.ssl.keystore.certificate.chain",
+        "kafka.sasl.oauthbearer.token.endpoint.url",
+        "kafka.sasl.oauthbearer.client.credentials.client.id",
+        "kafka.sasl.oauthbearer.assertion.private.key.file",
+        "key",
+        "includeKey",
+    ],
+)
+def test_other_names_are_no_secrets(name: str) -> None:
+    """Files, addresses, users and certificates may be shown."""
+    assert not is_secret(name)
