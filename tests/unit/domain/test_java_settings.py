@@ -460,26 +460,39 @@ def test_tls_refused(settings: dict[str, str], text: str) -> None:
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [(b"\x30\x82", StoreFormat.PKCS12), (CERTIFICATE.encode(), StoreFormat.PEM)],
+    [
+        (b"\x30\x82\0\2ab", StoreFormat.PKCS12),
+        (b"\x30\x02ab", StoreFormat.PKCS12),
+        (b"\x30\x80ab", StoreFormat.PKCS12),
+        (b"\xfe\xed\xfe\xed\0\0\0\2", StoreFormat.JKS),
+        (CERTIFICATE.encode(), StoreFormat.PEM),
+    ],
 )
 def test_store_format(content: bytes, kind: StoreFormat) -> None:
     """A store is known by its content."""
     assert store_format(Store("truststore", "/t.jks"), content) is kind
 
 
-def test_jks() -> None:
-    """A store of Java's own format is refused with the command that converts it."""
-    with pytest.raises(ValueError, match="JKS") as caught:
-        store_format(Store("keystore", "/my store.jks"), b"\xfe\xed\xfe\xed\0\0\0\2")
+def test_jceks() -> None:
+    """A store of Java's extended format is refused with the command that converts it."""
+    with pytest.raises(ValueError, match="JCEKS") as caught:
+        store_format(Store("keystore", "/my store.jks"), b"\xce\xce\xce\xce\0\0\0\2")
     assert str(caught.value).endswith(
-        "keytool -importkeystore -srckeystore '/my store.jks' -destkeystore '/my store.p12' "
-        "-deststoretype PKCS12"
+        "keytool -importkeystore -srcstoretype JCEKS -srckeystore '/my store.jks' "
+        "-destkeystore '/my store.p12' -deststoretype PKCS12"
     )
+
+
+@pytest.mark.parametrize("content", [b"\x30", b"\x30\x82\x01\0" + bytes(255), b"\x30\x82"])
+def test_cut_off(content: bytes) -> None:
+    """A PKCS12 store that ends before its length is refused: it is not written yet."""
+    with pytest.raises(ValueError, match="'/t' is cut off before its end"):
+        store_format(Store("truststore", "/t"), content)
 
 
 def test_unknown_store() -> None:
     """A file that is no store is refused by its name."""
-    with pytest.raises(ValueError, match="'/t' is neither PKCS12 nor PEM"):
+    with pytest.raises(ValueError, match="'/t' is neither PKCS12 nor JKS nor PEM"):
         store_format(Store("truststore", "/t"), b"hello")
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from ...domain.kafka_settings.tls import StoreFormat, store_format
-from ...domain.kafka_settings.values import TLS_1_2, Store, Tls
-from ..key_stores.store_files import certificates, store_content, store_pem
-
-_KEY: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----.*?-----END \1-----\n", re.DOTALL)
+from ...domain.kafka_settings.values import TLS_1_2, Secret, Store, Tls
+from ..key_stores.store_files import certificates, key_pair, store_content
 
 
 def tls_config(tls: Tls) -> dict[str, str]:
@@ -31,21 +26,17 @@ def tls_config(tls: Tls) -> dict[str, str]:
     if tls.truststore:
         config["ssl.ca.pem"] = certificates(tls.truststore)
     if tls.keystore:
-        config |= _key(tls.keystore)
+        config |= _key(tls.keystore, tls.key_password)
     return config
 
 
-def _key(store: Store) -> dict[str, str]:
-    text = str(store.pem)
-    if not text:
+def _key(store: Store, password: Secret) -> dict[str, str]:
+    if not store.pem:
         content = store_content(store)
         if store_format(store, content) is StoreFormat.PKCS12:
             return {
                 "ssl.keystore.location": store.location,
                 "ssl.keystore.password": str(store.password),
             }
-        text = store_pem(store, content)
-    key = _KEY.search(text)
-    if key is None:
-        raise ValueError(f"Option '{store.option}' or 'kafka.ssl.keystore.key' holds no key")
-    return {"ssl.key.pem": key[0], "ssl.certificate.pem": text.replace(key[0], "")}
+    pair = key_pair(store, password)
+    return {"ssl.key.pem": str(pair.key), "ssl.certificate.pem": pair.chain}

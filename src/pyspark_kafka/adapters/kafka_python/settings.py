@@ -15,7 +15,7 @@ from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.kafka_settings.values import Login
 from ...domain.option_values import INT32_MAX, boolean
-from .tls import PemFiles, ssl_context
+from .tls import CurrentContext, PemFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -228,4 +228,4 @@ def _tls(java: JavaSettings) -> dict[str, Any]:
     if java.tls is None:
         return {}
     files = {_FILES[name]: java.others[name] for name in _FILES.keys() & java.others.keys()}
-    return {"ssl_context": ssl_context(java.tls, PemFiles(**files))}
+    return {"ssl_context": CurrentContext(java.tls, PemFiles(**files))}

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-import secrets
 import ssl
-import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from ...domain.kafka_settings.tls import StoreFormat, store_format
-from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Store, Tls
-from ..key_stores.store_files import certificates, open_pkcs12, store_content, store_pem, unreadable
+from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Secret, Store, Tls
+from ..key_stores.memory_files import memory_file
+from ..key_stores.rotation import Rotating
+from ..key_stores.store_files import KeyPair, certificates, key_pair, read_file, unreadable
+
+if TYPE_CHECKING:
+    import socket
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
+
+_KEYSTORE: Final = (
+    "or 'kafka.ssl.keystore.key': the private key cannot be used; check that it belongs to the "
+    "first certificate, and 'kafka.ssl.key.password'"
+)
+_KEY_FILE: Final = (
+    "or 'kafka.ssl.key.location': the private key cannot be used; check that it belongs to the "
+    "first certificate, and 'kafka.ssl.key.password'"
+)
 
 
 @final
@@ -25,6 +38,33 @@ class PemFiles:
     certificate: str = ""
     key: str = ""
     revoked: str = ""
+
+
+@final
+class CurrentContext:
+    """Stands for an ``SSLContext`` in kafka-python; a new connection has the current files."""
+
+    def __init__(self, tls: Tls, files: PemFiles) -> None:
+        """Read the files; raise as ``ssl_context``."""
+        stores = [store.location for store in (tls.truststore, tls.keystore) if store]
+        paths = (*stores, files.authorities, files.certificate, files.key, files.revoked)
+        make = partial(ssl_context, tls, files)
+        self._context = Rotating([path for path in paths if path], make)
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context of the next connection."""
+        return self._context.current()
+
+    def wrap_socket(
+        self, sock: socket.socket, *, server_hostname: str | None, do_handshake_on_connect: bool
+    ) -> ssl.SSLSocket:
+        """Wrap a new connection's socket, as ``SSLContext.wrap_socket``."""
+        return self.context.wrap_socket(
+            sock,
+            server_hostname=server_hostname,
+            do_handshake_on_connect=do_handshake_on_connect,
+        )
 
 
 def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
@@ -46,9 +86,10 @@ def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
             ) from error
     _load_authorities(context, tls.truststore, files)
     if files.certificate:
-        _load_files(context, files, str(tls.key_password))
+        _load_key(context, *_file_pair(files, tls.key_password))
     if tls.keystore:
-        _load_key(context, tls.keystore, str(tls.key_password))
+        pair = key_pair(tls.keystore, tls.key_password)
+        _load_key(context, f"Option '{tls.keystore.option}' {_KEYSTORE}", pair)
     return context
 
 
@@ -70,60 +111,33 @@ def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFi
 
 
 def _load(context: ssl.SSLContext, name: str, location: str) -> None:
-    try:
-        if Path(location).is_dir():
-            context.load_verify_locations(capath=location)
-        else:
-            context.load_verify_locations(cafile=location)
-    except OSError as error:
-        raise unreadable(f"kafka.{name}", location, error) from error
-
-
-def _load_files(context: ssl.SSLContext, files: PemFiles, password: str) -> None:
-    try:
-        context.load_cert_chain(files.certificate, files.key or None, password)
-    except OSError as error:
-        option = "kafka.ssl.certificate.location"
-        raise unreadable(option, files.certificate, error) from error
-
-
-def _load_key(context: ssl.SSLContext, store: Store, key_password: str) -> None:
-    if store.pem:
-        _load_pem(context, store, str(store.pem), key_password)
+    option = f"kafka.{name}"
+    if Path(location).is_dir():
+        context.load_verify_locations(capath=location)
         return
-    content = store_content(store)
-    if store_format(store, content) is StoreFormat.PEM:
-        _load_pem(context, store, store_pem(store, content), key_password)
-        return
-    key, certificates = open_pkcs12(store, content)
-    if key is None:
-        raise ValueError(f"Option '{store.option}' holds no private key")
-    from cryptography.hazmat.primitives.serialization import (
-        BestAvailableEncryption,
-        Encoding,
-        PrivateFormat,
-    )
-
-    # The private key is never written to disk unencrypted.
-    once = secrets.token_urlsafe()
-    encryption = BestAvailableEncryption(once.encode())
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
-    text += "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
-    _load_pem(context, store, text, once)
+    with memory_file(read_file(option, location)) as path:
+        try:
+            context.load_verify_locations(cafile=path)
+        except OSError as error:
+            raise unreadable(option, location, error) from error
 
 
-def _load_pem(context: ssl.SSLContext, store: Store, text: str, password: str) -> None:
-    # OpenSSL reads keys from files only; only the owner can read this directory.
-    with tempfile.TemporaryDirectory(prefix="pyspark-kafka-") as directory:
-        path = Path(directory) / "key.pem"
-        path.touch(mode=0o600)
-        path.write_text(text)
+def _file_pair(files: PemFiles, password: Secret) -> tuple[str, KeyPair]:
+    """Return what to say if a key in files cannot be used, and the key."""
+    chain_option, key_option = "kafka.ssl.certificate.location", "kafka.ssl.key.location"
+    chain = read_file(chain_option, files.certificate).decode(errors="replace")
+    # As in OpenSSL, one file may hold both.
+    key = read_file(key_option, files.key).decode(errors="replace") if files.key else chain
+    return f"Option '{chain_option}' {_KEY_FILE}", KeyPair(Secret(key), chain, password)
+
+
+def _load_key(context: ssl.SSLContext, problem: str, pair: KeyPair) -> None:
+    # OpenSSL reads keys from paths only.
+    with ExitStack() as stack:
+        chain = stack.enter_context(memory_file(pair.chain.encode()))
+        key = stack.enter_context(memory_file(pair.key.encode()))
         try:
             # Without a password OpenSSL would prompt for one on the terminal.
-            context.load_cert_chain(path, password=password)
+            context.load_cert_chain(chain, key, str(pair.password))
         except (OSError, ValueError) as error:
-            raise ValueError(
-                f"Option '{store.option}' or 'kafka.ssl.keystore.key': the private key cannot be "
-                "used; check that it belongs to the first certificate, and "
-                "'kafka.ssl.key.password'"
-            ) from error
+            raise ValueError(problem) from error

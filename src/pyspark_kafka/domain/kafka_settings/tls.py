@@ -149,28 +149,51 @@ def _names(text: str) -> frozenset[str]:
 class StoreFormat(enum.Enum):
     """The format of a store's file, recognised by its content."""
 
+    JKS = "JKS"
     PEM = "PEM"
     PKCS12 = "PKCS12"
+
+
+_JKS: Final = b"\xfe\xed\xfe\xed"
+_JCEKS: Final = b"\xce\xce\xce\xce"
 
 
 def store_format(store: Store, content: bytes) -> StoreFormat:
     """Return the format of a store.
 
-    :raises ValueError: if it is JKS, with the command that converts it, or unknown.
+    :raises ValueError: if it is JCEKS, with the command that converts it, or unknown, or if its
+        end is missing.
     """
-    if content[:4] in (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"):
+    if content[:4] == _JCEKS:
         source, target = store.location, f"{store.location.rpartition('.')[0] or 'store'}.p12"
         raise ValueError(
-            f"Option '{store.option}': '{source}' is a JKS store, which only Java reads. "
+            f"Option '{store.option}': '{source}' is a JCEKS store, which only Java reads. "
             "Convert it, and set the new file instead: keytool -importkeystore "
-            f"-srckeystore {shlex.quote(source)} -destkeystore {shlex.quote(target)} "
-            "-deststoretype PKCS12"
+            f"-srcstoretype JCEKS -srckeystore {shlex.quote(source)} "
+            f"-destkeystore {shlex.quote(target)} -deststoretype PKCS12"
         )
+    if content[:4] == _JKS:
+        return StoreFormat.JKS
     if b"-----BEGIN " in content:
         return StoreFormat.PEM
     if content[:1] == b"\x30":
+        _require_complete(store, content)
         return StoreFormat.PKCS12
-    raise ValueError(f"Option '{store.option}': '{store.location}' is neither PKCS12 nor PEM")
+    raise ValueError(
+        f"Option '{store.option}': '{store.location}' is neither PKCS12 nor JKS nor PEM"
+    )
+
+
+def _require_complete(store: Store, content: bytes) -> None:
+    """Raise if a DER sequence ends before its length: the file is being written, or was cut."""
+    if len(content) < 2 or (content[1] > 0x80 and len(content) < _der_size(content)):
+        raise ValueError(f"Option '{store.option}': '{store.location}' is cut off before its end")
+
+
+def _der_size(content: bytes) -> int:
+    """Return the size of a value whose length is in the long form (X.690, 8.1.3.5)."""
+    count = content[1] & 0x7F
+    return 2 + count + int.from_bytes(content[2 : 2 + count], "big")
 
 
 _PEM_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-+", re.DOTALL)

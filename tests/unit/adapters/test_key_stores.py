@@ -1,0 +1,300 @@
+"""Keys and certificates: their formats, what is wrong with them, and files that change."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import pyspark_kafka
+from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.key_stores import store_files
+from pyspark_kafka.adapters.key_stores.jks import read_jks
+from pyspark_kafka.adapters.key_stores.memory_files import memory_file
+from pyspark_kafka.adapters.key_stores.rotation import Rotating
+from pyspark_kafka.adapters.key_stores.store_files import certificates, key_pair
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.kafka_settings.values import Secret, Store
+from tests.servers.certificates import Authority, Certificate, truststore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PASSWORD = "store-secret"  # noqa: S105
+KEY_PASSWORD = "key-secret"  # noqa: S105
+WRONG = "hunter2"
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture(scope="module")
+def client(authority: Authority) -> Certificate:
+    return authority.issue("client")
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make JKS stores: keys with another password, two certificates, none; and what is none."""
+    directory = tmp_path_factory.mktemp("stores")
+    os.mkfifo(directory / "pipe")
+    with (directory / "large").open("wb") as file:
+        file.truncate(store_files.MAX_FILE_BYTES + 1)
+    made = ("-genkeypair", "-keyalg", "EC", "-storetype", "JKS", "-keystore")
+    for name in ("one", "two"):
+        keytool(directory, *made, f"{name}.jks", "-dname", f"CN={name}", "-keypass", KEY_PASSWORD)
+        keytool(directory, "-exportcert", "-keystore", f"{name}.jks", "-file", f"{name}.der")
+        imported = ("-alias", name, "-file", f"{name}.der", "-storetype", "JKS")
+        keytool(directory, "-importcert", *imported, "-keystore", "trust.jks")
+    (directory / "empty.jks").write_bytes((directory / "trust.jks").read_bytes())
+    for name in ("one", "two"):
+        keytool(directory, "-delete", "-alias", name, "-keystore", "empty.jks")
+    return directory
+
+
+def keytool(directory: Path, *arguments: str) -> None:
+    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)
+
+
+def store(kind: str, path: Path, password: str = PASSWORD) -> Store:
+    return Store(kind, str(path), Secret(password))
+
+
+def without_memory_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+
+
+def test_jks(stores: Path) -> None:
+    """A JKS store of ``keytool``'s holds its key, which belongs to its certificate."""
+    pair = key_pair(store("keystore", stores / "one.jks"), Secret(KEY_PASSWORD))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with memory_file(pair.chain.encode()) as chain, memory_file(pair.key.encode()) as key:
+        context.load_cert_chain(chain, key)
+    context.load_verify_locations(cadata=certificates(store("truststore", stores / "trust.jks")))
+    assert context.cert_store_stats()["x509"] == 2
+    assert "PRIVATE" not in repr(pair)
+
+
+def test_certificate_of_a_key(stores: Path) -> None:
+    """As in Java, the certificate of a key is trusted, too."""
+    found = certificates(store("truststore", stores / "one.jks"))
+    assert found.count("BEGIN CERTIFICATE") == 1
+
+
+def test_jks_without_a_password(stores: Path) -> None:
+    """As in Java, certificates can be read from a JKS truststore without its password."""
+    found = certificates(store("truststore", stores / "trust.jks", ""))
+    assert found.count("BEGIN CERTIFICATE") == 2
+
+
+def test_every_cut_of_jks(stores: Path) -> None:
+    """A JKS store that ends anywhere else is an error, and nothing but an error."""
+    content = (stores / "one.jks").read_bytes()
+    for size in range(len(content)):
+        with pytest.raises(ValueError, match=r"another password"):
+            read_jks(content[:size], PASSWORD)
+        with pytest.raises(ValueError, match=r"ends too early|unknown type"):
+            read_jks(content[: size - 20], "")
+
+
+def test_several_certificates(tmp_path: Path) -> None:
+    """Every certificate of a truststore is trusted."""
+    path = tmp_path / "trust.p12"
+    path.write_bytes(truststore([Authority("One"), Authority("Two")], PASSWORD))
+    assert certificates(store("truststore", path)).count("BEGIN CERTIFICATE") == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "password", "key_password", "text"),
+    [
+        ("truststore", "trust.jks", WRONG, "", "as JKS; check 'kafka.ssl.truststore.password'"),
+        ("keystore", "one.jks", WRONG, "", "as JKS; check 'kafka.ssl.keystore.password'"),
+        ("keystore", "one.jks", PASSWORD, WRONG, "decrypted; check 'kafka.ssl.key.password'"),
+        ("keystore", "one.jks", PASSWORD, "", "decrypted; check 'kafka.ssl.key.password'"),
+        ("keystore", "trust.jks", PASSWORD, "", "holds no private key"),
+        ("truststore", "empty.jks", PASSWORD, "", "contains no certificate"),
+        ("truststore", "pipe", "", "", "is not a file"),
+        ("truststore", "", "", "", "cannot be read (Is a directory)"),
+        ("truststore", "large", "", "", "is larger than 16 MiB"),
+    ],
+)
+def test_refused(
+    stores: Path, kind: str, name: str, password: str, key_password: str, text: str
+) -> None:
+    """A store that cannot be used is refused in one line, by its option and without a secret."""
+    given = store(kind, stores / name, password)
+    with pytest.raises(ValueError, match=text.replace("(", r"\(").replace(")", r"\)")) as caught:
+        key_pair(given, Secret(key_password)) if kind == "keystore" else certificates(given)
+    told = str(caught.value)
+    assert told.startswith(f"Option 'kafka.ssl.{kind}.location'")
+    assert told.endswith(text)
+    assert "\n" not in told
+    for secret in (PASSWORD, KEY_PASSWORD, WRONG):
+        assert secret not in told
+
+
+@pytest.mark.parametrize("arrange", [lambda _: None, without_memory_files])
+def test_memory_file(
+    arrange: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Content of any size can be read from its path, and is gone afterwards."""
+    arrange(monkeypatch)
+    content = os.urandom(300_000)
+    with memory_file(content) as path:
+        assert Path(path).read_bytes() == content
+    with memory_file(content) as other:
+        assert other == path
+    assert not Path(path).exists()
+
+
+def test_a_sealed_file() -> None:
+    """What memory holds cannot be changed while it is read."""
+    with memory_file(b"key") as path, pytest.raises(PermissionError):
+        Path(path).write_bytes(b"other")
+
+
+KILLED = """
+import json, os, signal, ssl, sys
+from pyspark_kafka.adapters.kafka_python.settings import client_config
+
+settings, has_memory_files = json.load(sys.stdin)
+if not has_memory_files:
+    del os.memfd_create
+
+load = ssl.SSLContext.load_cert_chain
+
+def load_cert_chain(context, *arguments):
+    load(context, *arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+ssl.SSLContext.load_cert_chain = load_cert_chain
+client_config(settings)
+"""
+
+
+@pytest.mark.parametrize("has_memory_files", [True, False])
+@pytest.mark.parametrize("is_inline", [True, False])
+def test_killed_while_it_loads_a_key(
+    client: Certificate, tmp_path: Path, is_inline: bool, has_memory_files: bool
+) -> None:
+    """A process that is killed in the middle of loading a key leaves it in no file."""
+    temporary, working = tmp_path / "temporary", tmp_path / "working"
+    for directory in (temporary, working):
+        directory.mkdir()
+    settings = {"bootstrap.servers": "b:9092", "security.protocol": "SSL"}
+    if is_inline:
+        settings |= {
+            "ssl.keystore.key": client.key_pem(),
+            "ssl.keystore.certificate.chain": client.chain_pem,
+        }
+    else:
+        location = client.write_pkcs12(tmp_path / "key.p12", PASSWORD)
+        settings |= {"ssl.keystore.location": str(location), "ssl.keystore.password": PASSWORD}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        input=json.dumps((settings, has_memory_files)),
+        cwd=working,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1]),
+            "TMPDIR": str(temporary),
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert [path for directory in (temporary, working) for path in directory.rglob("*")] == []
+
+
+def tls(directory: Path) -> dict[str, str]:
+    return {
+        "bootstrap.servers": "b:9092",
+        "security.protocol": "SSL",
+        "ssl.certificate.location": str(directory / "chain.pem"),
+        "ssl.key.location": str(directory / "key.pem"),
+        "ssl.truststore.location": str(directory / "trust.pem"),
+    }
+
+
+def write(directory: Path, certificate: Certificate, authority: Authority) -> None:
+    (directory / "chain.pem").write_text(certificate.chain_pem)
+    (directory / "key.pem").write_text(certificate.key_pem())
+    (directory / "trust.pem").write_text(authority.pem)
+
+
+def test_rotation(
+    authority: Authority, client: Certificate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """New connections use files that were replaced, once they belong together."""
+    write(tmp_path, client, authority)
+    current = client_config(tls(tmp_path))["ssl_context"]
+    first = current.context
+    assert current.context is first
+
+    other = authority.issue("client")
+    with caplog.at_level(logging.WARNING, "pyspark_kafka"):
+        (tmp_path / "key.pem").write_text(other.key_pem())
+        assert current.context is first
+        assert current.context is first
+    [record] = caplog.records
+    assert "the private key cannot be used" in record.getMessage()
+    assert "PRIVATE KEY" not in caplog.text
+
+    (tmp_path / "chain.pem").write_text(other.chain_pem)
+    second = current.context
+    assert second is not first
+    replaced = tmp_path / "replaced.pem"
+    replaced.write_text(Authority("Other").pem)
+    replaced.rename(tmp_path / "trust.pem")
+    third = current.context
+    assert third is not second
+    [trusted] = third.get_ca_certs()
+    assert (("commonName", "Other"),) in trusted["subject"]
+
+
+def test_a_file_that_is_gone(authority: Authority, client: Certificate, tmp_path: Path) -> None:
+    """While a file is missing, connections use what it held; without it, no client starts."""
+    write(tmp_path, client, authority)
+    current = client_config(tls(tmp_path))["ssl_context"]
+    first = current.context
+    (tmp_path / "key.pem").unlink()
+    assert current.context is first
+    with pytest.raises(OptionsError, match=r"'kafka\.ssl\.key\.location'.*cannot be read"):
+        client_config(tls(tmp_path))
+
+
+def test_rotating_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be used is tried again and logged once for each version of the files."""
+    file, calls = tmp_path / "file", 0
+
+    def make() -> str:
+        nonlocal calls
+        calls += 1
+        text = file.read_text()
+        if text.startswith("bad"):
+            raise ValueError(text)
+        return text
+
+    file.write_text("good")
+    rotating = Rotating([str(file)], make)
+    file.write_text("bad")
+    assert [rotating.current(), rotating.current()] == ["good", "good"]
+    assert (calls, len(caplog.records)) == (3, 1)
+    file.write_text("bad again")
+    assert rotating.current() == "good"
+    assert (calls, len(caplog.records)) == (4, 2)
+    file.write_text("better")
+    assert [rotating.current(), rotating.current()] == ["better", "better"]
+    assert calls == 5
