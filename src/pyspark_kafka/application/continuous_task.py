@@ -38,6 +38,7 @@ from ..domain.errors import (
     UnsupportedFeatureError,
 )
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.security.errors import AuthenticationError, AuthorizationError
 from ..ports.deadline import Deadline
 from ..ports.stream_client import PolledRecords
 from .continuous_errors import FunctionError
@@ -82,6 +83,8 @@ _PERMANENT: Final = (
     NullTopicError,
     InvalidRecordError,
     RecordTooLargeError,
+    AuthenticationError,
+    AuthorizationError,
 )
 """Errors that a new attempt would meet again."""
 

@@ -20,7 +20,7 @@ from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
 from .channels import DIRECTORY, MEMORY, SOCKET, connect_task, open_channel
 from .container import closing_clients, container_for, metadata_log_at, require_stream_client
-from .pool import freeze_gc
+from .pool import POOL, freeze_gc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,6 +74,9 @@ class TaskProgram:
         task = TaskId(self.generation, slot, attempt)
         with ExitStack() as stack:
             channel = stack.enter_context(closing(connect_task(self.address, task)))
+            stack.enter_context(POOL.logins.remember(self.source))
+            if self.sink is not None:
+                stack.enter_context(POOL.logins.remember(self.sink))
             container = stack.enter_context(closing_clients(self.make_container(self.source)))
             make_client = container.stream_client(self.sink, self.settings)
             client = stack.enter_context(closing(make_client))

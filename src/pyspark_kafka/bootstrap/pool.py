@@ -14,6 +14,7 @@ from ..adapters.process_local import ProcessLocal
 from ..adapters.system.clock import SystemClock
 from ..domain.options import SinkOptions, SourceOptions
 from .container import Container, SinkContainer, container_for, sink_container_for
+from .refused_logins import RefusedLogins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,8 @@ class _Idle:
 class ContainerPool:
     """Leases a container to one user at a time, by options, in the process that created it.
 
-    A thread closes what has been idle for too long. It runs while anything is idle.
+    A thread closes what has been idle for too long. It runs while anything is idle. ``logins`` are
+    those that were refused to any container.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class ContainerPool:
         self._sink_idle_seconds = sink_idle_seconds
         self._eviction_interval_seconds = eviction_interval_seconds
         self._clock = SystemClock() if clock is None else clock
+        self.logins = RefusedLogins(self._clock)
         self._evictor: ProcessLocal[threading.Thread] = ProcessLocal()
         self._has_frozen_gc = False
 
@@ -80,18 +83,22 @@ class ContainerPool:
     def lease(self, options: SinkOptions) -> AbstractContextManager[SinkContainer]: ...
 
     def lease(self, options: Options) -> AbstractContextManager[AnyContainer]:
-        """Yield a container; close it if the block fails, and keep it for the next lease if not."""
+        """Yield a container; close it if the block fails, and keep it for the next lease if not.
+
+        :raises AuthenticationError: if the login of these options was refused a short time ago.
+        """
         return self._lease(options)
 
     @contextmanager
     def _lease(self, options: Options) -> Iterator[AnyContainer]:
-        container = self._take(options) or _new_container(options)
-        leased = _Idle(options, ProcessLocal(container), self._clock.now_ms())
-        try:
-            yield container
-        except BaseException:
-            _shut_down([leased])
-            raise
+        with self.logins.remember(options):
+            container = self._take(options) or _new_container(options)
+            leased = _Idle(options, ProcessLocal(container), self._clock.now_ms())
+            try:
+                yield container
+            except BaseException:
+                _shut_down([leased])
+                raise
         self._release(leased)
 
     def close(self) -> None:

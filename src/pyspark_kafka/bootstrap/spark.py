@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..application.range_read import RangeRead
     from ..application.sink_task import SinkTask
     from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from .container import Container
 
 
 class ContainerUseCases(UseCases):
@@ -42,13 +43,21 @@ class ContainerUseCases(UseCases):
 
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
-        with closing_clients(container_for(options)) as container:
+        with self._driver_container(options) as container:
             yield container.batch()
 
     @contextmanager
     def stream(self, options: SourceOptions) -> Iterator[KafkaMicroBatchStream]:
-        with closing_clients(container_for(options)) as container:
+        with self._driver_container(options) as container:
             yield container.micro_batch_stream()
+
+    @contextmanager
+    def _driver_container(self, options: SourceOptions) -> Iterator[Container]:
+        with (
+            self.pool.logins.remember(options),
+            closing_clients(container_for(options)) as container,
+        ):
+            yield container
 
     @contextmanager
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:

@@ -34,6 +34,7 @@ from pyspark_kafka.domain.errors import (
 )
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.ports.epoch_channel import TaskChannel
 from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
 
@@ -351,6 +352,15 @@ def test_a_restart_may_help_against_a_broker_that_is_away() -> None:
         run(driver, client)
     failed = TaskFailed(TASK, error.condition, str(error), is_permanent=False)
     assert driver.messages[-1] == failed
+
+
+def test_a_refused_login_is_not_tried_again() -> None:
+    """A restart would log in again, and brokers' operators lock accounts after a few attempts."""
+    driver, client = reading(AuthenticationError("b:9092", "PLAIN", "ada", "wrong password"))
+    with pytest.raises(AuthenticationError):
+        run(driver, client)
+    assert isinstance(driver.messages[-1], TaskFailed)
+    assert driver.messages[-1].is_permanent
 
 
 def test_a_task_without_a_driver_ends_without_a_message() -> None:

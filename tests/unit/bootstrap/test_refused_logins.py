@@ -1,0 +1,77 @@
+"""Logins that a process does not try again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.bootstrap.refused_logins import REFUSED_SECONDS
+from pyspark_kafka.domain.options import (
+    QueryKind,
+    SinkOptions,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
+from pyspark_kafka.domain.security.errors import AuthenticationError
+
+LOGIN = {"bootstrap.servers": "memory", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}
+
+
+def source(**changed: str) -> SourceOptions:
+    settings = LOGIN | {name.replace("_", "."): value for name, value in changed.items()}
+    given = {f"kafka.{name}": value for name, value in settings.items()}
+    return parse_source_options({**given, "subscribe": "t", "client": "memory"}, QueryKind.BATCH)
+
+
+def sink() -> SinkOptions:
+    given = {f"kafka.{name}": value for name, value in LOGIN.items()}
+    return parse_sink_options({**given, "client": "memory"}, QueryKind.BATCH)
+
+
+@pytest.fixture
+def clock() -> MemoryClock:
+    return MemoryClock()
+
+
+@pytest.fixture
+def pool(clock: MemoryClock) -> ContainerPool:
+    """Return a pool in which the login of ``source()`` was refused."""
+    pool = ContainerPool(clock=clock)
+    refused = AuthenticationError("memory", "PLAIN", "ada", "wrong password")
+    with pytest.raises(AuthenticationError) as raised, pool.lease(source()):
+        raise refused
+    assert raised.value is refused
+    return pool
+
+
+@pytest.mark.parametrize("options", [source(), source(fetch_min_bytes="2"), sink()])
+def test_a_refused_login_is_not_tried_again(
+    pool: ContainerPool, options: SourceOptions | SinkOptions
+) -> None:
+    """The next task with the same login fails before it gets a client, with the same error."""
+    with pytest.raises(AuthenticationError, match=r"'ada' by PLAIN .*: wrong password"):
+        pool.lease(options).__enter__()
+
+
+def test_another_login_is_tried(pool: ContainerPool) -> None:
+    """A corrected password, another cluster and other errors have nothing to do with it."""
+    for changed in ({"sasl_jaas_config": "corrected"}, {"bootstrap_servers": "other"}):
+        for _ in range(2):
+            with suppress(ZeroDivisionError), pool.lease(source(**changed)):
+                _ = 1 / 0
+    pool.close()
+
+
+def test_a_refused_login_is_tried_after_a_time(pool: ContainerPool, clock: MemoryClock) -> None:
+    """The password may have been corrected on the brokers."""
+    clock.sleep_ms(round(REFUSED_SECONDS * 1_000) - 1)
+    with pytest.raises(AuthenticationError):
+        pool.lease(source()).__enter__()
+    clock.sleep_ms(1)
+    with pool.lease(source()):
+        pass
+    pool.close()
