@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,25 @@ def test_performance_settings_are_set(found: dict[str, Any]) -> None:
 def test_settings_of_the_user_are_kept(found: dict[str, Any]) -> None:
     """A setting on the builder is not overridden."""
     assert found["buffer"] == "131072"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mine",
+        "kafka.sasl.jaas.config",
+        "kafka.ssl.keystore.key",
+        "kafka.ssl_key_pem",
+        "my.Secret",
+        "accesskey",
+    ],
+)
+def test_secrets_are_hidden_as_well_as_what_the_user_hides(
+    found: dict[str, Any], name: str
+) -> None:
+    """Spark hides this source's secrets, the user's, and those that it hides by default."""
+    assert re.search("mine", found["redaction"])
+    assert re.search(found["redaction"], name)
 
 
 def test_workers_are_this_python_with_the_kernels_loaded(found: dict[str, Any]) -> None:

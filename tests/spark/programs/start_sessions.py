@@ -16,6 +16,7 @@ import pyspark_kafka
 BUFFER = "spark.buffer.size"
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 SETTING = "spark.sql.kafka.disallowedOptions"
+REDACTION = "spark.redaction.regex"
 
 
 def main() -> None:
@@ -28,7 +29,9 @@ def main() -> None:
     found: dict[str, object] = {"same": pyspark_kafka.session() is plain, "late": warnings[:]}
     plain.stop()
     warnings.clear()
-    builder = local().config(BUFFER, "131072").config(SETTING, "linger.ms")
+    builder = (
+        local().config(BUFFER, "131072").config(SETTING, "linger.ms").config(REDACTION, "mine")
+    )
     spark = pyspark_kafka.session(builder)
     conf = spark.sparkContext.getConf()
     spared, loaded = spark.sparkContext.parallelize([0], 1).map(worker).collect()[0]
@@ -40,6 +43,7 @@ def main() -> None:
         "spared": spared,
         "python": spark.sparkContext.pythonExec == sys.executable,
         "warnings": warnings,
+        "redaction": conf.get(REDACTION),
     }
     lift_bans(spark)
     found |= {

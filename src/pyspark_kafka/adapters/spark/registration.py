@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from .job_group import is_classic
+from .log_filter import hide_secrets
 
 _PYTHONPATH = "PYTHONPATH"
 
@@ -26,6 +27,7 @@ def register_source(
     added = {} if archive is None else _python_path(spark, archive)
     if is_classic(spark):
         added |= variables
+        hide_secrets(spark)
     if not added:
         spark.dataSource.register(source)
         return

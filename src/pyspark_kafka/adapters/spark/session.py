@@ -1,4 +1,4 @@
-"""A Spark session with performance settings for Python data sources."""
+"""A Spark session with settings for Python data sources: performance, and hidden secrets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from .log_filter import SENSITIVE, hide_secrets
+
 log = logging.getLogger("pyspark_kafka")
 
 TUNED_DEFAULTS: Final[Mapping[str, str]] = {
@@ -20,18 +22,23 @@ TUNED_DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.python.filterPushdown.enabled": "true",
 }
 
+REDACTION: Final = "spark.redaction.regex"
+"""Which options Spark shows in plans, its UI and its event log without their values."""
+
 DAEMON: Final = "spark.python.daemon.module"
 
 
 def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> SparkSession:
     """Return a session, new or existing; settings on the builder or in the environment are kept.
 
+    Options that may hold a secret are hidden in addition to those that the builder hides.
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
     only: on a cluster it would have to be installed on every node.
     """
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
     settings = dict(TUNED_DEFAULTS)
+    builder = builder.config(REDACTION, redaction(given.get(REDACTION)))
     if given.get("spark.master", os.environ.get("MASTER", "local")).startswith("local["):
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
@@ -39,12 +46,22 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
     session = builder.getOrCreate()
+    hide_secrets(session)
     _warn_about_missing(session, settings)
     return session
 
 
+def redaction(given: str | None) -> str:
+    """Return a value of ``spark.redaction.regex`` that hides this source's secrets as well."""
+    if given is None or SENSITIVE in given:
+        return given or SENSITIVE
+    return f"(?:{given})|(?:{SENSITIVE})"
+
+
 def _warn_about_missing(session: SparkSession, settings: Mapping[str, str]) -> None:
     conf = session.sparkContext.getConf()
-    missing = sorted(name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings)
+    missing = [name for name in TUNED_DEFAULTS if conf.get(name) is None and name in settings]
+    if SENSITIVE not in (conf.get(REDACTION) or ""):
+        missing.append(REDACTION)
     if missing:
-        log.warning("Reusing an existing session, which lacks %s", ", ".join(missing))
+        log.warning("Reusing an existing session, which lacks %s", ", ".join(sorted(missing)))

@@ -1,0 +1,57 @@
+"""Filters that keep secrets out of the logs of Spark's driver at level DEBUG."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.secret_names import SENSITIVE_NAMES, SENSITIVE_VALUES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("pyspark_kafka")
+
+SENSITIVE: Final = f"(?i:{SENSITIVE_NAMES}|{SENSITIVE_VALUES})"
+"""A pattern, for Python and for Java, of texts that may show a secret."""
+
+_PY4J: Final = ("py4j.clientserver", "py4j.java_gateway")
+
+_SENSITIVE: Final = re.compile(SENSITIVE)
+_BYTES: Final = re.compile(r"^j[A-Za-z0-9+/=]+$", re.MULTILINE)
+"""Bytes as Py4J sends them: pickled functions, with the options of their query."""
+
+_SQL_PARSER: Final = "org.apache.spark.sql.execution.SparkSqlParser"
+
+
+def hide_secrets(spark: SparkSession) -> None:
+    """Keep secrets out of the logs of Py4J and of Spark's SQL parser.
+
+    Py4J logs each call at level DEBUG, also those that pass options. The parser logs statements,
+    such as ``CREATE TEMPORARY VIEW ... OPTIONS (...)``.
+    """
+    for name in _PY4J:
+        logging.getLogger(name).addFilter(_FILTER)
+    try:
+        log4j = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]  # noqa: SLF001
+        log4j.core.config.Configurator.setLevel(_SQL_PARSER, log4j.Level.WARN)
+    except Exception:
+        log.debug("Cannot set the level of %s: no Log4j 2", _SQL_PARSER, exc_info=True)
+
+
+@final
+class _SecretFilter(logging.Filter):
+    """Hides calls that name a secret, and all bytes; drops no record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if _SENSITIVE.search(text):
+            shown = f"{text.partition(':')[0]}: [hidden]"
+        else:
+            shown = _BYTES.sub("j[hidden]", text)
+        record.msg, record.args = shown, ()
+        return True
+
+
+_FILTER: Final = _SecretFilter()

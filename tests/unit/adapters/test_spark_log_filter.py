@@ -1,0 +1,67 @@
+"""What Spark's driver logs of a query's options."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.adapters.spark.log_filter import hide_secrets
+from pyspark_kafka.adapters.spark.session import redaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "canary-6f1c"  # noqa: S105
+COMMAND = "Command to send: c\no12\n"
+
+
+@pytest.fixture(autouse=True)
+def hidden(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Hide secrets where there is no JVM, and log everything."""
+    session: Any = SimpleNamespace(_jvm=None)
+    with caplog.at_level(logging.DEBUG):
+        hide_secrets(session)
+        assert "Cannot set the level" in caplog.text
+        caplog.clear()
+        yield
+
+
+@pytest.mark.parametrize("logger", ["py4j.clientserver", "py4j.java_gateway"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"option\nskafka.sasl.password\ns{SECRET}\ne",
+        f"option\nsmetadataPath\nss3://key:{SECRET}@bucket/path\ne",
+        f"option\nsmine\ns-----BEGIN RSA PRIVATE KEY-----\\n{SECRET}\ne",
+        f"sql\nsCREATE TEMPORARY VIEW v OPTIONS (`kafka.ssl.key.pem` '{SECRET}')\nro3\ne",
+    ],
+)
+def test_a_call_that_passes_a_secret_is_hidden(
+    caplog: pytest.LogCaptureFixture, logger: str, call: str
+) -> None:
+    """Of a call with the name of a secret, a URL with a password or a key, nothing is shown."""
+    logging.getLogger(logger).debug("%s%s", COMMAND, call)
+    assert caplog.messages == ["Command to send: [hidden]"]
+
+
+def test_pickled_functions_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    """Bytes, which may have the options of a query, are not shown; the rest of the call is."""
+    pickled = base64.standard_b64encode(SECRET.encode() * 100).decode()
+    logging.getLogger("py4j.clientserver").debug("%scall\nj%s\ne", COMMAND, pickled)
+    assert caplog.messages == [f"{COMMAND}call\nj[hidden]\ne"]
+
+
+def test_other_calls_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A call without a secret is logged as Py4J does."""
+    logging.getLogger("py4j.clientserver").debug("%soption\nssubscribe\nst\ne", COMMAND)
+    assert caplog.messages == [f"{COMMAND}option\nssubscribe\nst\ne"]
+
+
+def test_a_session_that_is_asked_for_again_hides_the_same() -> None:
+    """The pattern of a builder that was used before does not grow."""
+    once = redaction("mine")
+    assert redaction(once) == once
