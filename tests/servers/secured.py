@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.admin import (
     ACL,
+    ACLFilter,
     ACLOperation,
     ACLPermissionType,
+    ACLResourcePatternType,
     ResourcePattern,
+    ResourcePatternFilter,
     ResourceType,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -20,6 +23,7 @@ from kafka.admin import (
 
 from pyspark_kafka.brokers.admin import admin_client
 from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.ports.deadline import Deadline
 
 from .certificates import Authority, truststore
 from .kafka import SharedKafka
@@ -110,10 +114,33 @@ class SecuredBroker:
         jaas = login_module("plain.PlainLoginModule", username=user, password=password)
         return self.options("PLAIN", kafka__sasl__jaas__config=jaas, **others)
 
+    def add_user(self, user: str) -> dict[str, str]:
+        """Add a user of SCRAM-SHA-256 without any right, and return the options of its queries."""
+        credential = UserScramCredentialUpsertion(user, ScramMechanism.SCRAM_SHA_256, PASSWORD)
+        with admin_client(self.cluster.bootstrap_servers, "a user", 30.0) as admin:
+            admin.alter_user_scram_credentials([credential])
+        jaas = login_module("scram.ScramLoginModule", username=user, password=PASSWORD)
+        return self.options("SCRAM-SHA-256", kafka__sasl__jaas__config=jaas)
+
     def grant(self, user: str, operation: str, resource: str, name: str = ANY) -> None:
-        """Grant a user an operation on a resource, all in Kafka's words: ``Read``, ``Topic``."""
+        """Grant a user an operation on a resource, all in Kafka's words: ``Read``, ``Topic``.
+
+        A name that ends with an asterisk is a prefix.
+        """
+        wanted = _allow(user, operation, resource, name)
+        any_of_user = ACLFilter(
+            f"User:{user}",
+            None,
+            ACLOperation.ANY,
+            ACLPermissionType.ANY,
+            ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
+        )
         with admin_client(self.cluster.bootstrap_servers, "a grant", 30.0) as admin:
-            admin.create_acls([_allow(user, operation, resource, name)])
+            admin.create_acls([wanted])
+            # The controller has it before the broker does.
+            assert Deadline.after(30.0).poll(
+                lambda: wanted in admin.describe_acls(any_of_user)[0], 0.02
+            )
 
     def _login(self, mechanism: str) -> dict[str, str]:
         trust = {
@@ -272,10 +299,15 @@ def _add_users(servers: str) -> None:
 
 def _allow(user: str, operation: str, resource: str, name: str = ANY) -> Any:
     named = "kafka-cluster" if resource == "Cluster" else name
+    is_prefix = len(named) > 1 and named.endswith(ANY)
     return ACL(
         f"User:{user}",
         ANY,
         ACLOperation[operation.upper()],
         ACLPermissionType.ALLOW,
-        ResourcePattern(ResourceType[resource.upper()], named),
+        ResourcePattern(
+            ResourceType[resource.upper()],
+            named.removesuffix(ANY) if is_prefix else named,
+            ACLResourcePatternType.PREFIXED if is_prefix else ACLResourcePatternType.LITERAL,
+        ),
     )
