@@ -207,10 +207,38 @@ def test_all_problems() -> None:
         ),
     ],
 )
-def test_login(settings: dict[str, str], config: dict[str, str]) -> None:
-    """A login is translated to librdkafka's names."""
+def test_login(
+    settings: dict[str, str], config: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login is translated to librdkafka's names, if it has a provider of Kerberos for it."""
+    monkeypatch.setattr("pyspark_kafka.adapters.confluent.settings._has_gssapi", lambda: True)
     protocol = {"security.protocol": "SASL_PLAINTEXT"}
     assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
+
+
+def test_kerberos_that_librdkafka_lacks() -> None:
+    """Kerberos is refused in one line, as no wheel of confluent-kafka has a provider of it."""
+    jaas = f'{KERBEROS} required useKeyTab=true keyTab="/k" principal="me";'
+    [told] = problems({"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": jaas})
+    assert told == (
+        "Option 'kafka.sasl.mechanism': the librdkafka of the client 'confluent' has no GSSAPI "
+        "provider; use the client 'kafka-python' with pip install 'pyspark-kafka[kerberos]'"
+    )
+
+
+def test_delegation_tokens_that_librdkafka_lacks() -> None:
+    """Delegation tokens are refused in one line, which does not show the token's HMAC."""
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": f'{module} required username="id" password="hmac" tokenauth="true";',
+    }
+    [told] = problems(login)
+    assert told == (
+        "Option 'kafka.sasl.jaas.config': the client 'confluent' does not support delegation "
+        "tokens ('tokenauth'); use the client 'kafka-python'"
+    )
 
 
 def ssl(stores: Path, suffix: str = "p12") -> dict[str, str]:

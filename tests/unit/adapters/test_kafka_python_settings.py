@@ -5,10 +5,12 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.net.sasl import get_sasl_mechanism
 
 from pyspark_kafka.adapters.kafka_python.settings import (
     TRANSLATIONS,
@@ -194,9 +196,9 @@ def test_password(settings: dict[str, str]) -> None:
     """A user's name and password are taken from any of the three ways to give them."""
     protocol = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     config = client_config(SERVERS | protocol | settings)
-    assert config["sasl_mechanism"] == "PLAIN"
-    assert (config["sasl_plain_username"], config["sasl_plain_password"]) == ("u", "p")
-    assert repr(config["sasl_plain_password"]) == "[hidden]"
+    mechanism = get_sasl_mechanism(config["sasl_mechanism"])(host="b", **config)
+    assert mechanism.auth_bytes() == b"\0u\0p"
+    assert "'p'" not in repr(config)
 
 
 def test_aws() -> None:
@@ -213,21 +215,27 @@ def kerberos(options: str) -> dict[str, str]:
     }
 
 
-def test_ticket_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kerberos goes by the ticket cache, for the service that is named."""
-    monkeypatch.setattr("pyspark_kafka.adapters.kafka_python.settings.find_spec", lambda _: True)
+def test_kerberos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kerberos goes by the ticket cache or by a keytab, which has to be there."""
+    monkeypatch.setitem(sys.modules, "gssapi", ModuleType("gssapi"))
     config = client_config(SERVERS | kerberos('useTicketCache=true serviceName="k"'))
     assert config["sasl_mechanism"] == "GSSAPI"
-    assert config["sasl_kerberos_service_name"] == "k"
+    [missing] = problems(kerberos('useKeyTab=true keyTab="/nowhere/k" principal="me"'))
+    assert missing == (
+        "Option 'kafka.sasl.jaas.config': the keytab '/nowhere/k' cannot be read: "
+        "No such file or directory"
+    )
+    keytab = tmp_path / "k"
+    keytab.touch()
+    assert client_config(SERVERS | kerberos(f'useKeyTab=true keyTab="{keytab}" principal="me"'))
 
 
-def test_kerberos_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key table, which kafka-python does not read, is refused, and so is a missing package."""
-    monkeypatch.setattr("pyspark_kafka.adapters.kafka_python.settings.find_spec", lambda _: None)
-    [keytab] = problems(kerberos('useKeyTab=true keyTab="/k" principal="me"'))
-    assert "reads no keytab; run kinit" in keytab
+def test_kerberos_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package for Kerberos, the extra is named that installs it."""
+    monkeypatch.setitem(sys.modules, "gssapi", None)
     [package] = problems(kerberos("useTicketCache=true"))
-    assert package.endswith("pip install gssapi")
+    assert package.startswith("Option 'kafka.sasl.mechanism': the client 'kafka-python' needs")
+    assert package.endswith("install it with: pip install 'pyspark-kafka[kerberos]'")
 
 
 def trust(stores: Path, suffix: str = "p12") -> dict[str, str]:

@@ -206,6 +206,18 @@ def test_scram(module: str, mechanism: str) -> None:
     assert login(jaas, mechanism) == Login(mechanism, "u", Secret("p"))
 
 
+def test_delegation_token() -> None:
+    """A delegation token is SCRAM's user and password, and only the brokers know its owner."""
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": f'{SCRAM} required username="id" password="hmac" tokenauth="true";',
+    }
+    read = read_java_settings(settings)
+    assert read.login == Login("SCRAM-SHA-256", "id", Secret("hmac"), is_delegation_token=True)
+    assert read.principal is None
+
+
 @pytest.mark.parametrize(
     ("options", "read"),
     [
@@ -214,6 +226,10 @@ def test_scram(module: str, mechanism: str) -> None:
             Login("GSSAPI", service_name="kafka", keytab="/k", principal="me@R"),
         ),
         ("useTicketCache=true", Login("GSSAPI", uses_ticket_cache=True)),
+        (
+            'useTicketCache=true ticketCache="/cc"',
+            Login("GSSAPI", uses_ticket_cache=True, ticket_cache="/cc"),
+        ),
     ],
 )
 def test_kerberos(options: str, read: Login) -> None:
@@ -253,7 +269,6 @@ def test_plain_names() -> None:
                 "SCRAM-SHA-512, not PLAIN"
             ),
         ),
-        (f'{SCRAM} required username="u" tokenauth="true";', "SCRAM-SHA-256", "delegation tokens"),
         (f"{OAUTH} required;", "OAUTHBEARER", "'kafka.sasl.oauthbearer.method' oidc"),
         (f"{MSK} required;", "AWS_MSK_IAM", "use the client 'kafka-python'"),
         ("com.example.Module required;", "PLAIN", "'com.example.Module' is not supported"),

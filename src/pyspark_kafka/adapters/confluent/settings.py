@@ -74,6 +74,17 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
     return {**_in_order(config), **own, **_kinit(own)}
 
 
+@lru_cache(maxsize=1)
+def _has_gssapi() -> bool:
+    """Return whether librdkafka was built with Cyrus SASL, which confluent-kafka's wheels lack."""
+    try:
+        # As in ``_is_known``, no client is made.
+        Producer({"builtin.features": "sasl_gssapi", "fetch.min.bytes": "none"})
+    except KafkaException as error:
+        return '"builtin.features"' not in error.args[0].str()
+    return True
+
+
 @lru_cache(maxsize=1_024)
 def _is_known(name: str) -> bool:
     if name in _NOT_TEXT or ("_" in name and name != "log_level"):
@@ -103,6 +114,17 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
     login = java.login
     if login is None:
         return {}
+    if login.mechanism == "GSSAPI" and not _has_gssapi():
+        raise ValueError(
+            "Option 'kafka.sasl.mechanism': the librdkafka of the client 'confluent' has no "
+            "GSSAPI provider; use the client 'kafka-python' with pip install "
+            "'pyspark-kafka[kerberos]'"
+        )
+    if login.is_delegation_token:
+        raise ValueError(
+            "Option 'kafka.sasl.jaas.config': the client 'confluent' does not support delegation "
+            "tokens ('tokenauth'); use the client 'kafka-python'"
+        )
     config = {
         "sasl.mechanism": login.mechanism,
         "sasl.username": login.username,

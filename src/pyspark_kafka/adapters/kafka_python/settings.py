@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka import KafkaAdminClient, KafkaConsumer
@@ -13,8 +12,8 @@ from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, 
 from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
 from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
-from ...domain.kafka_settings.values import Login
 from ...domain.option_values import INT32_MAX, boolean
+from .sasl import OWN_MECHANISMS, sasl_config
 from .tls import CurrentContext, PemFiles
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ _FILES: Final[Mapping[str, str]] = {
     "ssl.key.location": "key",
 }
 
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM")
+_MECHANISMS: Final = (*OWN_MECHANISMS, "AWS_MSK_IAM")
 
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
@@ -197,31 +196,9 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
             f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' supports {known}, "
             f"not {login.mechanism}; the client 'confluent' may support it"
         )
-    if login.mechanism == "GSSAPI":
-        return _kerberos(login)
-    if login.mechanism == "AWS_MSK_IAM":
-        return {"sasl_mechanism": login.mechanism}
-    return {
-        "sasl_mechanism": login.mechanism,
-        "sasl_plain_username": login.username,
-        "sasl_plain_password": login.password,
-    }
-
-
-def _kerberos(login: Login) -> dict[str, Any]:
-    if login.keytab:
-        raise ValueError(
-            f"Option 'kafka.sasl.jaas.config': the client '{CLIENT_NAME}' uses the ticket cache "
-            "and reads no keytab; run kinit -k -t on every machine and set useTicketCache=true, "
-            "or use the client 'confluent'"
-        )
-    if find_spec("gssapi") is None:
-        raise ValueError(
-            f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' needs the package "
-            "'gssapi' for Kerberos; install it with: pip install gssapi"
-        )
-    service = {"sasl_kerberos_service_name": login.service_name} if login.service_name else {}
-    return {"sasl_mechanism": login.mechanism, **service}
+    if login.mechanism in OWN_MECHANISMS:
+        return sasl_config(login)
+    return {"sasl_mechanism": login.mechanism}
 
 
 def _tls(java: JavaSettings) -> dict[str, Any]:

@@ -35,11 +35,11 @@ class JavaSettings:
         """Kafka's name of the user, such as ``User:ada``; ``None`` if only the brokers know it.
 
         Brokers map a Kerberos principal to its first part (``sasl.kerberos.principal.to.local
-        .rules``), and name a client certificate by its subject.
+        .rules``), name a client certificate by its subject, and know whose a delegation token is.
         """
         if self.protocol == "PLAINTEXT":
             return "User:ANONYMOUS"
-        if self.login is None:
+        if self.login is None or self.login.is_delegation_token:
             return None
         name = self.login.username or re.split("[/@]", self.login.principal)[0]
         return f"User:{name}" if name else None

@@ -71,15 +71,16 @@ def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
         )
     if module == _KERBEROS_MODULE:
         return _kerberos_login(options, service_name)
-    if options.get("tokenauth", "").lower() == "true":
-        raise ValueError(
-            f"{_JAAS}: delegation tokens ('tokenauth') are not supported; "
-            "set a user name and a password"
-        )
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
         raise ValueError(f"{_JAAS}: the login module has no {' and no '.join(missing)}")
-    return Login(mechanism, options["username"], Secret(options["password"]))
+    by_token = module == _SCRAM_MODULE and options.get("tokenauth", "").lower() == "true"
+    return Login(
+        mechanism,
+        options["username"],
+        Secret(options["password"]),
+        is_delegation_token=by_token,
+    )
 
 
 def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
@@ -96,6 +97,7 @@ def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
         keytab=options.get("keyTab", "") if by_keytab else "",
         principal=options.get("principal", ""),
         uses_ticket_cache=not by_keytab,
+        ticket_cache="" if by_keytab else options.get("ticketCache", ""),
     )
 
 

@@ -77,7 +77,7 @@ LOGIN_MODULE: Final = NeedsJvm(f"{_NO_CLASS}; use the login module of PLAIN, SCR
 
 _NO_WRITE: Final = Ignored("it is a producer's setting, and this is a read")
 _REBOOTSTRAP: Final = Ignored("kafka-python always returns to the bootstrap servers")
-_TICKET_CACHE: Final = Ignored("kafka-python uses the ticket cache as it is")
+_NO_KINIT: Final = Ignored("kafka-python gets and renews tickets without kinit")
 _CONNECT_TIMEOUT: Final = Ignored("kafka-python's consumer has no such setting")
 
 
@@ -308,11 +308,11 @@ details.
         ssl.keystore.password ssl.keystore.type ssl.truststore.certificates ssl.truststore.location
         ssl.truststore.password ssl.truststore.type"""
     ),
-    Setting("sasl.kerberos.kinit.cmd", None, _TICKET_CACHE),
+    Setting("sasl.kerberos.kinit.cmd", None, _NO_KINIT),
     Setting(
         "sasl.kerberos.min.time.before.relogin",
         at_least(0),
-        _TICKET_CACHE,
+        _NO_KINIT,
         Number(0, 24 * _HOUR_MS),
     ),
     *_ignored(

@@ -27,7 +27,10 @@ class Secret(str):
 @final
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How a client authenticates itself."""
+    """How a client authenticates itself.
+
+    A delegation token's id is the user name, and its HMAC the password (KIP-48).
+    """
 
     mechanism: str
     username: str = ""
@@ -36,6 +39,8 @@ class Login:
     keytab: str = ""
     principal: str = ""
     uses_ticket_cache: bool = False
+    ticket_cache: str = ""
+    is_delegation_token: bool = False
 
 
 @final

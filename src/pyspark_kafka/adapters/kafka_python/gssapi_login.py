@@ -1,0 +1,134 @@
+"""Kerberos (RFC 4752), with tickets from a keytab or of a ticket cache."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from ...domain.kafka_settings.values import Login
+
+_DEFAULT_SERVICE: Final = "kafka"
+
+_NO_LAYER: Final = 1
+"""Bit of the layers that a broker offers: neither integrity nor encryption, which TLS has."""
+
+_KRB5: Final = -1_765_328_384
+"""``ERROR_TABLE_BASE_krb5``: what the numbers of RFC 4120 are counted from."""
+
+_TRANSIENT: Final = frozenset(
+    {
+        _KRB5 + 29,  # KDC_ERR_SVC_UNAVAILABLE
+        _KRB5 + 34,  # KRB_AP_ERR_REPEAT: two logins in the same microsecond
+        _KRB5 + 156,  # KRB5_KDC_UNREACH
+    }
+)
+
+
+def require_gssapi(login: Login) -> None:
+    """Raise ``ValueError`` unless the package ``gssapi`` works, and the keytab can be read."""
+    try:
+        import gssapi  # noqa: F401
+    except (ImportError, OSError) as error:
+        raise ValueError(
+            "Option 'kafka.sasl.mechanism': the client 'kafka-python' needs the package 'gssapi' "
+            f"for Kerberos ({error}); install it with: pip install 'pyspark-kafka[kerberos]'"
+        ) from error
+    if login.keytab:
+        try:
+            Path(login.keytab.removeprefix("FILE:")).open("rb").close()
+        except OSError as error:
+            raise ValueError(
+                f"Option 'kafka.sasl.jaas.config': the keytab '{login.keytab}' cannot be read: "
+                f"{error.strerror}"
+            ) from error
+
+
+def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
+    """Yield the messages to a broker, and receive its answers.
+
+    :raises SaslAuthenticationFailedError: if there is no ticket, or the broker refuses it.
+    :raises KafkaConnectionError: if no KDC can be reached.
+    """
+    with _named_errors(login):
+        context = _security_context(login, host)
+        answer = yield context.step() or b""
+        while not context.complete:
+            answer = yield context.step(answer) or b""
+        layers = context.unwrap(answer).message
+        if not layers or not layers[0] & _NO_LAYER:
+            raise SaslAuthenticationFailedError(
+                "GSSAPI: the broker requires a security layer of SASL, which Kafka does not have"
+            )
+        # Without a layer the largest message is 0, and the ticket says who the user is.
+        yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), False).message
+
+
+def _security_context(login: Login, host: str) -> Any:
+    import gssapi
+
+    service = f"{login.service_name or _DEFAULT_SERVICE}@{host}"
+    return gssapi.SecurityContext(
+        name=gssapi.Name(service, gssapi.NameType.hostbased_service),
+        creds=_credentials(login),
+        usage="initiate",
+        mech=gssapi.MechType.kerberos,
+        flags=(gssapi.RequirementFlag.mutual_authentication, gssapi.RequirementFlag.integrity),
+    )
+
+
+def _credentials(login: Login) -> Any:
+    """Return credentials, which the library renews from a keytab in the middle of their life."""
+    import gssapi
+
+    principal = gssapi.NameType.kerberos_principal
+    return gssapi.Credentials(
+        name=gssapi.Name(login.principal, principal) if login.principal else None,
+        usage="initiate",
+        mechs=(gssapi.MechType.kerberos,),
+        # Without any, the defaults: KRB5CCNAME, and KRB5_CLIENT_KTNAME for renewals.
+        store=_store(login) or None,
+    )
+
+
+def _store(login: Login) -> dict[str, str]:
+    if login.keytab:
+        return {"client_keytab": login.keytab, "ccache": _memory_cache(login)}
+    return {"ccache": login.ticket_cache} if login.ticket_cache else {}
+
+
+def _memory_cache(login: Login) -> str:
+    """Return the name of a ticket cache of this thread: a renewal empties it for a moment."""
+    owner = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()[:16]
+    return f"MEMORY:pyspark-kafka-{owner}-{threading.get_ident()}"
+
+
+@contextmanager
+def _named_errors(login: Login) -> Iterator[None]:
+    """Raise the library's errors as kafka-python's, with where the tickets come from."""
+    import gssapi
+
+    try:
+        yield
+    except gssapi.exceptions.GSSError as error:
+        code = error.min_code
+        reasons = error.get_all_statuses(code, is_maj=False) if code else []
+        reasons = reasons or error.get_all_statuses(error.maj_code, is_maj=True)
+        # The library has it as an unsigned number.
+        is_transient = code - 2**32 * (code >= 2**31) in _TRANSIENT
+        kind = KafkaConnectionError if is_transient else SaslAuthenticationFailedError
+        raise kind(f"GSSAPI: {'; '.join(reasons)} ({_origin(login)})") from error
+
+
+def _origin(login: Login) -> str:
+    user = f"principal '{login.principal}', " if login.principal else ""
+    if login.keytab:
+        return f"{user}keytab '{login.keytab}'"
+    return f"{user}ticket cache '{login.ticket_cache or 'of KRB5CCNAME'}'"
