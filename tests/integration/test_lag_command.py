@@ -194,7 +194,7 @@ def test_a_query_without_kafka(kafka: KafkaCluster, checkpoint: Checkpoint) -> N
             "",
             (
                 "--option=kafka.security.protocol=SASL_SSL",
-                "--option=kafka.sasl.jaas.config=geheim",
+                "--command-config={directory}/client.properties",
             ),
             "Option 'kafka.sasl.jaas.config' must be",
         ),
@@ -209,6 +209,9 @@ def test_what_goes_wrong_is_one_line(
         for log in ("offsets", "commits"):
             (checkpoint.directory / log).mkdir(parents=True)
             (checkpoint.directory / log / "0").write_text(written)
+    checkpoint.directory.mkdir(exist_ok=True)
+    (checkpoint.directory / "client.properties").write_text("sasl.jaas.config=geheim")
+    more = tuple(option.format(directory=checkpoint.directory) for option in more)
     servers = ("--bootstrap-servers", "127.0.0.1:1", "--client", client)
     ended = run("lag", "--checkpoint", str(checkpoint.directory), *servers, *more)
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -218,12 +221,14 @@ def test_what_goes_wrong_is_one_line(
     assert "geheim" not in line
 
 
-def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster) -> None:
+def test_a_storage_that_refuses(s3: S3Server, kafka: KafkaCluster, tmp_path: Path) -> None:
     """A storage's error is one line too, without the keys."""
     given = ("--checkpoint", f"s3a://no-such-bucket/{s3.new_bucket()}")
     options = json.loads(s3.storage_options)
-    keys = [f"--storage-option={name}={json.dumps(value)}" for name, value in options.items()]
-    ended = run("lag", *given, "--bootstrap-servers", kafka.bootstrap_servers, *keys)
+    keys = tmp_path / "storage.json"
+    keys.write_text(s3.storage_options)
+    servers = ("--bootstrap-servers", kafka.bootstrap_servers)
+    ended = run("lag", *given, *servers, "--storage-options-file", str(keys))
     assert (ended.returncode, ended.stdout) == (1, "")
     [line] = ended.stderr.splitlines()
     assert "no-such-bucket" in line

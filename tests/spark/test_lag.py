@@ -246,8 +246,11 @@ class Storage:
     @property
     def options(self) -> list[str]:
         """The command's options for the storage."""
-        given = json.loads(self._s3.storage_options) if self._s3 else {}
-        return [f"--storage-option={name}={json.dumps(value)}" for name, value in given.items()]
+        if self._s3 is None:
+            return []
+        keys = self._directory.with_name("storage.json")
+        keys.write_text(self._s3.storage_options)
+        return ["--storage-options-file", str(keys)]
 
     def publish(self) -> None:
         """Copy the checkpoint in the order in which Spark writes it."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..bootstrap.clients import MEMORY, client_names
 from ..domain.options.table import CLIENT
+from ..domain.secret_names import holds_secret
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
@@ -52,7 +54,37 @@ def seconds(text: str) -> float:
     return number
 
 
-def name_and_value(text: str) -> tuple[str, str]:
+def public(instead: str) -> Callable[[str], tuple[str, str]]:
+    """Return a parser of ``name=value`` that refuses secrets and says where to put them."""
+
+    def parse(text: str) -> tuple[str, str]:
+        name, value = _name_and_value(text)
+        if holds_secret(name, value):
+            raise _refused(f"'{name}'", instead)
+        return name, value
+
+    return parse
+
+
+def public_url(instead: str) -> Callable[[str], str]:
+    """Return a parser of a URL that refuses one with a password and says where to put it."""
+
+    def parse(text: str) -> str:
+        if holds_secret("", text):
+            raise _refused("the URL", instead)
+        return text
+
+    return parse
+
+
+def _refused(what: str, instead: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(
+        f"{what} holds a secret, and other users of this machine can read the command line; "
+        f"{instead}"
+    )
+
+
+def _name_and_value(text: str) -> tuple[str, str]:
     """Parse ``name=value``; no error message shows the value, which may be a secret."""
     name, separator, value = text.partition("=")
     if not (name and separator):
@@ -65,10 +97,24 @@ def client_settings(name: str) -> tuple[tuple[str, str], ...]:
 
     A line that ends with a backslash continues on the next one; ``#`` begins a comment.
     """
+    lines = re.sub(r"\\\n\s*", "", _content(name)).splitlines()
+    given = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return tuple((setting.strip(), value.strip()) for setting, value in map(_name_and_value, given))
+
+
+def json_file(name: str) -> dict[str, Any]:
+    """Read a file with a JSON object; no error message shows its content."""
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        parsed = json.loads(_content(name))
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise argparse.ArgumentTypeError(f"'{name}' holds no JSON object")
+    return parsed
+
+
+def _content(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise argparse.ArgumentTypeError(f"'{name}' cannot be read: {error}") from error
-    lines = re.sub(r"\\\n\s*", "", text).splitlines()
-    given = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return tuple((setting.strip(), value.strip()) for setting, value in map(name_and_value, given))

@@ -15,12 +15,17 @@ from .argument_values import (
     add_client,
     add_command,
     client_settings,
-    name_and_value,
+    json_file,
     positive,
+    public,
+    public_url,
     seconds,
 )
 
 DEFAULT_INTERVAL: Final = 2.0
+
+_COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
+_STORAGE_FILE: Final = "write it to a file and pass the file with --storage-options-file"
 
 _LAG: Final = f"""\
 Show the lag of a streaming query, from its checkpoint, until Ctrl-C.
@@ -58,6 +63,7 @@ def add_lag(commands: Commands) -> None:
     lag.add_argument(
         "--checkpoint",
         metavar="URL",
+        type=public_url(_STORAGE_FILE),
         required=True,
         help="the query's checkpointLocation: a directory, or a URL such as s3a://bucket/path",
     )
@@ -68,11 +74,11 @@ def add_lag(commands: Commands) -> None:
         "--option",
         metavar="NAME=VALUE",
         dest="options",
-        type=name_and_value,
+        type=public(_COMMAND_CONFIG),
         action="append",
         default=[],
         help="an option of the query, such as kafka.security.protocol=SASL_SSL or "
-        "kafka.isolation.level=read_committed; may be repeated",
+        "kafka.isolation.level=read_committed, but no secret; may be repeated",
     )
     lag.add_argument(
         "--command-config",
@@ -80,17 +86,24 @@ def add_lag(commands: Commands) -> None:
         type=client_settings,
         default=(),
         help="a file of client settings, one name=value a line, without the prefix 'kafka.': "
-        "keeps passwords out of ps",
+        "the place for passwords",
     )
     lag.add_argument(
         "--storage-option",
         metavar="NAME=VALUE",
         dest="storage_options",
-        type=name_and_value,
+        type=public(_STORAGE_FILE),
         action="append",
         default=[],
-        help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text; "
-        "may be repeated",
+        help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text, "
+        "but no secret; may be repeated",
+    )
+    lag.add_argument(
+        "--storage-options-file",
+        metavar="FILE",
+        type=json_file,
+        default={},
+        help="a file with such settings as a JSON object: the place for keys and tokens",
     )
     add_client(lag)
     lag.add_argument(
@@ -127,7 +140,10 @@ def _settings(given: argparse.Namespace) -> LagSettings:
         given.once,
         given.count_up_to,
         (*((f"{PREFIX}{name}", value) for name, value in given.command_config), *given.options),
-        json.dumps({name: _value(text) for name, text in given.storage_options}),
+        json.dumps(
+            given.storage_options_file
+            | {name: _value(text) for name, text in given.storage_options}
+        ),
     )
 
 

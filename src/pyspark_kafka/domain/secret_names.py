@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from typing import Any, Final
 
 SENSITIVE_NAMES: Final = (
     r"secret|password|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
@@ -18,6 +19,7 @@ matches some names too many: those of files, addresses and times.
 SENSITIVE_VALUES: Final = r"://[^/@\s]*:[^/@\s]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 """A pattern of values that are secrets whatever their name: URLs with a password, private keys."""
 
+_SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES)
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 
 _NO_VALUE: Final = re.compile(
@@ -30,3 +32,23 @@ _NO_VALUE: Final = re.compile(
 def is_secret(name: str) -> bool:
     """Return whether the value of an option or a setting of this name must not be shown."""
     return bool(_SECRET.search(name)) and not _NO_VALUE.search(name)
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Return whether an option or a setting must not be shown, by its name, value or JSON keys."""
+    if is_secret(name) or _SENSITIVE_VALUE.search(value):
+        return True
+    try:
+        return _has_secret(json.loads(value))
+    except ValueError:
+        return False
+
+
+def _has_secret(parsed: Any) -> bool:
+    match parsed:
+        case dict():
+            return any(is_secret(name) or _has_secret(value) for name, value in parsed.items())
+        case list():
+            return any(map(_has_secret, parsed))
+        case _:
+            return False

@@ -70,11 +70,59 @@ def test_lag_with_options() -> None:
     )
 
 
-def test_lag_hides_what_may_be_secret() -> None:
-    """The `repr` of settings has neither options nor a URL with credentials."""
-    secret = ("--option", "kafka.sasl.jaas.config=geheim", "--storage-option", "secret=geheim")
-    given = ("lag", "--checkpoint", "s3://k:geheim@b", "--bootstrap-servers", "h:1", *secret)
-    assert "geheim" not in repr(parse_arguments(given))
+def test_lag_hides_what_may_be_secret(tmp_path: Path) -> None:
+    """The `repr` of settings has neither options nor the settings of the storage."""
+    config, storage = tmp_path / "client.properties", tmp_path / "storage.json"
+    config.write_text("sasl.jaas.config=geheim")
+    storage.write_text('{"secret": "geheim", "key": "AK"}')
+    files = ("--command-config", str(config), "--storage-options-file", str(storage))
+    settings = parse_arguments([*LAG, *files, "--storage-option", "key=other"])
+    assert isinstance(settings, LagSettings)
+    assert settings.options == (("kafka.sasl.jaas.config", "geheim"),)
+    assert settings.storage_options == '{"secret": "geheim", "key": "other"}'
+    assert "geheim" not in repr(settings)
+
+
+CLUSTER = ("--bootstrap-servers", "h:9092")
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ([*LAG, "--option", "kafka.sasl.jaas.config=geheim"], "--command-config"),
+        ([*LAG, "--option", "kafka.ssl.key.pem=geheim"], "--command-config"),
+        ([*LAG, "--storage-option", "secret=geheim"], "--storage-options-file"),
+        (
+            [*LAG, "--storage-option", 'client_kwargs={"aws_secret_access_key":"geheim"}'],
+            "--storage-options-file",
+        ),
+        (["lag", "--checkpoint", "s3://k:geheim@b/c", *CLUSTER], "--storage-options-file"),
+    ],
+)
+def test_secrets_are_refused_on_the_command_line(
+    given: list[str], instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error says why, where to put the secret, and not what it is."""
+    with pytest.raises(SystemExit):
+        parse_arguments(given)
+    said = capsys.readouterr().err
+    assert "holds a secret, and other users of this machine can read the command line" in said
+    assert said.rstrip().endswith(f"write it to a file and pass the file with {instead}")
+    assert "geheim" not in said
+
+
+@pytest.mark.parametrize("text", ["geheim", "[1]", '{"secret": "geheim"'])
+def test_a_file_of_storage_options_must_be_a_json_object(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the file and shows nothing of it."""
+    file = tmp_path / "storage.json"
+    file.write_text(text)
+    with pytest.raises(SystemExit):
+        parse_arguments([*LAG, "--storage-options-file", str(file)])
+    said = capsys.readouterr().err
+    assert f"'{file}' holds no JSON object" in said
+    assert "geheim" not in said
 
 
 def test_broker_without_options() -> None:

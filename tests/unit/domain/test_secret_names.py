@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.domain.secret_names import is_secret
+from pyspark_kafka.domain.secret_names import holds_secret, is_secret
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,31 @@ def test_places_of_secrets_are_no_secrets() -> None:
 def test_other_names_are_no_secrets(name: str) -> None:
     """Files, addresses, users and certificates may be shown."""
     assert not is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("secret", "x"),
+        ("metadataPath", "s3://key:secret@bucket/path"),
+        ("any", "-----BEGIN RSA PRIVATE KEY-----\nAA"),
+        ("client_kwargs", '{"a": [{"aws_secret_access_key": "x"}]}'),
+        ("client_kwargs", '{"endpoint_url": "http://u:p@host"}'),
+    ],
+)
+def test_secrets_are_known_by_their_values_too(name: str, value: str) -> None:
+    """URLs with a password, private keys and JSON with the name of a secret are secrets."""
+    assert holds_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client_kwargs", '{"endpoint_url": "http://host:9000/a@b", "list": [1, null]}'),
+        ("metadataPath", "s3://bucket/path"),
+        ("subscribe", "password"),
+    ],
+)
+def test_other_values_are_no_secrets(name: str, value: str) -> None:
+    """URLs without a password and other texts may be shown."""
+    assert not holds_secret(name, value)
