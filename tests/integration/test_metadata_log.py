@@ -13,6 +13,7 @@ import pytest
 
 from pyspark_kafka.adapters.storage.file_names import is_temporary
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.storage.log_directory import MAX_FILE_BYTES
 from pyspark_kafka.domain.errors import MetadataLogError, UnsupportedFeatureError
 from pyspark_kafka.domain.storage_path import StoragePath
 
@@ -43,6 +44,17 @@ def _remote(request: pytest.FixtureRequest) -> StoragePath:
         return StoragePath(f"{hdfs.url}/{fresh_name()}")
     s3: S3Server = request.getfixturevalue("s3")
     return StoragePath(f"s3://{s3.new_bucket()}/log", s3.storage_options)
+
+
+def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path: StoragePath) -> None:
+    """A planted file cannot fill the memory of a driver."""
+    log = FsspecMetadataLog(path)
+    log.add(0, b"x" * MAX_FILE_BYTES)
+    log.add(1, bytes(MAX_FILE_BYTES + 1))
+    assert log.get(0) == b"x" * MAX_FILE_BYTES
+    with pytest.raises(MetadataLogError, match="The file is larger than 64 MiB") as caught:
+        log.get(1)
+    assert str(caught.value).endswith(f"({path}/1)")
 
 
 def test_of_writers_in_several_processes_one_wins(path: StoragePath) -> None:

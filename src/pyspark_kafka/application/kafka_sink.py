@@ -4,6 +4,9 @@ This is a two-phase commit. First the tasks write all records into transactions 
 open. Then the driver logs these transactions, which decides the batch: the next driver first
 commits what it finds in the log. A transaction that is not in the log is never committed, and
 committing one twice has no effect.
+
+Other programs may write to the directory of the log, and this user may end transactions of other
+programs. So only transactions are ended whose ids are this query's.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
+from ..domain.error_text import excerpt
 from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
 from ..domain.sink_log import BatchState, SinkLogEntry
-from ..domain.transaction import query_id_prefix
+from ..domain.transaction import is_id_of_query, query_id_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,15 +44,18 @@ class KafkaSink:
         offsets: MetadataLog | None,
         transactions: Callable[[], Transactions],
         options: SinkOptions,
+        query_id: Callable[[], str | None],
     ) -> None:
         """Take the sink's log, and the checkpoint's offset log if both are at the same place.
 
         The offset log must not be empty then: else this is not the checkpoint's storage.
+        ``query_id`` returns the checkpoint's, ``None`` if that is at another place.
         """
         self._log = log
         self._offsets = offsets
         self._transactions = transactions
         self._options = options
+        self._query_id = query_id
 
     def recover(self) -> int:
         """Commit what an earlier driver has logged; return the last visible batch, -1 if none.
@@ -58,9 +65,15 @@ class KafkaSink:
         :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
         :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is.
         """
-        self._require_checkpoint()
+        planned = self._require_checkpoint()
         number, entry = self._newest()
+        if planned is not None and entry.batch_id > planned:
+            raise self._foreign(
+                number,
+                f"is of batch {entry.batch_id}, and the checkpoint's last batch is {planned}",
+            )
         if entry.state is BatchState.PREPARED:
+            self._require_own(number, entry, self._query_id())
             entry = self._complete(number, entry)
         return entry.committed_through
 
@@ -72,6 +85,7 @@ class KafkaSink:
         """
         opened = _transactions_of(written)
         number, entry = self._newest()
+        self._require_own(number, entry, query_id)
         if entry.state is BatchState.PREPARED:
             entry = self._complete(number, entry)
             number += 1
@@ -151,6 +165,33 @@ class KafkaSink:
         except ValueError as error:
             raise MetadataLogError(str(self._log), str(error)) from error
 
+    def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
+        """Raise if an entry names transactions of others; only open ones need the prefix.
+
+        The prefix is an option, which may differ from that of an earlier run.
+        """
+        is_open = entry.state is BatchState.PREPARED
+        prefix = self._options.transactional_id_prefix if is_open else None
+        if not is_open and query_id is None:
+            return
+        for each in entry.transactions:
+            if not is_id_of_query(each.transactional_id, prefix, query_id):
+                raise self._foreign(
+                    number,
+                    f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
+                    f"{each.producer_id}, epoch {each.epoch}), and those of this query are named "
+                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<attempt>'",
+                )
+
+    def _foreign(self, number: int, what: str) -> MetadataLogError:
+        return MetadataLogError(
+            f"{self._log}/{number}",
+            f"The entry of the sink's log {what}. No transaction was committed or aborted. If "
+            "'transactionalIdPrefix' was changed, run the query once with the former one; if the "
+            "checkpoint is a new one, delete the log of the old one. Otherwise another program "
+            "wrote this file: find out which one can write there, and delete the file",
+        )
+
     def _append(self, number: int, entry: SinkLogEntry) -> None:
         if not self._log.add(number, entry.to_bytes()):
             raise MetadataLogError(
@@ -159,13 +200,18 @@ class KafkaSink:
                 "use a checkpoint at a time: stop the other one",
             )
 
-    def _require_checkpoint(self) -> None:
-        if self._offsets is not None and self._offsets.latest() is None:
+    def _require_checkpoint(self) -> int | None:
+        """Return the last batch of the checkpoint's offset log, if that is at the same place."""
+        if self._offsets is None:
+            return None
+        latest = self._offsets.latest()
+        if latest is None:
             raise MetadataLogError(
                 str(self._offsets),
                 "This process does not find the checkpoint's offset log. Set the option "
                 "'metadataPath' to a path that every driver of this query can reach",
             )
+        return latest[0]
 
 
 def _transactions_of(written: Iterable[WriteResult | None]) -> tuple[Transaction, ...]:

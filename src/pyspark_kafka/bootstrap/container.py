@@ -96,6 +96,12 @@ def _metadata_log(path: StoragePath | None, name: str | None = None) -> Metadata
     return metadata_log_at(path if name is None else path.child(name))
 
 
+def _query_id(checkpoint: StoragePath | None) -> str | None:
+    from ..adapters.storage.stream_metadata import stored_query_id
+
+    return None if checkpoint is None else stored_query_id(checkpoint)
+
+
 class Container(containers.DeclarativeContainer):
     """The use cases of a query and their dependencies. Any provider can be overridden."""
 
@@ -176,8 +182,15 @@ class SinkContainer(containers.DeclarativeContainer):
     )
     checkpoint_offsets = providers.Singleton(_metadata_log, options.provided.checkpoint, "offsets")
 
+    query_id = providers.Callable(_query_id, options.provided.checkpoint)
+
     kafka_sink = providers.Factory(
-        KafkaSink, metadata_log, checkpoint_offsets, transactions.provider, options
+        KafkaSink,
+        metadata_log,
+        checkpoint_offsets,
+        transactions.provider,
+        options,
+        query_id.provider,
     )
     sink_task = providers.Factory(SinkTask, record_writer, transactions.provider, options, events)
 

@@ -11,15 +11,17 @@ file with its id, whatever its content (``CommitLog``).
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
-from .json_text import is_integer
+from .error_text import excerpt
+from .json_text import is_integer, read_json
 from .partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 VERSION: Final = 2
 
@@ -27,6 +29,13 @@ COMMITTED: Final = b'v1\n{"nextBatchWatermarkMs":0}'
 """The content of every file of the commit log."""
 
 _NO_OFFSET: Final = "-"
+
+_MAX_SOURCES: Final = 10_000
+
+_MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, the last one of ``datetime``."""
+
+_VERSION: Final = re.compile("[0-9]{1,9}")
 
 
 @final
@@ -53,8 +62,8 @@ def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
     :raises ValueError: if it is malformed, or of a later version.
     """
     number, metadata, sources = _read_lines(content)
-    named = _with_names(sources) if number > 1 else ((str(i), s) for i, s in enumerate(sources))
-    offsets = ((name, kafka_offsets(text)) for name, text in named)
+    named = _with_names(sources) if number > 1 else {str(i): s for i, s in enumerate(sources)}
+    offsets = ((name, kafka_offsets(text)) for name, text in named.items())
     return CheckpointedBatch(
         batch_id,
         _timestamp(metadata),
@@ -83,7 +92,7 @@ def read_batch_end(content: bytes) -> PartitionOffsets:
     number, _, sources = _read_lines(content)
     if number > 1 or len(sources) != 1:
         raise ValueError(f"expected a query with one source, got v{number} with {len(sources)}")
-    return PartitionOffsets.from_json(sources[0])
+    return PartitionOffsets.from_checkpoint(sources[0])
 
 
 def read_batch_conf(content: bytes) -> Mapping[str, str]:
@@ -104,8 +113,11 @@ def require_version(line: str, supported: int) -> int:
         or is above ``supported``.
     """
     number = line[1:]
-    if not line.startswith("v") or not number.isdecimal() or int(number) == 0:
-        raise ValueError(f"Log file was malformed: failed to read correct log version from {line}.")
+    # Java's `parseInt`: a version of more digits is none.
+    if not line.startswith("v") or not _VERSION.fullmatch(number) or int(number) == 0:
+        raise ValueError(
+            f"Log file was malformed: failed to read correct log version from {excerpt(line)}."
+        )
     if int(number) > supported:
         raise ValueError(
             f"UnsupportedLogVersion: maximum supported log version is v{supported}, but "
@@ -120,7 +132,7 @@ def kafka_offsets(text: str | None) -> PartitionOffsets | None:
     if text is None or text == _NO_OFFSET:
         return None
     try:
-        return PartitionOffsets.from_json(text) or None
+        return PartitionOffsets.from_checkpoint(text) or None
     except ValueError:
         return None
 
@@ -129,29 +141,32 @@ def _read_lines(content: bytes) -> tuple[int, str, list[str]]:
     """Return the version, the metadata, and a line for each source."""
     try:
         # Not `splitlines`: it also splits at characters that JSON does not escape.
-        version, metadata, *sources = content.decode().split("\n")
+        version, metadata, *sources = content.decode().split("\n", _MAX_SOURCES + 2)
     except ValueError as error:
         raise ValueError("Log file was malformed: it is not an offset log.") from error
+    if len(sources) > _MAX_SOURCES:
+        raise ValueError(f"Log file was malformed: it has more than {_MAX_SOURCES:,} sources.")
     return require_version(version, VERSION), metadata, sources
 
 
-def _with_names(lines: list[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        name, _, offset = line.partition(":")
-        yield name, offset
+def _with_names(lines: list[str]) -> dict[str, str]:
+    named = {name: offset for name, _, offset in (line.partition(":") for line in lines)}
+    if len(named) != len(lines):
+        raise ValueError("Log file was malformed: two sources have the same name.")
+    return named
 
 
 def _timestamp(metadata: str) -> int | None:
     """Return the batch's timestamp; metadata is empty if there was none, {} before Spark 2.2."""
     timestamp: Any = _metadata(metadata).get("batchTimestampMs")
-    return timestamp if is_integer(timestamp) and timestamp > 0 else None
+    return timestamp if is_integer(timestamp) and 0 < timestamp <= _MAX_TIMESTAMP_MS else None
 
 
 def _metadata(text: str) -> dict[str, Any]:
     try:
-        metadata = json.loads(text or "{}")
+        metadata = read_json(text or "{}")
     except ValueError as error:
-        raise ValueError(f"Log file was malformed: invalid metadata: {text}") from error
+        raise ValueError(f"Log file was malformed: invalid metadata: {excerpt(text)}") from error
     if not isinstance(metadata, dict):
-        raise ValueError(f"Log file was malformed: invalid metadata: {text}")  # noqa: TRY004
+        raise ValueError(f"Log file was malformed: invalid metadata: {excerpt(text)}")  # noqa: TRY004
     return metadata

@@ -15,6 +15,8 @@ _QUOTED: Final = re.compile(
 )
 """An error of this library as Python prints it, up to what Spark puts behind it."""
 
+_MAX_EXCERPT: Final = 300
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,17 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, PysparkKafkaError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def excerpt(text: str) -> str:
+    """Return a text for a message: a file may hold megabytes, and what a terminal obeys."""
+    shown = text if len(text) <= _MAX_EXCERPT else f"{text[:_MAX_EXCERPT]}..."
+    escaped = (each if each.isprintable() else _escape(each) for each in shown)
+    return "".join(escaped)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def one_line(text: str) -> str:

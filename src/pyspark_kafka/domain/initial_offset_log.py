@@ -31,9 +31,9 @@ def read_initial_offsets(content: bytes) -> PartitionOffsets:
     except UnicodeDecodeError as error:
         raise ValueError("Log file was malformed: it is not text.") from error
     if not text.startswith("v"):
-        return PartitionOffsets.from_json(text)
+        return PartitionOffsets.from_checkpoint(text)
     version, newline, offsets = text.partition("\n")
     if not newline:
         raise ValueError("Log file was malformed: failed to detect the log file version line.")
     require_version(version, VERSION)
-    return PartitionOffsets.from_json(offsets)
+    return PartitionOffsets.from_checkpoint(offsets)

@@ -1,10 +1,10 @@
-"""Parsing the JSON of options."""
+"""Parsing the JSON of options, and of files that are read back."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 
 def read_json_object(text: str, expected: str) -> dict[str, Any]:
@@ -34,6 +34,23 @@ def read_json_pairs(text: str, expected: str) -> list[tuple[str, Any]]:
     raise ValueError(f"Expected e.g. {expected}, got {text}")
 
 
+def read_json(text: str | bytes) -> Any:
+    """Parse JSON without duplicate keys, ``NaN`` and ``Infinity``, which JSON does not have.
+
+    :raises ValueError: if it is anything else, or nested too deeply for Python's parser.
+    """
+    try:
+        return _without_duplicates(
+            json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+        )
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
 class _Pairs(list[tuple[str, Any]]):
     """The pairs of a JSON object, which differ in type from a JSON array."""
 
@@ -59,6 +76,6 @@ def partition_number(text: str) -> int:
     return int(text)
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Return whether it is a JSON integer: in Python, ``bool`` is an ``int`` too."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -8,9 +8,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
-from .json_text import is_integer, partition_number, read_json_object
+from .error_text import excerpt
+from .json_text import is_integer, partition_number, read_json, read_json_object
 from .option_values import INT64_MAX
-from .topic_partition import TopicPartition
+from .topic_partition import TopicPartition, is_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,6 +74,37 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
             return cls.from_dict(topics)
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"Expected e.g. {EXAMPLE}, got {text}") from error
+
+    @classmethod
+    def from_checkpoint(cls, text: str) -> PartitionOffsets:
+        """Parse offsets that are read back; raise as ``from_checkpoint_object``."""
+        try:
+            content = read_json(text)
+        except ValueError as error:
+            raise ValueError(f"Expected e.g. {EXAMPLE}, got {excerpt(text)}") from error
+        return cls.from_checkpoint_object(content)
+
+    @classmethod
+    def from_checkpoint_object(cls, content: object) -> PartitionOffsets:
+        """Build from the parsed JSON of a checkpoint, which anybody may have written.
+
+        :raises ValueError: if it has another shape, or has a name that no topic has, or an offset
+            that no record has, such as ``LATEST``.
+        """
+        if not isinstance(content, dict):
+            raise ValueError(f"Expected e.g. {EXAMPLE}, got {excerpt(json.dumps(content))}")  # noqa: TRY004
+        try:
+            offsets = cls.from_dict(content)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"Expected e.g. {EXAMPLE}, got {excerpt(json.dumps(content))}"
+            ) from error
+        for partition, offset in offsets.items():
+            if not is_topic_name(partition.topic):
+                raise ValueError(f"no topic can have the name '{excerpt(partition.topic)}'")
+            if offset < 0:
+                raise ValueError(f"the offset of {partition} is negative: {offset}")
+        return offsets
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Return ``{"topic": {"0": 23}}``, topics and partitions in order."""

@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from .checkpoint_log import require_version
+from .json_text import is_integer, read_json
+from .option_values import INT16_MAX, INT64_MAX
 from .transaction import Transaction
 
 VERSION: Final = 1
+
+_ENTRY_KEYS: Final = frozenset({"batchId", "state", "transactions"})
+_TRANSACTION_KEYS: Final = frozenset({"transactionalId", "producerId", "producerEpoch"})
 
 
 class BatchState(enum.Enum):
@@ -69,21 +74,42 @@ class SinkLogEntry:
         version, _, text = content.decode(errors="replace").partition("\n")
         require_version(version, VERSION)
         try:
-            return _entry(json.loads(text))
+            return _entry(read_json(text))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("Log file was malformed: it is not an entry of a sink log.") from error
 
 
 def _entry(content: Any) -> SinkLogEntry:
+    _require_keys(content, _ENTRY_KEYS)
+    if not isinstance(content["transactions"], list):
+        raise TypeError("not a list")
+    transactions = tuple(_transaction(each) for each in content["transactions"])
+    if len({each.transactional_id for each in transactions}) != len(transactions):
+        raise ValueError("duplicate transactional id")
     return SinkLogEntry(
-        int(content["batchId"]),
-        BatchState(content["state"]),
-        tuple(
-            Transaction(
-                str(transaction["transactionalId"]),
-                int(transaction["producerId"]),
-                int(transaction["producerEpoch"]),
-            )
-            for transaction in content["transactions"]
-        ),
+        _bounded(content["batchId"], INT64_MAX), BatchState(content["state"]), transactions
     )
+
+
+def _transaction(content: Any) -> Transaction:
+    _require_keys(content, _TRANSACTION_KEYS)
+    name = content["transactionalId"]
+    # Kafka's strings have a length of 16 bits; JSON can hold characters that UTF-8 cannot.
+    if not isinstance(name, str) or not 0 < len(name.encode()) <= INT16_MAX:
+        raise ValueError("not a transactional id")
+    return Transaction(
+        name,
+        _bounded(content["producerId"], INT64_MAX),
+        _bounded(content["producerEpoch"], INT16_MAX),
+    )
+
+
+def _require_keys(content: Any, keys: frozenset[str]) -> None:
+    if not isinstance(content, dict) or content.keys() != keys:
+        raise ValueError("other keys")
+
+
+def _bounded(value: object, maximum: int) -> int:
+    if not is_integer(value) or not 0 <= value <= maximum:
+        raise ValueError("not a number of its type")
+    return value

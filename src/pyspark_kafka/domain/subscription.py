@@ -109,4 +109,4 @@ Subscription = Assign | Subscribe | SubscribePattern
 def _number(value: object) -> int:
     if not is_integer(value):
         raise ValueError(f"not a partition number: {value!r}")
-    return value  # type: ignore[return-value]
+    return value

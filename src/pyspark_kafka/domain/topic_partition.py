@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from .option_values import INT32_MAX
+
+_TOPIC: Final = re.compile("[a-zA-Z0-9._-]{1,249}")
+
+
+def is_topic_name(text: str) -> bool:
+    """Return whether Kafka may have a topic of this name (Java's ``Topic.validate``)."""
+    return _TOPIC.fullmatch(text) is not None and text not in {".", ".."}
 
 
 @final

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
+
+_UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
 
 
 @final
@@ -41,3 +45,14 @@ class SinkTaskId:
 def query_id_prefix(prefix: str, query_id: str) -> str:
     """Return what all transactional ids of a query start with."""
     return f"{prefix}-{query_id}-"
+
+
+def is_id_of_query(transactional_id: str, prefix: str | None, query_id: str | None) -> bool:
+    """Return whether ``SinkTaskId`` makes such an id for a query.
+
+    ``None`` stands for any prefix, and for the id of any query, which Spark makes as a UUID.
+    """
+    first = ".+" if prefix is None else re.escape(prefix)
+    query = _UUID if query_id is None else re.escape(query_id)
+    form = f"{first}-{query}-{_NUMBER}-{_NUMBER}"
+    return re.fullmatch(form, transactional_id, re.DOTALL) is not None

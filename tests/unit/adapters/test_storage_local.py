@@ -47,6 +47,23 @@ def test_other_files_are_left_alone(log: FsspecMetadataLog, tmp_path: Path) -> N
     assert sorted(os.listdir(tmp_path)) == [".0.0f5b.tmp", ".9.crc", "1.compact", "5", "metadata"]
 
 
+def test_a_named_pipe_in_the_place_of_a_batch_is_an_error(
+    log: FsspecMetadataLog, tmp_path: Path
+) -> None:
+    """Reading it would wait for ever."""
+    os.mkfifo(tmp_path / "0")
+    with pytest.raises(MetadataLogError, match="it is not a regular file"):
+        log.get(0)
+
+
+def test_the_numbers_of_batches_are_javas_longs(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """A file with a larger number is not a batch, and no batch follows the last one."""
+    (tmp_path / str(2**63)).write_bytes(b"other")
+    assert log.latest() is None
+    with pytest.raises(MetadataLogError, match="the last entry that it can have"):
+        log.add(2**63, b"more")
+
+
 def test_nothing_but_the_batch_remains(log: FsspecMetadataLog, tmp_path: Path) -> None:
     """A writer deletes its temporary file, whether it was first or not."""
     log.add(0, b"first")

@@ -135,11 +135,22 @@ class Stage:
         """The cluster's."""
         return MemoryTransactions(self.kit.cluster)
 
-    def driver(self, life: Life | None = None, offsets: MetadataLog | None = None) -> KafkaSink:
+    def driver(
+        self,
+        life: Life | None = None,
+        offsets: MetadataLog | None = None,
+        query_id: str | None = "q",
+    ) -> KafkaSink:
         """Start a driver of the query."""
         life = life or Life()
         transactions = MortalTransactions(self.transactions, life)
-        return KafkaSink(MortalLog(self.log, life), offsets, lambda: transactions, OPTIONS)
+        log = MortalLog(self.log, life)
+        return KafkaSink(log, offsets, lambda: transactions, OPTIONS, lambda: query_id)
+
+    def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
+        """Log a batch with an open transaction, as another program could."""
+        opened = self.transactions.begin(transactional_id)
+        self.log.add(len(self.log.batch_ids()), SinkLogEntry(0, state, (opened,)).to_bytes())
 
     def run_tasks(self, batch: int, attempt: int = 0, query: str = "q") -> list[WriteResult]:
         """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
@@ -361,7 +372,7 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
         assert other.recover() == 0
         return stage.transactions
 
-    first = KafkaSink(stage.log, None, overtaken, OPTIONS)
+    first = KafkaSink(stage.log, None, overtaken, OPTIONS, lambda: "q")
     with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1 .*in memory"):
         first.commit(0, "q", late)
     assert stage.visible() == rows(0)
@@ -437,6 +448,75 @@ def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
     assert "'metadataPath'" in str(caught.value)
     offsets.add(0, b"v1")
     assert stage.driver(offsets=offsets).recover() == -1
+
+
+OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
+
+FOREIGN = [
+    "payments-app-7",
+    f"{PREFIX}-{OTHER}-0-0",
+    f"{PREFIX}-q-0-0-1",
+    f"{PREFIX}-q-0",
+    f"{PREFIX}-q-0-x",
+    f"{PREFIX}-q-00-0",
+    f"x{PREFIX}-q-0-0",
+    f"{PREFIX}-q-0-0\n",
+]
+
+
+@pytest.mark.parametrize("transactional_id", FOREIGN)
+def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: str) -> None:
+    """Whatever an entry names that is not this query's stays open, and the error names it."""
+    stage.plant(transactional_id)
+    driver = stage.driver()
+    for use in (driver.recover, lambda: driver.commit(1, "q", [])):
+        with pytest.raises(MetadataLogError, match=r"No transaction was committed") as caught:
+            use()
+    assert repr(transactional_id)[1:-1] in str(caught.value)
+    assert f"named '{PREFIX}-q-<task>-<attempt>'" in str(caught.value)
+    assert "(a metadata log in memory/0)" in str(caught.value)
+    assert stage.kit.cluster.open_transactions("") == [transactional_id]
+    assert stage.log.batch_ids() == [0]
+
+
+@pytest.mark.parametrize("transactional_id", [*FOREIGN[:1], *FOREIGN[2:]])
+def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
+    stage: Stage, transactional_id: str
+) -> None:
+    """Where the query's id is not at hand, its place must have one, and the prefix is known."""
+    stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
+    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<attempt>'"):
+        stage.driver(query_id=None).recover()
+    stage.plant(f"{PREFIX}-{OTHER}-0-0")
+    assert stage.driver(query_id=None).recover() == 0
+
+
+def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
+    """With the log of another query, a batch that it has is an error rather than skipped."""
+    stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
+    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<attempt>'"):
+        stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
+    assert stage.visible() == []
+
+
+def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> None:
+    """Otherwise all batches before it would be skipped."""
+    offsets = MemoryMetadataLog()
+    offsets.add(3, b"v1")
+    stage.log.add(0, SinkLogEntry(3, BatchState.COMMITTED).to_bytes())
+    assert stage.driver(offsets=offsets).recover() == 3
+    stage.log.add(1, SinkLogEntry(4, BatchState.COMMITTED).to_bytes())
+    with pytest.raises(MetadataLogError, match=r"is of batch 4, .* last batch is 3"):
+        stage.driver(offsets=offsets).recover()
+
+
+def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
+    """Batches that are committed or dropped have no transaction to end."""
+    for state in (BatchState.COMMITTED, BatchState.DROPPED):
+        stage.plant("former-q-0-0", state)
+    stage.driver().recover()
+    stage.run_batch(1, stage.driver())
+    assert stage.visible() == rows(1)
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,16 @@ partition_offsets = st.builds(
         st.dictionaries(close_topic_partitions, offset_numbers, max_size=8),
     ),
 )
+
+# What a checkpoint may have.
+topic_names = st.text("aZ09._-", min_size=1, max_size=249).filter(
+    lambda name: name not in {".", ".."}
+)
+logged_offsets = st.builds(
+    PartitionOffsets,
+    st.dictionaries(
+        st.builds(TopicPartition, topic_names, st.integers(0, 2**31 - 1)),
+        st.integers(0, LARGEST_OFFSET),
+        max_size=8,
+    ),
+)

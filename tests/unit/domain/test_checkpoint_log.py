@@ -14,7 +14,7 @@ from pyspark_kafka.domain.checkpoint_log import (
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .strategies import partition_offsets
+from .strategies import logged_offsets
 
 METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1795251150969,"conf":{"a.b":"c"}}'
 OURS = PartitionOffsets({TopicPartition("t", 0): 9, TopicPartition("t", 1): 7})
@@ -42,9 +42,12 @@ def test_sources_of_version_2_have_names() -> None:
     assert found.offsets == {"second": OURS}
 
 
-@pytest.mark.parametrize("metadata", ["", "{}", '{"batchTimestampMs":0}'])
+@pytest.mark.parametrize(
+    "metadata",
+    ["", "{}", '{"batchTimestampMs":0}', '{"batchTimestampMs":253402300800000}'],
+)
 def test_a_batch_without_a_time(metadata: str) -> None:
-    """Spark wrote no metadata once, and none that say a time before that."""
+    """Spark wrote no metadata once, and none that say a time before that; no year is 10000."""
     assert batch("v1", metadata, "-") == CheckpointedBatch(4, None, {})
 
 
@@ -58,6 +61,11 @@ def test_a_batch_without_a_time(metadata: str) -> None:
         (b"1\n{}\n-", "failed to read correct log version"),
         (b"v1\n[]\n-", "invalid metadata"),
         (b"v1\n{\n-", "invalid metadata"),
+        (b"v1\n" + b"[" * 100_000 + b"\n-", "invalid metadata"),
+        (b"v1\n" + b"x" * 100_000, "it is not an offset log|invalid metadata"),
+        (b"v" + b"1" * 5_000 + b"\n{}\n-", "failed to read correct log version"),
+        (b"v1\n{}" + b"\n" * 10_001, "more than 10,000 sources"),
+        (b"v2\n{}\na:-\na:-", "two sources have the same name"),
     ],
 )
 def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
@@ -66,7 +74,15 @@ def test_what_is_no_offset_log(content: bytes, problem: str) -> None:
         read_batch(0, content)
 
 
-@pytest.mark.parametrize("text", [None, "-", "None", "null", "1", "{}", '{"t":3}', '{"t":{"x":1}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(None, "-", "None", "null", "1", "{}", '{"t":3}', '{"t":{"x":1}}'),
+        *('{"t":{"0":-1}}', '{"a b":{"0":1}}', '{"..":{"0":1}}', '{"t":{"0":1,"0":1}}'),
+        *('{"t":{"0":9223372036854775808}}', '{"t":{"2147483648":1}}', '{"t":{"0":NaN}}'),
+        f'{{"{"t" * 250}":{{"0":1}}}}',
+    ],
+)
 def test_offsets_that_are_not_kafkas(text: str | None) -> None:
     """What has another shape, or nothing in it, is no offset of Kafka's."""
     assert kafka_offsets(text) is None
@@ -87,7 +103,7 @@ def test_the_bytes_of_a_batch() -> None:
     assert write_batch_end(END, 17) == expected
 
 
-@given(partition_offsets)
+@given(logged_offsets)
 def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
     """Any offsets come back as they were."""
     assert read_batch_end(write_batch_end(offsets, 0)) == offsets

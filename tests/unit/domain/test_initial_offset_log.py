@@ -7,7 +7,7 @@ from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .strategies import partition_offsets
+from .strategies import logged_offsets
 
 OFFSETS = PartitionOffsets({TopicPartition("kafka-initial-offset-2-1-0", n): 0 for n in range(3)})
 JSON = b'{"kafka-initial-offset-2-1-0":{"0":0,"1":0,"2":0}}'
@@ -18,7 +18,7 @@ def test_bytes() -> None:
     assert write_initial_offsets(OFFSETS) == b"\0v1\n" + JSON
 
 
-@given(partition_offsets)
+@given(logged_offsets)
 def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
     """Any offsets come back as they were."""
     assert read_initial_offsets(write_initial_offsets(offsets)) == offsets

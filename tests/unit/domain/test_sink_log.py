@@ -14,9 +14,9 @@ transactions = st.builds(
 )
 entries = st.builds(
     SinkLogEntry,
-    st.integers(-1, 2**63 - 1),
+    st.integers(0, 2**63 - 1),
     st.sampled_from(BatchState),
-    st.lists(transactions, max_size=5).map(tuple),
+    st.lists(transactions, max_size=5, unique_by=lambda each: each.transactional_id).map(tuple),
 )
 
 ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),))
@@ -56,6 +56,11 @@ def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) 
     assert ONE.with_state(state).committed_through == last
 
 
+def _planted(**given: object) -> bytes:
+    valid = {"transactionalId": "i", "producerId": 1, "producerEpoch": 1}
+    return json.dumps({**valid, **given} if given else {"transactionalId": "i"}).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -81,6 +86,34 @@ def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) 
                 b'{"batchId":1,"state":"lost","transactions":[]}',
                 b'{"batchId":1,"state":"prepared","transactions":[{}]}',
                 b'{"batchId":1,"state":"prepared","transactions":[1]}',
+                b'{"batchId":1,"batchId":1,"state":"prepared","transactions":[]}',
+                b'{"batchId":true,"state":"prepared","transactions":[]}',
+                b'{"batchId":-1,"state":"prepared","transactions":[]}',
+                b'{"batchId":9223372036854775808,"state":"prepared","transactions":[]}',
+                b'{"batchId":NaN,"state":"prepared","transactions":[]}',
+                b'{"batchId":1e2,"state":"prepared","transactions":[]}',
+                b'{"batchId":1,"state":["prepared"],"transactions":[]}',
+                b'{"batchId":1,"state":"prepared","transactions":{}}',
+                b'{"batchId":1,"state":"prepared","transactions":[],"more":1}',
+                b"[" * 100_000,
+                *(
+                    b'{"batchId":1,"state":"prepared","transactions":[%s]}' % planted
+                    for planted in (
+                        _planted(),
+                        _planted(producerId=-1),
+                        _planted(producerId=2**63),
+                        _planted(producerId="1"),
+                        _planted(producerEpoch=-1),
+                        _planted(producerEpoch=2**15),
+                        _planted(producerEpoch=None),
+                        _planted(transactionalId=""),
+                        _planted(transactionalId=7),
+                        _planted(transactionalId="\ud800"),
+                        _planted(transactionalId="x" * 2**15),
+                        _planted(more=1),
+                        _planted(producerId=1) + b"," + _planted(producerId=1),
+                    )
+                ),
             )
         ),
     ],

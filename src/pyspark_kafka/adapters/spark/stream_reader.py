@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
+from ...domain.errors import MetadataLogError
 from ...domain.partition_offsets import PartitionOffsets
 from .read_limits import from_spark, to_spark
 from .tasks import input_partitions, read_range, strip_tracebacks
@@ -53,7 +54,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with strip_tracebacks():
             stream = self._stream()
             read_limit = from_spark(limit, stream.default_read_limit)
-            return stream.latest_offset(PartitionOffsets.from_dict(start), read_limit).to_dict()
+            return stream.latest_offset(_offsets(start), read_limit).to_dict()
 
     def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
         latest = self._stream().report_latest_offset()
@@ -64,9 +65,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            ranges = self._stream().plan_input_partitions(
-                PartitionOffsets.from_dict(start), PartitionOffsets.from_dict(end)
-            )
+            ranges = self._stream().plan_input_partitions(_offsets(start), _offsets(end))
         return input_partitions(ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -75,7 +74,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offsets) -> None:
         """Report what Spark has committed; Spark's own log is authoritative."""
         with strip_tracebacks():
-            self._stream().commit(PartitionOffsets.from_dict(end))
+            self._stream().commit(_offsets(end))
 
     def stop(self) -> None:
         if self._opened is not None:
@@ -91,3 +90,18 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             stack = ExitStack()
             self._opened = stack, stack.enter_context(self._use_cases.stream(self._options))
         return self._opened[1]
+
+
+def _offsets(content: Offsets) -> PartitionOffsets:
+    """Check what Spark passes: it is from a file of the checkpoint.
+
+    :raises MetadataLogError: if it is not what this source has returned.
+    """
+    try:
+        return PartitionOffsets.from_checkpoint_object(content)
+    except ValueError as error:
+        raise MetadataLogError(
+            "the directory 'offsets' of the query's checkpoint",
+            f"The checkpoint has offsets that are not of this source: {error}. Restore the newest "
+            "file from a backup, or start the query with a new checkpoint",
+        ) from error

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from ...domain.errors import MetadataLogError, PysparkKafkaError
 from ...domain.storage_path import StoragePath
+from .log_directory import OversizedFileError
 
 _LENGTH: Final = 240
 _HIDDEN: Final = "***"
@@ -33,6 +34,8 @@ def failures_of(path: StoragePath) -> Iterator[None]:
 
 def problem_of(error: Exception, path: StoragePath) -> str:
     """Return in one line what a storage's exception means, and what to check."""
+    if isinstance(error, OversizedFileError):
+        return str(error)
     reason = _one_line(error, path)
     if isinstance(error, PermissionError) or _is_a(error, "Credentials"):
         return (

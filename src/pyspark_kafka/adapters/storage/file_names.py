@@ -6,6 +6,8 @@ import re
 import uuid
 from typing import Final
 
+from ...domain.option_values import INT64_MAX
+
 _SUFFIX: Final = ".pyspark-kafka.tmp"
 _BATCH: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -22,7 +24,9 @@ def file_name(batch_id: int) -> str:
 
 def batch_id_of(name: str) -> int | None:
     """Return the batch of a file, or ``None`` for any other file."""
-    return int(name) if _BATCH.fullmatch(name) else None
+    batch_id = int(name) if _BATCH.fullmatch(name) else None
+    # Spark's ids are Java's longs.
+    return batch_id if batch_id is not None and batch_id <= INT64_MAX else None
 
 
 def temporary_name(purpose: str) -> str:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final, final
 
 from ...domain.errors import MetadataLogError
+from ...domain.option_values import INT64_MAX
 from ...domain.storage_path import StoragePath
 from ...ports.metadata_log import MetadataLog
 from ..process_local import ProcessLocal
@@ -44,6 +45,12 @@ class FsspecMetadataLog(MetadataLog):
         return f"{type(self).__name__}('{self}')"
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
+        if batch_id > INT64_MAX:
+            raise MetadataLogError(
+                f"{self._path}/{INT64_MAX}",
+                "The log has the last entry that it can have, which no query reaches. Find out "
+                "which program can write there, and delete the file",
+            )
         name = file_name(batch_id)
         with failures_of(self._path.child(name)):
             added = self._directory().create(name, bytes(metadata))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote
 
 from .file_names import temporary_name
-from .log_directory import LogDirectory, LogFile
+from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's default is from Hadoop 2
 _SECONDS: Final = 60.0
+_CHUNK_BYTES: Final = 1024 * 1024
 _KINDS: Final[dict[str, type[OSError]]] = {
     "AccessControlException": PermissionError,
     "SecurityException": PermissionError,
@@ -66,13 +67,14 @@ class HdfsDirectory(LogDirectory):
 
     def read(self, name: str) -> bytes | None:
         try:
-            response = self._ask("GET", "OPEN", name)
+            response = self._ask("GET", "OPEN", name, stream=True)
             if "Location" in response.headers:
-                response = self._follow("GET", response)
+                response.close()
+                response = self._follow("GET", response, stream=True)
         except FileNotFoundError:
             return None
-        content: bytes = response.content
-        return content
+        with response:
+            return _content(response)
 
     def files(self) -> Iterator[LogFile]:
         try:
@@ -113,17 +115,21 @@ class HdfsDirectory(LogDirectory):
     def _delete(self, name: str) -> None:
         self._ask("DELETE", "DELETE", name)
 
-    def _ask(self, method: str, operation: str, name: str, **parameters: str) -> Response:
+    def _ask(
+        self, method: str, operation: str, name: str, *, stream: bool = False, **parameters: str
+    ) -> Response:
         path = f"{self._path}/{name}" if name else self._path or "/"
         url = f"{self._filesystem.url}{quote(path)}"
-        return self._send(
-            method, url, params={"op": operation, **parameters, **self._filesystem.pars}
-        )
+        parameters = {"op": operation, **parameters, **self._filesystem.pars}
+        return self._send(method, url, params=parameters, stream=stream)
 
-    def _follow(self, method: str, response: Response, content: bytes | None = None) -> Response:
+    def _follow(
+        self, method: str, response: Response, content: bytes | None = None, *, stream: bool = False
+    ) -> Response:
         """Follow the NameNode's redirect to a DataNode."""
         headers = {"Content-Type": "application/octet-stream"}
-        return self._send(method, response.headers["Location"], data=content, headers=headers)
+        url = response.headers["Location"]
+        return self._send(method, url, data=content, headers=headers, stream=stream)
 
     def _send(self, method: str, url: str, **request: Any) -> Response:
         url = self._filesystem._apply_proxy(url)  # noqa: SLF001 - for the option data_proxy
@@ -133,6 +139,15 @@ class HdfsDirectory(LogDirectory):
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             raise _failure(response)
         return response
+
+
+def _content(response: Response) -> bytes:
+    content = bytearray()
+    for chunk in response.iter_content(_CHUNK_BYTES):
+        content += chunk
+        if len(content) > MAX_FILE_BYTES:
+            break
+    return require_size(bytes(content))
 
 
 def _failure(response: Response) -> OSError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import final
 
 from .exclusive_rename import link_or_rename
 from .file_names import temporary_name
-from .log_directory import LogDirectory, LogFile
+from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
 
 
 @final
@@ -39,9 +40,14 @@ class LocalDirectory(LogDirectory):
 
     def read(self, name: str) -> bytes | None:
         try:
-            return (self._path / name).read_bytes()
-        except (FileNotFoundError, IsADirectoryError):
+            # Opening a named pipe would wait for a writer otherwise.
+            descriptor = os.open(self._path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
             return None
+        try:
+            return _read(descriptor)
+        finally:
+            os.close(descriptor)
 
     def files(self) -> Iterator[LogFile]:
         try:
@@ -72,6 +78,17 @@ def _make_directory(path: Path) -> None:
         _make_directory(path.parent)
         path.mkdir(exist_ok=True)
         _sync(path.parent)
+
+
+def _read(descriptor: int) -> bytes | None:
+    """Return the content of a file, ``None`` for a directory."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        return None
+    if not stat.S_ISREG(mode):
+        raise OSError("it is not a regular file")
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        return require_size(file.read(MAX_FILE_BYTES + 1))
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024
+"""The largest file that is read: the offsets of about two million partitions."""
+
+
+class OversizedFileError(OSError):
+    """A file is larger than ``MAX_FILE_BYTES``, so it is none of ours and none of Spark's."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB, so that no query wrote it. "
+            "Find out which program can write to the directory, and delete the file"
+        )
 
 
 class LogFile(NamedTuple):
@@ -23,7 +36,10 @@ class LogDirectory(ABC):
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or ``None`` if it does not exist."""
+        """Return the content of a file, or ``None`` if it does not exist.
+
+        :raises OversizedFileError: if it is larger than ``MAX_FILE_BYTES``, which are not read.
+        """
 
     @abstractmethod
     def files(self) -> Iterable[LogFile]:
@@ -32,3 +48,13 @@ class LogDirectory(ABC):
     @abstractmethod
     def remove(self, names: Collection[str]) -> None:
         """Delete files; ignore those that do not exist."""
+
+
+def require_size(content: bytes) -> bytes:
+    """Return what was read, of which ``MAX_FILE_BYTES`` + 1 bytes are enough to refuse it.
+
+    :raises OversizedFileError: if that is more than ``MAX_FILE_BYTES``.
+    """
+    if len(content) > MAX_FILE_BYTES:
+        raise OversizedFileError
+    return content

@@ -7,7 +7,7 @@ from typing import final
 
 from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
-from .log_directory import LogDirectory, LogFile
+from .log_directory import LogDirectory, LogFile, require_size
 
 
 @final
@@ -29,7 +29,7 @@ class MemoryDirectory(LogDirectory):
 
     def read(self, name: str) -> bytes | None:
         file = self._filesystem.store.get(self._prefix + name)
-        return None if file is None else bytes(file.getvalue())
+        return None if file is None else require_size(bytes(file.getvalue()))
 
     def files(self) -> Iterator[LogFile]:
         for path in tuple(self._filesystem.store):

@@ -13,12 +13,13 @@ from fsspec import AbstractFileSystem
 
 from ...domain.errors import UnsupportedFeatureError
 from .file_names import temporary_name
-from .log_directory import LogDirectory, LogFile
+from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
 
 _MAX_CONFLICTS: Final = 20
 _CONFLICT_SECONDS: Final = 0.05
 _MODIFIED: Final = ("LastModified", "last_modified", "mtime")  # of s3fs, adlfs and gcsfs
 _WRITER: Final = "writer"
+_NO_RANGE: Final = 416  # HTTP, which gcsfs has as the code of its exception
 
 
 @final
@@ -41,11 +42,18 @@ class ObjectDirectory(LogDirectory):
 
     def read(self, name: str) -> bytes | None:
         try:
-            content: bytes = self._filesystem.cat_file(self._child(name))
+            # One request, unlike asking for the size first.
+            content: bytes = self._filesystem.cat_file(
+                self._child(name), start=0, end=MAX_FILE_BYTES + 1
+            )
         except FileNotFoundError as error:
             _check_bucket(error)
             return None
-        return content
+        except Exception as error:
+            if _is_empty(error):
+                return b""
+            raise
+        return require_size(content)
 
     def files(self) -> Iterator[LogFile]:
         try:
@@ -125,7 +133,12 @@ def _check_bucket(error: FileNotFoundError) -> None:
         raise error
 
 
-def _code(error: OSError) -> str:
+def _is_empty(error: Exception) -> bool:
+    """Whether an object has no byte, so that a storage cannot satisfy any range (RFC 9110)."""
+    return _code(error) in {"InvalidRange", "416"} or getattr(error, "code", None) == _NO_RANGE
+
+
+def _code(error: Exception) -> str:
     """Return S3's error code, which s3fs keeps in the cause."""
     response = getattr(error.__cause__, "response", None)
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""

@@ -14,6 +14,8 @@ import re
 import time
 from typing import TYPE_CHECKING, Final, final
 
+from .log_directory import OversizedFileError
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -56,7 +58,10 @@ class SignedFiles:
         A file that is not authentic is logged without its content.
         """
         full_name = self._full(name)
-        content = self._directory.read(full_name)
+        try:
+            content = self._directory.read(full_name)
+        except OversizedFileError:
+            content = b""
         if content is None:
             return None
         mac, payload = content[:_MAC_BYTES], content[_MAC_BYTES:]

@@ -10,6 +10,7 @@ import uuid
 from typing import Final
 
 from ...domain.errors import MetadataLogError
+from ...domain.json_text import read_json
 from ...domain.storage_path import StoragePath
 from .failures import failures_of
 from .storages import opener_of
@@ -28,10 +29,17 @@ def query_id_of(checkpoint: StoragePath) -> str:
     with failures_of(path):
         directory = opener_of(checkpoint)()
         directory.create(_NAME, json.dumps({"id": str(uuid.uuid4())}).encode())
-        content = directory.read(_NAME)
+    return stored_query_id(checkpoint)
+
+
+def stored_query_id(checkpoint: StoragePath) -> str:
+    """Return the id that a checkpoint's query has already; raise as ``query_id_of``."""
+    path = checkpoint.child(_NAME)
+    with failures_of(path):
+        content = opener_of(checkpoint)().read(_NAME)
     try:
         # What is read back is checked: the id becomes a part of transactional ids.
-        return str(uuid.UUID(json.loads((content or b"")[:_MAX_BYTES])["id"]))
+        return str(uuid.UUID(read_json((content or b"")[:_MAX_BYTES])["id"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = "The file is malformed: it has no query id. Restore it from a backup"
         raise MetadataLogError(str(path), problem) from error
