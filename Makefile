@@ -53,6 +53,7 @@ $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev '$(PYSPARK)'
+	@$(BIN)/python -m tests.servers.gssapi_wheel
 	@touch $@
 
 $(BENCH_READY): $(READY)
