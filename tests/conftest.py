@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +16,7 @@ import pyspark_kafka
 from pyspark_kafka.brokers import connector_jars, settings
 
 from .servers.kafka import SharedKafka
+from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
 from .spark.topics import Topics
 from .spark_home import unzipped_spark_home
@@ -42,6 +45,9 @@ SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integratio
 def pytest_configure(config: pytest.Config) -> None:
     """Let this process find the run's servers: its own, or those of the process that started it."""
     given: dict[str, str] | None = getattr(config, "workerinput", None)
+    if given is None:
+        # Processes of tests and of Spark inherit it.
+        os.environ[KRB5_CONFIG] = f"{tempfile.mkdtemp(prefix='pyspark-kafka-krb5-')}/krb5.conf"
     config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
     # A port is free until its broker is up: processes that start brokers at once choose from
     # different ones.
@@ -89,6 +95,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if DESK in config.stash:
         config.stash[DESK].close()
     config.stash[SERVERS].close()
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(Path(os.environ[KRB5_CONFIG]).parent)
 
 
 @pytest.fixture(scope="session")

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.java_gateway import (  # type: ignore[import-untyped]
-    GatewayParameters,
-    JavaGateway,
-    launch_gateway,
-)
-
 from pyspark_kafka.brokers.jars import Artifact, JarSet, resolve
-from pyspark_kafka.brokers.java import require_java
 from pyspark_kafka.brokers.settings import free_ports
+
+from .java_gateway import java_gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,24 +25,26 @@ _JARS: Final = JarSet(
     ),
     transitive=True,
 )
-_JAVA_OPTIONS: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-
 REALM: Final = "PYSPARK.KAFKA"
-SERVICES: Final = ("kafka/127.0.0.1", "kafka/localhost")
-"""The principals of brokers, whose keys are all in one keytab."""
+SERVICE: Final = "kafka/127.0.0.1"
+"""The principal of brokers."""
+
+
+KRB5_CONFIG: Final = "KRB5_CONFIG"
+"""The variable that names the configuration. The run of tests and Spark's JVM, which start other
+processes, have it before there is a KDC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kdc:
-    """A running KDC, which can be pickled: its port, and where keytabs and configuration are."""
+    """A running KDC, which can be pickled: its port, its keytabs, and the clients' configuration.
 
-    directory: Path
+    Java reads the configuration from the property ``java.security.krb5.conf``.
+    """
+
     port: int
-
-    @property
-    def krb5_conf(self) -> Path:
-        """The configuration for ``KRB5_CONFIG`` and for Java's ``java.security.krb5.conf``."""
-        return self.directory / "krb5.conf"
+    directory: Path
+    krb5_conf: Path
 
     @property
     def service_keytab(self) -> Path:
@@ -57,10 +54,6 @@ class Kdc:
     def keytab(self, user: str) -> Path:
         """Return the keytab of one user."""
         return self.directory / f"{user}.keytab"
-
-    def principal(self, user: str) -> str:
-        """Return a user's principal, with the realm."""
-        return f"{user}@{REALM}"
 
     def write_krb5_conf(self, path: Path, *, lifetime_s: int = 600) -> None:
         """Write a configuration whose tickets end after some seconds."""
@@ -81,54 +74,55 @@ class Kdc:
         )
 
 
+def keytab_login(user: str, keytab: Path) -> str:
+    """Return the JAAS line of a user, or of a service, who has a keytab."""
+    return login_module(
+        useKeyTab="true", storeKey="true", keyTab=str(keytab), principal=f"{user}@{REALM}"
+    )
+
+
+def login_module(**options: str) -> str:
+    """Return a JAAS line with Java's login module of Kerberos."""
+    words = "".join(f' {name}="{value}"' for name, value in options.items())
+    return f"com.sun.security.auth.module.Krb5LoginModule required{words};"
+
+
 @contextmanager
 def start_kdc(*users: str) -> Iterator[Kdc]:
     """Run a KDC that knows brokers on loopback and these users, each with a keytab.
 
     Its process ends with this one, even if that is killed.
     """
-    with tempfile.TemporaryDirectory(prefix="pyspark-kafka-kdc-") as name, _gateway() as java:
-        kdc = Kdc(Path(name), *free_ports(1))
-        kdc.write_krb5_conf(kdc.krb5_conf)
-        work = kdc.directory / "kdc"
-        work.mkdir()
-        server = _start(java, kdc, str(work))
+    with (
+        tempfile.TemporaryDirectory(prefix="pyspark-kafka-kdc-") as name,
+        java_gateway(resolve(_JARS)) as java,
+    ):
+        directory = Path(name)
+        krb5_conf = Path(os.environ.setdefault(KRB5_CONFIG, str(directory / "krb5.conf")))
+        [port] = free_ports(1)
+        kdc = Kdc(port, directory, krb5_conf)
+        kdc.write_krb5_conf(krb5_conf)
+        server = _start(java, kdc)
         try:
-            for service in SERVICES:
-                server.createPrincipal(service)
-                server.exportPrincipal(service, java.java.io.File(str(kdc.service_keytab)))
+            _add(java, server, SERVICE, kdc.service_keytab)
             for user in users:
-                server.createPrincipal(user)
-                server.exportPrincipal(user, java.java.io.File(str(kdc.keytab(user))))
+                _add(java, server, user, kdc.keytab(user))
             yield kdc
         finally:
             server.stop()
 
 
-@contextmanager
-def _gateway() -> Iterator[Any]:
-    """Yield the packages of a JVM that has Kerby."""
-    jars = Path(str(files("pyspark"))) / "jars"
-    (py4j,) = jars.glob("py4j-*.jar")
-    port, token = launch_gateway(
-        jarpath=str(py4j),
-        classpath=f"{resolve(_JARS)}/*",
-        javaopts=list(_JAVA_OPTIONS),
-        java_path=str(require_java()),
-        die_on_exit=True,
-        enable_auth=True,
-    )
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
-    try:
-        yield gateway.jvm
-    finally:
-        gateway.shutdown()
+def _add(java: Any, server: Any, principal: str, keytab: Path) -> None:
+    server.createPrincipal(principal)
+    server.exportPrincipal(principal, java.java.io.File(str(keytab)))
 
 
-def _start(java: Any, kdc: Kdc, work: str) -> Any:
-    server = java.org.apache.kerby.kerberos.kerb.server.SimpleKdcServer()
+def _start(java: Any, kdc: Kdc) -> Any:
     # It writes a krb5.conf of its own there.
-    server.setWorkDir(java.java.io.File(work))
+    work = kdc.directory / "kdc"
+    work.mkdir()
+    server = java.org.apache.kerby.kerberos.kerb.server.SimpleKdcServer()
+    server.setWorkDir(java.java.io.File(str(work)))
     server.setKdcRealm(REALM)
     server.setKdcHost("127.0.0.1")
     server.setKdcTcpPort(kdc.port)

@@ -27,6 +27,7 @@ from pyspark_kafka.ports.deadline import Deadline
 
 from .certificates import Authority, truststore
 from .kafka import SharedKafka
+from .kdc import SERVICE, Kdc, keytab_login, start_kdc
 from .listeners import cluster_listening
 from .token_issuer import AUDIENCE, ISSUER, run_token_issuer
 
@@ -43,12 +44,16 @@ PASSWORD: Final = 'p"w; 1'  # noqa: S105
 SESSION_MS: Final = 10_000
 """How long a login lasts: clients have to log in again in the middle of a test."""
 
+SHORT_SESSION_MS: Final = 2_000
+"""The same without TLS, by GSSAPI and by SCRAM-SHA-512."""
+
 TLS_MECHANISM: Final = "mTLS"
 MECHANISMS: Final[Mapping[str, str]] = {
     "PLAIN": "plain-user",
     "SCRAM-SHA-256": "scram-256-user",
     "SCRAM-SHA-512": "scram-512-user",
     "OAUTHBEARER": "oauth-client",
+    "GSSAPI": "kerberos-user",
     TLS_MECHANISM: "CN=tls-client",
 }
 """The users who may do everything, by how they log in."""
@@ -74,6 +79,7 @@ class SecuredBroker:
     expired: str
     wrong_host: str
     token_url: str
+    kdc: Kdc
     directory: Path
 
     @property
@@ -176,6 +182,11 @@ class SecuredBroker:
                 ),
                 "sasl.oauthbearer.token.endpoint.url": self.token_url,
             }
+        if mechanism == "GSSAPI":
+            return {
+                "sasl.jaas.config": keytab_login(user, self.kdc.keytab(user)),
+                "sasl.kerberos.service.name": "kafka",
+            }
         simple = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
         return {"sasl.jaas.config": login_module(simple, username=user, password=PASSWORD)}
 
@@ -189,16 +200,20 @@ def login_module(name: str, **options: str) -> str:
 
 @contextmanager
 def run_secured() -> Iterator[SecuredBroker]:
-    """Run the broker, and an issuer of tokens for it."""
+    """Run the broker, and a KDC and an issuer of tokens for it."""
     with (
         tempfile.TemporaryDirectory(prefix="pyspark-kafka-secured-") as directory,
         run_token_issuer({MECHANISMS["OAUTHBEARER"]: PASSWORD}) as issuer,
+        start_kdc(MECHANISMS["GSSAPI"]) as kdc,
     ):
         root = Path(directory)
-        config = _write_stores(root) | _sasl(f"{issuer.url}/jwks")
+        config = _write_stores(root) | _sasl(f"{issuer.url}/jwks", kdc)
         names = ("SASL_SSL", "SASL_PLAINTEXT", "SSL", "EXPIRED:SASL_SSL", "WRONG_HOST:SASL_SSL")
         addresses = [f"127.0.0.1:{port}" for port in free_ports(len(names))]
-        java = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.url}/jwks",)
+        java = (
+            f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.url}/jwks",
+            f"-Djava.security.krb5.conf={kdc.krb5_conf}",
+        )
         listeners = dict(zip(names, addresses, strict=True))
         with cluster_listening(listeners, config, java) as cluster:
             _add_users(cluster.bootstrap_servers)
@@ -211,6 +226,7 @@ def run_secured() -> Iterator[SecuredBroker]:
                 expired,
                 wrong_host,
                 f"{issuer.url}/token",
+                kdc,
                 root,
             )
 
@@ -244,7 +260,7 @@ def _write_stores(root: Path) -> dict[str, str]:
     }
 
 
-def _sasl(keys_url: str) -> dict[str, str]:
+def _sasl(keys_url: str, kdc: Kdc) -> dict[str, str]:
     users = {f"user_{user}": PASSWORD for user in (MECHANISMS["PLAIN"], GUEST)}
     oauth = "oauthbearer.OAuthBearer"
     by_mechanism = {
@@ -255,9 +271,11 @@ def _sasl(keys_url: str) -> dict[str, str]:
         "oauthbearer.sasl.server.callback.handler.class": (
             f"{MODULES}.{oauth}ValidatorCallbackHandler"
         ),
+        "gssapi.sasl.jaas.config": keytab_login(SERVICE, kdc.service_keytab),
     }
     return {
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        "sasl.enabled.mechanisms": ",".join(MECHANISMS.keys() - {TLS_MECHANISM}),
+        "sasl.kerberos.service.name": "kafka",
         **{
             f"listener.name.{listener}.{name}": value
             for listener in ("sasl_ssl", "sasl_plaintext", "expired", "wrong_host")
@@ -267,6 +285,12 @@ def _sasl(keys_url: str) -> dict[str, str]:
         "sasl.oauthbearer.expected.audience": AUDIENCE,
         "sasl.oauthbearer.expected.issuer": ISSUER,
         "connections.max.reauth.ms": str(SESSION_MS),
+        **{
+            f"listener.name.sasl_plaintext.{mechanism}.connections.max.reauth.ms": str(
+                SHORT_SESSION_MS
+            )
+            for mechanism in ("gssapi", "scram-sha-512")
+        },
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "delegation.token.secret.key": "delegation-token-secret",

@@ -1,0 +1,221 @@
+"""Logins by the mechanisms of kafka-python that are our own, at a real broker."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+from pyspark_kafka.brokers.jars import kafka_jars
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.testing.kafka_world import KafkaWorld
+from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
+from pyspark_kafka.testing.world import COMMITTED, await_until, numbered
+from tests.servers import kdc
+from tests.servers.java_gateway import java_gateway
+from tests.servers.kafka import SharedKafka
+from tests.servers.secured import SHORT_SESSION_MS, login_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from tests.servers.secured import SecuredBroker
+
+USER = "kerberos-user"
+HAS_GSSAPI = find_spec("gssapi") is not None
+"""There is no wheel for Linux, and some machines cannot build one."""
+
+
+WorldOf: TypeAlias = "Callable[[Mapping[str, str]], KafkaWorld]"
+
+
+class SecuredKafka(SharedKafka):
+    """The secured broker, whose queries log in; what tests arrange needs no login."""
+
+    def __init__(self, secured: SecuredBroker, options: Mapping[str, str]) -> None:
+        """Take the broker and the options of the queries."""
+        super().__init__(secured.nodes)
+        self._options = dict(options)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of a query, without its topic."""
+        return self._options
+
+
+@pytest.fixture
+def world_of(secured: SecuredBroker, fresh_name: Callable[[], str]) -> Iterator[WorldOf]:
+    """Yield a function to make a world whose queries have some options."""
+    worlds: list[KafkaWorld] = []
+
+    def make(options: Mapping[str, str]) -> KafkaWorld:
+        client = options.get("client", "kafka-python")
+        worlds.append(KafkaWorld(client, fresh_name, SecuredKafka(secured, options)))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        world.close()
+
+
+def values(world: KafkaWorld) -> list[bytes]:
+    """Return what a query reads of a topic with two records."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, numbered(0, 2))
+    return [row["value"] for row in world.records(partition)]
+
+
+BOTH = [b"v0", b"v1"]
+
+
+def assert_kerberos(world: KafkaWorld) -> None:
+    """Check that a query logs in; without the package, that the extra is named that installs it."""
+    if HAS_GSSAPI:
+        assert values(world) == BOTH
+        return
+    with pytest.raises(OptionsError, match=r"pip install 'pyspark-kafka\[kerberos\]'"):
+        values(world)
+
+
+def test_keytab(secured: SecuredBroker, world_of: WorldOf) -> None:
+    """A keytab logs in."""
+    assert_kerberos(world_of(secured.options("GSSAPI")))
+
+
+def test_ticket_cache(
+    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ticket cache logs in, that of the environment or one that the login module names."""
+    cache = str(tmp_path / "tickets")
+    if HAS_GSSAPI:
+        get_ticket(secured, cache)
+    monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "none"))
+    named = kdc.login_module(useTicketCache="true", ticketCache=cache)
+    assert_kerberos(world_of(with_jaas(secured.options("GSSAPI"), named)))
+    monkeypatch.setenv("KRB5CCNAME", cache)
+    default = kdc.login_module(useTicketCache="true")
+    assert_kerberos(world_of(with_jaas(secured.options("GSSAPI"), default)))
+
+
+def get_ticket(secured: SecuredBroker, cache: str) -> None:
+    """Do as ``kinit -k`` does."""
+    import gssapi
+
+    store = {"client_keytab": str(secured.kdc.keytab(USER)), "ccache": cache}
+    credentials = gssapi.Credentials(usage="initiate", store=store)
+    assert credentials.lifetime > 0
+    service = gssapi.Name("kafka@127.0.0.1", gssapi.NameType.hostbased_service)
+    gssapi.SecurityContext(name=service, creds=credentials, usage="initiate").step()
+
+
+def with_jaas(options: Mapping[str, str], line: str) -> dict[str, str]:
+    return {**options, "kafka.sasl.jaas.config": line}
+
+
+def test_a_user_name_that_scram_escapes(
+    secured: SecuredBroker, world_of: WorldOf, client: str
+) -> None:
+    """A user's name may have commas and equals signs."""
+    user = "a,b=c"
+    options = secured.add_user(user)
+    secured.grant(user, "All", "Topic")
+    assert values(world_of({**options, "client": client})) == BOTH
+
+
+class Copies:
+    """A topic that is copied record by record: by micro-batches, and by a continuous query."""
+
+    def __init__(self, world: KafkaWorld) -> None:
+        """Take a world whose sessions end soon."""
+        self._world = world
+        self._source, self._batches, self._stream = (
+            TopicPartition(world.topic(), 0) for _ in range(3)
+        )
+        sink = stream_sink(world, self._stream.topic, exactly_once=True)
+        self._task = StreamTask(world.stream_client(sink, world.fresh_name()), echo)
+        self._task.assign({self._source: 0})
+        container = world.container()
+        self._offsets, self._reader = container.offset_fetcher(), container.record_reader()
+        self._transactions = world.sink_container().transactions()
+        self._writer = world.sink_container().record_writer()
+        self._copied = 0
+
+    def copy_for(self, seconds: float) -> None:
+        """Copy record after record."""
+        deadline = Deadline.after(seconds)
+        while not deadline.has_passed:
+            self._world.produce(self._source, numbered(self._copied, self._copied + 1))
+            self._copied += 1
+            self._copy_batch()
+            self._task.read_to({self._source: self._copied})
+        self._task.settle()
+
+    def _copy_batch(self) -> None:
+        end = self._offsets.latest([self._source])[self._source]
+        read = self._reader.read(OffsetRange(self._source, end - 1, end), ALL_COLUMNS)
+        opened = self._transactions.begin(f"{self._batches.topic}-{self._copied}")
+        self._writer.join_transaction(opened)
+        for batch in read:
+            self._writer.write(batch.select(["value"]), self._batches.topic)
+        self._writer.flush()
+        self._transactions.commit(opened)
+
+    def assert_complete(self) -> None:
+        """Check that each copy has each record once."""
+        for copy in (self._batches, self._stream):
+            await_until(partial(self._is_complete, copy))
+
+    def _is_complete(self, copy: TopicPartition) -> bool:
+        rows = self._world.records(copy, **COMMITTED)
+        return [row["value"] for row in rows] == [each.value for each in numbered(0, self._copied)]
+
+
+def test_sessions_and_tickets_that_end(
+    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions, tickets and tokens are renewed under queries, and no record is lost or doubled."""
+    krb5_conf = tmp_path / "krb5.conf"
+    secured.kdc.write_krb5_conf(krb5_conf, lifetime_s=2)
+    monkeypatch.setenv(kdc.KRB5_CONFIG, str(krb5_conf))
+    scram = secured.options("SCRAM-SHA-512")
+    logins = [scram, with_jaas(scram, delegation_token(scram))]
+    if HAS_GSSAPI:
+        logins.append(secured.options("GSSAPI"))
+    plaintext = {
+        "kafka.bootstrap.servers": secured.sasl_plaintext,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+    }
+
+    def copy(login: Mapping[str, str]) -> None:
+        copies = Copies(world_of({**login, **plaintext}))
+        copies.copy_for(3 * SHORT_SESSION_MS / 1_000)
+        copies.assert_complete()
+
+    with ThreadPoolExecutor(len(logins)) as threads:
+        list(threads.map(copy, logins))
+
+
+def delegation_token(owner: Mapping[str, str]) -> str:
+    """Make a delegation token with Java's admin client, and return the JAAS line to log in by."""
+    with java_gateway(kafka_jars()) as java:
+        properties = java.java.util.Properties()
+        for name, value in owner.items():
+            properties.put(name.removeprefix("kafka."), value)
+        admin = java.org.apache.kafka.clients.admin.Admin.create(properties)
+        try:
+            token = admin.createDelegationToken().delegationToken().get()
+            words = {
+                "username": token.tokenInfo().tokenId(),
+                "password": token.hmacAsBase64String(),
+            }
+        finally:
+            admin.close()
+    return login_module("scram.ScramLoginModule", **words, tokenauth="true")
