@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MODULES: Final = "org.apache.kafka.common.security"
 STORE_PASSWORD: Final = "store-password"  # noqa: S105
-PASSWORD: Final = 'p"w; 1'  # noqa: S105
+PASSWORD: Final = 'p"w; 7c1e90b2d4'  # noqa: S105
 """Of each user, and the secret of the OAuth client; it has what a JAAS line must quote."""
 
 SESSION_MS: Final = 10_000

@@ -1,0 +1,292 @@
+"""Secrets in every option that takes one, searched for wherever a process leaves something."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from ..servers.secured import PASSWORD, STORE_PASSWORD, TLS_MECHANISM
+from .commands import HOME, command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..servers.s3 import S3Server
+    from ..servers.secured import SecuredBroker
+
+SECONDS: Final = 240.0
+PROGRAM: Final = Path(__file__).parent / "programs" / "use_secrets.py"
+CLIENTS: Final = ("kafka-python", "confluent")
+RECORDS: Final = 3
+
+PLANTED: Final = f"planted-{secrets.token_hex(8)}"
+"""A text that the program leaks on purpose."""
+
+CANARIES: Final[Mapping[str, str]] = {
+    name: f"canary-{secrets.token_hex(12)}" for name in ("key password", "storage secret")
+}
+
+LOGS_EVERYTHING: Final = """
+import logging, os
+logging.basicConfig(level=logging.DEBUG, filename=os.environ["EVERYTHING_LOGGED"])
+logging.getLogger("numba").setLevel(logging.INFO)  # it would log each instruction that it compiles
+"""
+"""A module that Python imports at its start, in the driver, in Spark's workers and in commands."""
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """Where texts were found: pairs of a secret's name and a place."""
+
+    searched: Path
+    needles: Mapping[str, frozenset[bytes]]
+    in_arguments: set[tuple[str, str]] = field(default_factory=set)
+
+    def in_files(self) -> set[tuple[str, str]]:
+        """Search all files; a place is the folder or the file that they are in."""
+        found: set[tuple[str, str]] = set()
+        for file in self.searched.rglob("*"):
+            place = file.relative_to(self.searched).parts[0]
+            # Spark deletes files of its own at any time.
+            with suppress(FileNotFoundError):
+                if file.is_file():
+                    found |= {(name, place) for name in self._names_in(file.read_bytes())}
+        return found
+
+    @contextmanager
+    def watching_arguments(self) -> Iterator[None]:
+        """Search the command lines of this process's descendants again and again."""
+        ended = threading.Event()
+        watcher = threading.Thread(target=self._watch_arguments, args=[ended])
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
+    def _watch_arguments(self, ended: threading.Event) -> None:
+        while not ended.wait(0.1):
+            for process in descendants(os.getpid()):
+                with suppress(OSError):
+                    names = self._names_in(Path(f"/proc/{process}/cmdline").read_bytes())
+                    self.in_arguments.update((name, "arguments") for name in names)
+
+    def _names_in(self, content: bytes) -> set[str]:
+        return {
+            name for name, forms in self.needles.items() if any(form in content for form in forms)
+        }
+
+
+def forms_of(secret: str) -> frozenset[bytes]:
+    """Return what a secret looks like in clear, in hexadecimal digits, and within base64."""
+    raw = secret.encode()
+    forms = {raw, raw.hex().encode()}
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + raw)
+        # The ends depend on what stands before and after it.
+        forms.add(encoded[4 if offset else 0 : len(encoded) - 4])
+    return frozenset(forms)
+
+
+def logins(secured: SecuredBroker) -> list[dict[str, str]]:
+    """Return the options of a login by each mechanism, with each kind of store, per client."""
+    key = (secured.directory / "client.pem").read_text()
+    pair = re.split(r"(?<=-----END PRIVATE KEY-----)\n", key)
+    trusted = {
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.certificates": secured.authority.read_text(),
+    }
+    inline = {
+        "kafka.bootstrap.servers": secured.tls,
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.keystore.type": "PEM",
+        "kafka.ssl.keystore.certificate.chain": pair[1],
+        **trusted,
+    }
+    by_name = secured.options("SCRAM-SHA-256")
+    del by_name["kafka.sasl.jaas.config"]
+    found = [
+        secured.options("PLAIN"),
+        by_name | {"kafka.sasl.username": "scram-256-user", "kafka.sasl.password": PASSWORD},
+        secured.options("SCRAM-SHA-512"),
+        secured.options(TLS_MECHANISM),
+        inline | {"kafka.ssl.keystore.key": pair[0]},
+        inline
+        | {
+            "kafka.ssl.keystore.key": encrypted(pair[0]),
+            "kafka.ssl.key.password": CANARIES["key password"],
+        },
+    ]
+    return [options | more for options in found for more in map(client_options, CLIENTS)]
+
+
+def client_options(client: str) -> dict[str, str]:
+    """Return the options of a client that logs all that it can."""
+    return {"client": client} | ({"kafka.debug": "all"} if client == "confluent" else {})
+
+
+def encrypted(key: str) -> str:
+    """Return a private key that takes a password to read."""
+    encryption = BestAvailableEncryption(CANARIES["key password"].encode())
+    private = load_pem_private_key(key.encode(), None)
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+
+
+def stream_options(secured: SecuredBroker, s3: S3Server) -> dict[str, str]:
+    """Return the options of a query with exactly-once delivery."""
+    storage = json.loads(s3.storage_options) | {"secret": CANARIES["storage secret"]}
+    return secured.options("SCRAM-SHA-512") | {
+        "metadataPath": f"s3://{s3.new_bucket()}/log",
+        "metadataStorageOptions": json.dumps(storage),
+    }
+
+
+def needles(secured: SecuredBroker) -> dict[str, frozenset[bytes]]:
+    """Return what to search for, by name."""
+    key = (secured.directory / "client.pem").read_text().splitlines()
+    named = {
+        "planted": PLANTED,
+        "password": re.sub(r"\W+", " ", PASSWORD).split()[-1],
+        "store password": STORE_PASSWORD,
+        # Neither the first line, which begins as in all keys, nor one that another may end.
+        "private key": key[2],
+        **CANARIES,
+    }
+    tokens = {"bearer token": frozenset({b"eyJhbGciOi"})}
+    return {name: forms_of(secret) for name, secret in named.items()} | tokens
+
+
+def descendants(process: int) -> list[int]:
+    """Return a process and all that it started, the youngest last."""
+    children: list[int] = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            children += map(int, file.read_text().split())
+    return [process, *(each for child in children for each in descendants(child))]
+
+
+@pytest.fixture(scope="module")
+def leaks(secured: SecuredBroker, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Leaks:
+    """Run the queries and the command, kill all processes at once, and search what is left."""
+    root = tmp_path_factory.mktemp("secrets")
+    searched, inputs = root / "searched", root / "inputs"
+    for folder in (inputs, searched / "tmp"):
+        folder.mkdir(parents=True)
+    (inputs / "sitecustomize.py").write_text(LOGS_EVERYTHING)
+    found = Leaks(searched, needles(secured))
+    given = program_input(secured, s3, searched)
+    with found.watching_arguments(), running_program(searched, inputs, given) as program:
+        ready = program.stdout.readline() if program.stdout else ""
+        assert ready == "ready\n", (searched / "errors").read_text()[-4_000:]
+        for client in CLIENTS:
+            show_lag(secured, client, searched, inputs)
+        assert program.poll() is None
+    return found
+
+
+def program_input(secured: SecuredBroker, s3: S3Server, searched: Path) -> dict[str, Any]:
+    """Return what the program is to do, after making its topics."""
+    topic, copy = (f"{name}-{secrets.token_hex(4)}" for name in ("topic", "copy"))
+    for name in (topic, copy):
+        secured.cluster.create_topic(name)
+    return {
+        "searched": str(searched),
+        "planted": PLANTED,
+        "topic": topic,
+        "copy": copy,
+        "records": RECORDS,
+        "logins": logins(secured),
+        "sinks": [secured.options("PLAIN") | client_options(client) for client in CLIENTS],
+        "stream": stream_options(secured, s3),
+    }
+
+
+def surroundings(searched: Path, inputs: Path) -> dict[str, str]:
+    """Return the environment of a process whose logs and temporary files are searched."""
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(inputs), str(HOME))),
+        "EVERYTHING_LOGGED": str(searched / "log"),
+        "TMPDIR": str(searched / "tmp"),
+    }
+
+
+@contextmanager
+def running_program(
+    searched: Path, inputs: Path, given: Mapping[str, Any]
+) -> Iterator[subprocess.Popen[str]]:
+    """Run the program until the end of the block, then kill it and all of its processes."""
+    with (searched / "errors").open("w") as errors:
+        program = subprocess.Popen(
+            [sys.executable, PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd=searched / "tmp",
+            env=surroundings(searched, inputs),
+        )
+    timer = threading.Timer(SECONDS, program.kill)
+    timer.start()
+    try:
+        assert program.stdin is not None
+        program.stdin.write(json.dumps(given))
+        program.stdin.close()
+        yield program
+    finally:
+        timer.cancel()
+        for process in descendants(program.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        program.wait()
+        if program.stdout:
+            program.stdout.close()
+
+
+def show_lag(secured: SecuredBroker, client: str, searched: Path, inputs: Path) -> None:
+    """Run the command with the password in a file."""
+    config = inputs / "client.properties"
+    options = secured.options("SCRAM-SHA-512")
+    lines = (f"{name.removeprefix('kafka.')}={value}" for name, value in options.items())
+    config.write_text("\n".join(lines))
+    servers = ("--bootstrap-servers", secured.sasl, "--client", client)
+    files = ("--checkpoint", str(searched / "checkpoint"), "--command-config", str(config))
+    with (searched / f"lag of {client}").open("w") as output:
+        subprocess.run(
+            command("lag", "--once", *servers, *files),
+            stdout=output,
+            stderr=output,
+            timeout=60,
+            check=True,
+            env=surroundings(searched, inputs),
+        )
+
+
+def test_secrets_are_nowhere(leaks: Leaks) -> None:
+    """A process that is killed leaves nothing of a secret behind, whatever it logs.
+
+    The planted text shows that the search finds what is there, in all places.
+    """
+    places = {"checkpoint", "errors", "events", "local", "log", "plans", "tmp"}
+    planted = {("planted", place) for place in places}
+    assert leaks.in_files() == planted
+    assert leaks.in_arguments == {("planted", "arguments")}
