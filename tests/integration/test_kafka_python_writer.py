@@ -191,6 +191,19 @@ def test_a_transaction_that_lasts_too_long_is_lost(
     assert read(kafka, topic, **committed) == []
 
 
+def test_a_response_may_be_larger_than_a_megabyte(kafka: KafkaCluster, topic: str) -> None:
+    """The list of open transactions is; kafka-python's default limit would be 1 MB."""
+    transactions = KafkaPythonTransactions(sink_options(kafka.options))
+    prefix = f"{topic}-{'x' * 30_000}-"
+    for number in range(40):
+        opened = transactions.begin(f"{prefix}{number}")
+        transactions._requests.add_partitions(opened, [TopicPartition(topic, 0)])
+    transactions.abort_abandoned(prefix)
+    still_open = transactions._requests.open_transactions()
+    assert not [name for name in still_open if name.startswith(prefix)]
+    transactions.close()
+
+
 def test_no_broker_is_one_clear_error() -> None:
     """It names the address and says how long was waited."""
     options = sink_options(

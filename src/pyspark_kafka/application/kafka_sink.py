@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 from ..domain.error_text import excerpt
 from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
 from ..domain.sink_log import BatchState, SinkLogEntry
-from ..domain.transaction import is_id_of_query, query_id_prefix
+from ..domain.transaction import FORGOTTEN, is_id_of_query, query_id_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -121,7 +121,10 @@ class KafkaSink:
 
     def _complete(self, number: int, prepared: SinkLogEntry) -> SinkLogEntry:
         """Commit all transactions of an entry, and log the result."""
-        lost = self._commit_all(prepared.transactions)
+        try:
+            lost = self._commit_all(prepared.transactions)
+        except TransactionLostError as error:
+            raise self._unknown(number, prepared, error) from error
         if lost and len(lost) < len(prepared.transactions):
             raise TransactionLostError(
                 [transaction.transactional_id for transaction in lost],
@@ -134,6 +137,20 @@ class KafkaSink:
         self._append(number + 1, entry)
         self._log.purge(number + 2 - MAX_ENTRIES)
         return entry
+
+    def _unknown(
+        self, number: int, prepared: SinkLogEntry, error: TransactionLostError
+    ) -> TransactionLostError:
+        """Return the error for a batch of which nobody knows whether it is committed."""
+        return TransactionLostError(
+            error.transactional_ids,
+            FORGOTTEN,
+            f"Nobody knows whether batch {prepared.batch_id} was committed before. Look for its "
+            "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
+            f"'prepared' by 'committed' in '{self._log}/{number}', otherwise by 'dropped': then "
+            "start the query, which writes a dropped batch again.",
+            may_be_committed=True,
+        )
 
     def _commit_all(self, transactions: Sequence[Transaction]) -> Sequence[Transaction]:
         """Commit transactions in order; return those that were aborted.
@@ -152,7 +169,9 @@ class KafkaSink:
     def _is_committed(self, transaction: Transaction) -> bool:
         try:
             self._transactions().commit(transaction)
-        except TransactionLostError:
+        except TransactionLostError as error:
+            if error.may_be_committed:
+                raise
             return False
         return True
 

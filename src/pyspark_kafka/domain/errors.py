@@ -436,13 +436,24 @@ class ProducerFencedError(PysparkKafkaError):
 
 
 class TransactionLostError(PysparkKafkaError):
-    """A transaction was aborted before its commit, so that its records are never visible."""
+    """A transaction was aborted before its commit, so that its records are never visible.
+
+    With ``may_be_committed`` nobody knows any more whether it was aborted or committed.
+    """
 
     condition = "KAFKA_TRANSACTION_LOST"
     fault = Fault.ENVIRONMENT
 
-    def __init__(self, transactional_ids: Iterable[str], reason: str, next_step: str) -> None:
+    def __init__(
+        self,
+        transactional_ids: Iterable[str],
+        reason: str,
+        next_step: str,
+        *,
+        may_be_committed: bool = False,
+    ) -> None:
         self.transactional_ids = tuple(transactional_ids)
+        self.may_be_committed = may_be_committed
         names = ", ".join(f"'{name}'" for name in self.transactional_ids[:MAX_NAMED])
         if len(self.transactional_ids) > MAX_NAMED:
             names += f" and {len(self.transactional_ids) - MAX_NAMED} more"

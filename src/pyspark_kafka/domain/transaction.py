@@ -10,6 +10,13 @@ _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
 
 
+FORGOTTEN: Final = (
+    "the brokers have forgotten the transactional id, as they do when it was not used for "
+    "'transactional.id.expiration.ms' (7 days), or this is another cluster"
+)
+"""The reason of Kafka's INVALID_PRODUCER_ID_MAPPING."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Transaction:

@@ -43,6 +43,7 @@ class StreamClient(ABC):
     :raises BrokerUnreachableError: if no broker answers in time.
     :raises KafkaRequestError: if a broker refuses a request, and retries do not help.
     :raises ProducerFencedError: if another task took over a partition's transactional id.
+    :raises TransactionLostError: if brokers forgot a transactional id, which was not used for long.
     """
 
     @abstractmethod

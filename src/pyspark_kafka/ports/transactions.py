@@ -26,7 +26,8 @@ class Transactions(ABC):
     def commit(self, transaction: Transaction) -> None:
         """Commit a transaction, perhaps without records. Idempotent.
 
-        :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``.
+        :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``;
+            with ``may_be_committed`` if brokers do not know its transactional id any more.
         """
 
     @abstractmethod

@@ -105,3 +105,5 @@ def test_what_is_no_response(version: int) -> None:
     for size in (0, 3, 6, 12, len(frame) // 2):
         with pytest.raises(kafka_errors.KafkaProtocolError, match="is truncated"):
             responses_of(frame[:size], version, 7)
+    with pytest.raises(kafka_errors.KafkaProtocolError, match="not a partition number: -1"):
+        responses_of(response({-1: 0}, version), version, 7)

@@ -362,6 +362,28 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
         stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
 
 
+def test_a_batch_of_which_nobody_knows_waits_for_its_user(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither written again nor skipped before the user has changed the log."""
+    stage.plant(f"{PREFIX}-q-0-0")
+
+    def forget(*_: object) -> None:
+        raise TransactionLostError(["id"], "", "", may_be_committed=True)
+
+    monkeypatch.setattr(MemoryTransactions, "commit", forget)
+    with pytest.raises(TransactionLostError, match=r"whether batch 0 was committed") as caught:
+        stage.driver().recover()
+    assert "'prepared' by 'committed' in 'a metadata log in memory/0'" in str(caught.value)
+    assert stage.kit.cluster.open_transactions("") == [f"{PREFIX}-q-0-0"]
+    planned = stage.log.get(0)
+    assert planned is not None
+    for state, last in ((b"committed", 0), (b"dropped", -1)):
+        stage.log.purge(1)
+        stage.log.add(0, planned.replace(b"prepared", state))
+        assert stage.driver().recover() == last
+
+
 def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
     """The one that finds the other's entry where its own should go stops, and names the log."""
     late = stage.run_tasks(0)

@@ -84,5 +84,8 @@ FENCED_ERRORS: Final = frozenset(
 )
 """Another producer has taken over the transactional id."""
 
+FORGOTTEN_ID: Final[int] = KafkaError.INVALID_PRODUCER_ID_MAPPING
+"""The transactional id has expired."""
+
 PURGED_ERRORS: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
 """The transaction of a record failed before the record was sent, or is aborted."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, final
 from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import KafkaRequestError, ProducerFencedError, PysparkKafkaError
+from ...domain.producer.transaction_cycle import forgotten_error
 from ...ports.deadline import Deadline
-from .error_codes import FENCED_ERRORS
+from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,7 @@ class TransactionalProducer:
     ``fence`` comes first. It and ``write`` may raise:
 
     :raises ProducerFencedError: if another producer took over the transactional id.
+    :raises TransactionLostError: if brokers do not know the transactional id any more.
     :raises BrokerUnreachableError: if the coordinator cannot be reached in time.
     :raises KafkaRequestError: if it refuses a request.
     :raises ProducerStoppedError: if ``stopped`` was set.
@@ -197,6 +199,9 @@ class TransactionalProducer:
     def _failure(self, refusal: _Refusal) -> Exception:
         if refusal.error.code() in FENCED_ERRORS:
             return ProducerFencedError(self._transactional_id)
+        if refusal.error.code() == FORGOTTEN_ID:
+            # librdkafka aborts the transaction to raise the epoch, and still gets the same error.
+            return forgotten_error(self._transactional_id)
         found = self._fenced() or self._producer.failure()
         if found is not None:
             return found

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_FRAME_BYTES: Final = 100_000_000
+"""The limit of kafka-python's own clients, and of Kafka for requests. The default of its manager is
+1 MB, which the metadata of a large cluster exceed."""
+
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
 
@@ -94,6 +98,7 @@ class ClusterMetadata:
         A writer uses many topics at once, and the cluster may create those that are missing.
         """
         self._errors = errors
+        config = {"receive_message_max_bytes": MAX_FRAME_BYTES, **config}
         self._network = NetworkSelector(**config)
         self._manager = ConnectionManager(self._network, **config)
         # Reading must not create a deleted topic again.

@@ -21,7 +21,7 @@ from .failures import RETRIABLE_ERRORS, ErrorMapper
 from .settings import admin_config, client_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
     from ...domain.options import SourceOptions
 
@@ -81,13 +81,13 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         wanted = [_theirs(partition) for partition in sorted(partitions)]
         found = self._of_group(
             "a request for committed offsets",
-            lambda admin: admin.list_group_offsets({group_id: wanted})[group_id],
+            lambda admin: admin.list_group_offsets({group_id: wanted}).get(group_id, {}),
         )
         return PartitionOffsets(
             (_ours(partition), committed.offset)
             for partition, committed in found.items()
             if committed.offset >= 0
-        )
+        ).restrict(partitions)
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         committed = {
@@ -133,9 +133,10 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         )
 
     def _describe(self, topics: list[str] | None) -> list[dict[str, Any]]:
-        described: list[dict[str, Any]] = self._run(
+        answered: list[dict[str, Any]] = self._run(
             "a request for metadata", lambda admin: admin.describe_topics(topics)
         )
+        described = [each for each in answered if topics is None or each["name"] in topics]
         self._leaders |= {
             TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]
             for topic in described
@@ -150,7 +151,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         if wanted and wanted.keys() <= self._leaders.keys():
             found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted))
             if found is not None:
-                return list(found)
+                return _only(found, wanted)
             self._leaders.clear()
         # One unknown partition fails kafka-python's whole call: ask for those that exist.
         existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
@@ -164,7 +165,9 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 timeout_ms=self._errors.timeout_ms,
             ),
         )
-        return [(_ours(partition), answer.offset) for partition, answer in found.items()]
+        return _only(
+            ((_ours(partition), answer.offset) for partition, answer in found.items()), wanted
+        )
 
     def _ask_leaders(
         self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
@@ -235,6 +238,13 @@ def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
         TopicPartition(topic["name"], partition["partition_index"])
         for partition in topic["partitions"]
     ]
+
+
+def _only(
+    found: Iterable[tuple[TopicPartition, int]], wanted: Container[TopicPartition]
+) -> list[tuple[TopicPartition, int]]:
+    """Return the offsets without those that were not asked for."""
+    return [(partition, offset) for partition, offset in found if partition in wanted]
 
 
 def _theirs(partition: TopicPartition) -> ClientPartition:

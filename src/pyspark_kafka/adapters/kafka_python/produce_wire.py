@@ -90,15 +90,15 @@ def responses_of(
         if answered != correlation_id:
             raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
         response = ProduceResponse.decode(bytes(frame[4:]), version=version)
+        return {
+            TopicPartition(topic.name, partition.index): _failure(partition)
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
     except (struct.error, ValueError, IndexError) as error:
         raise kafka_errors.KafkaProtocolError(
             f"the response to a produce request is truncated: {error}"
         ) from error
-    return {
-        TopicPartition(topic.name, partition.index): _failure(partition)
-        for topic in response.responses
-        for partition in topic.partition_responses
-    }
 
 
 def _failure(answered: Any) -> Failure | None:

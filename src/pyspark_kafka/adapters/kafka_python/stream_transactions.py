@@ -179,6 +179,8 @@ def _class_of(error: Exception) -> TransactionError:
         return TransactionError.CONCURRENT_TRANSACTIONS
     if isinstance(error, _FENCED):
         return TransactionError.FENCED
+    if isinstance(error, kafka_errors.InvalidProducerIdMappingError):
+        return TransactionError.FORGOTTEN
     if isinstance(error, OSError | kafka_errors.KafkaConnectionError):
         return TransactionError.DISCONNECTED
     if isinstance(error, RETRIABLE_ERRORS):

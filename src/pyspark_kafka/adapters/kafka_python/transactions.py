@@ -21,7 +21,7 @@ from kafka.protocol.producer import (
 from ...domain.errors import TransactionLostError
 from ...domain.kafka_settings import api_timeout_ms
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import Transaction
+from ...domain.transaction import FORGOTTEN, Transaction
 from ...ports.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
 from .failures import ErrorMapper
@@ -99,9 +99,12 @@ class TransactionRequests:
         """
         name = transaction.transactional_id
         request = DescribeTransactionsRequest(transactional_ids=[name])
-        [state] = self._of_coordinator(name, request).transaction_states
-        newest = Transaction(name, state.producer_id, state.producer_epoch)
-        return newest == transaction and state.transaction_state == "Empty"
+        return any(
+            Transaction(state.transactional_id, state.producer_id, state.producer_epoch)
+            == transaction
+            and state.transaction_state == "Empty"
+            for state in self._of_coordinator(name, request).transaction_states
+        )
 
     def committed_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
@@ -307,6 +310,14 @@ class KafkaPythonTransactions(Transactions):
                     "it was aborted, by its timeout or by another writer",
                     "Write its records again.",
                 ) from error
+            except kafka_errors.InvalidProducerIdMappingError as error:
+                raise TransactionLostError(
+                    [transaction.transactional_id],
+                    FORGOTTEN,
+                    "It may have been committed before: look for its records with "
+                    "'isolation.level=read_committed', and write them again if they are missing.",
+                    may_be_committed=True,
+                ) from error
 
     def _has_nothing_to_commit(self, transaction: Transaction, error: Exception) -> bool:
         # Brokers take a transaction without records for one that has not begun.
@@ -318,7 +329,10 @@ class KafkaPythonTransactions(Transactions):
             return False
 
     def abort(self, transaction: Transaction) -> None:
-        with self._errors.mapped_errors("a request to abort a transaction"), suppress(*_ENDED):
+        with (
+            self._errors.mapped_errors("a request to abort a transaction"),
+            suppress(*_ENDED, kafka_errors.InvalidProducerIdMappingError),
+        ):
             self._requests.end(transaction, commit=False)
 
     def abort_abandoned(self, prefix: str) -> None:

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, final
 
-from ..errors import BrokerUnreachableError, KafkaRequestError, ProducerFencedError
+from ..errors import (
+    BrokerUnreachableError,
+    KafkaRequestError,
+    ProducerFencedError,
+    TransactionLostError,
+)
+from ..transaction import FORGOTTEN
 from .batch import R
 from .requests import AddPartitionsToTxn
 
@@ -38,6 +44,9 @@ class TransactionError(Enum):
     """Retriable, and the cluster counts as unreachable if it lasts."""
 
     FENCED = auto()
+    FORGOTTEN = auto()
+    """The transactional id has expired."""
+
     FATAL = auto()
 
 
@@ -186,11 +195,14 @@ class TransactionCycle(Generic[R]):
         """Take an error: the request is repeated after a pause, if that may help.
 
         :raises ProducerFencedError: if somebody else has the transactional id now.
+        :raises TransactionLostError: if brokers do not know the transactional id any more.
         :raises KafkaRequestError: if the coordinator refuses the request.
         :raises BrokerUnreachableError: if brokers were not to be reached for too long.
         """
         if error is TransactionError.FENCED:
             raise ProducerFencedError(self._transaction.transactional_id)
+        if error is TransactionError.FORGOTTEN:
+            raise forgotten_error(self._transaction.transactional_id)
         if self._failing_since is None:
             self._failing_since = now
         failing_s = now - self._failing_since
@@ -203,3 +215,17 @@ class TransactionCycle(Generic[R]):
             pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, MAX_PAUSE_S)
         self._in_flight.discard(request)
         self._unsent[request] = now + pause_s
+
+
+def forgotten_error(transactional_id: str) -> TransactionLostError:
+    """Return the error of a task whose input had no records for so long that its id expired.
+
+    The group's offset says what was committed, and the next task begins there.
+    """
+    return TransactionLostError(
+        [transactional_id],
+        FORGOTTEN,
+        "The task starts again where the group's offsets are: nothing is lost. If that happens "
+        "often, raise 'transactional.id.expiration.ms' of the brokers.",
+        may_be_committed=True,
+    )

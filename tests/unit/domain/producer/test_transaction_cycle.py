@@ -11,6 +11,7 @@ from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     KafkaRequestError,
     ProducerFencedError,
+    TransactionLostError,
 )
 from pyspark_kafka.domain.producer.requests import AddPartitionsToTxn
 from pyspark_kafka.domain.producer.transaction_cycle import (
@@ -181,6 +182,15 @@ def test_a_refusal_is_raised_at_once() -> None:
     [request] = cycle.next_requests(0)
     with pytest.raises(KafkaRequestError, match="not authorized"):
         cycle.failed(request, TransactionError.FATAL, "not authorized", 0)
+
+
+def test_an_id_that_has_expired_is_raised_at_once() -> None:
+    """Repeating the request would not help, and a new task would."""
+    cycle = new_cycle()
+    cycle.append([], 3)
+    [request] = cycle.next_requests(0)
+    with pytest.raises(TransactionLostError, match=r"'id' .*nothing is lost"):
+        cycle.failed(request, TransactionError.FORGOTTEN, "", 0)
 
 
 def test_a_fence_is_raised_at_once() -> None:

@@ -1,0 +1,118 @@
+"""The private names of kafka-python that the adapter uses: a new release may change each."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kafka
+import pytest
+from kafka import KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaTCPTransport
+
+import pyspark_kafka.adapters.kafka_python as adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ADAPTER = Path(str(adapter.__file__)).parent
+
+PARAMETERS = {
+    (KafkaConnectionManager, "_connect"): ["self", "node", "conn"],
+    (KafkaConnectionManager, "_do_bootstrap"): ["self", "deadline"],
+    (KafkaAdminClient, "_list_partition_offsets_request"): [
+        "partition_timestamps",
+        "isolation_level_int",
+    ],
+    (KafkaAdminClient, "_list_partition_offsets_process_response"): ["response"],
+}
+"""Methods, with their first parameters."""
+
+ATTRIBUTES = {
+    "_net": NetworkSelector,
+    "_manager": KafkaConnectionManager,
+    "_topics": set,
+    "_conns": dict,
+    "_reauth": object,
+    "_read_task": type(None),
+    "_sock": socket.socket,
+}
+"""Attributes, with their type where nothing is connected."""
+
+
+@pytest.fixture
+def owners() -> Iterator[dict[str, object]]:
+    """Yield an object of kafka-python for each attribute, none of which is connected."""
+    network = NetworkSelector()
+    manager = KafkaConnectionManager(network, bootstrap_servers=["127.0.0.1:1"])
+    client = KafkaNetClient(network, manager)
+    connection = KafkaConnection(network)
+    with socket.socket() as unconnected:
+        transport = KafkaTCPTransport(network, unconnected)
+        yield {
+            "_net": client,
+            "_manager": client,
+            "_topics": manager.cluster,
+            "_conns": manager,
+            "_reauth": connection,
+            "_read_task": transport,
+            "_sock": transport,
+        }
+        manager.close()
+        network.close()
+
+
+def _advice(name: str) -> str:
+    return (
+        f"kafka-python {kafka.__version__} has changed its private name {name}: see where "
+        f"{ADAPTER.name} uses it, and which releases pyproject.toml allows"
+    )
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_an_attribute_is_there(owners: dict[str, object], name: str) -> None:
+    value = getattr(owners[name], name, Ellipsis)
+    assert value is not Ellipsis, _advice(name)
+    assert isinstance(value, ATTRIBUTES[name]), _advice(name)
+
+
+def test_the_end_of_a_session_is_there(owners: dict[str, Any]) -> None:
+    """A connection says how long its login lasts, and can stop to renew it."""
+    renewal = owners["_reauth"]._reauth
+    assert renewal.session_lifetime_ms == 0, _advice("_reauth.session_lifetime_ms")
+    assert callable(renewal.cancel), _advice("_reauth.cancel")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), PARAMETERS, ids=[f"{owner.__name__}.{name}" for owner, name in PARAMETERS]
+)
+def test_a_method_is_there(owner: type, name: str) -> None:
+    found = getattr(owner, name, None)
+    assert found is not None, _advice(name)
+    expected = PARAMETERS[owner, name]
+    assert list(inspect.signature(found).parameters)[: len(expected)] == expected, _advice(name)
+
+
+def test_an_admin_client_has_the_manager() -> None:
+    """It cannot be made without a broker, so that only its source can tell."""
+    assert "self._manager = " in inspect.getsource(KafkaAdminClient.__init__), _advice("_manager")
+
+
+def test_every_private_name_is_known_here() -> None:
+    """Another one that the adapter begins to use has to be added."""
+    known = set(ATTRIBUTES) | {name for _, name in PARAMETERS}
+    used = {
+        name
+        for path in ADAPTER.rglob("*.py")
+        for line in path.read_text().splitlines()
+        for name in re.findall(r"(?<!self)\.(_[a-z]\w*)", line)
+        if "SLF001" in line or "super()" in line
+    }
+    assert used == known
