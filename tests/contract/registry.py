@@ -39,6 +39,12 @@ from pyspark_kafka.adapters.system.logged import (
     LoggingSourceEvents,
 )
 from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.adapters.tokens.azure import AzureTokenProvider
+from pyspark_kafka.adapters.tokens.functions import FunctionTokenProvider
+from pyspark_kafka.adapters.tokens.google import GoogleTokenProvider
+from pyspark_kafka.adapters.tokens.msk import MskTokenProvider
+from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
+from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
@@ -50,6 +56,7 @@ from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
+from pyspark_kafka.ports.token_provider import TokenProvider
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
 
@@ -145,6 +152,15 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     StreamClient: tuple(held.adapter for held in STREAM_CLIENTS),
     # In `test_task_runner.py` and `tests/spark/test_task_job.py`.
     TaskRunner: (SparkTaskRunner, ThreadTaskRunner),
+    # In `test_token_provider.py`.
+    TokenProvider: (
+        AzureTokenProvider,
+        FunctionTokenProvider,
+        GoogleTokenProvider,
+        MskTokenProvider,
+        OidcTokenProvider,
+        RenewedTokens,
+    ),
     Transactions: tuple(held.adapter for held in TRANSACTIONS),
 }
 """The adapters of each port. A test fails while one is missing."""

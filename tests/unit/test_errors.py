@@ -63,7 +63,12 @@ from pyspark_kafka.domain.errors import (
     requires_extra,
 )
 from pyspark_kafka.domain.security import errors as security_errors
-from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from pyspark_kafka.domain.security.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+    TokenUnavailableError,
+)
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
     Operation,
@@ -313,6 +318,15 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "[KAFKA_AUTHENTICATION_FAILED] The login by OAUTHBEARER at b:9092 was refused: "
             "invalid_token. It is not tried again, so that no account is locked. Correct the login "
             "in the options 'kafka.sasl.*'."
+        ),
+    ),
+    (
+        TokenUnavailableError("https://idp/token", "it did not answer in time"),
+        ConnectionError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_TOKEN_UNAVAILABLE] There is no token from https://idp/token for the login: it "
+            "did not answer in time. Check that the driver and the executors can reach the issuer."
         ),
     ),
     (

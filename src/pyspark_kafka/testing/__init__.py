@@ -40,6 +40,7 @@ from .record_writer_contract import RecordWriterContract
 from .source_events_contract import SourceEventsContract
 from .stream_client_contract import StreamClientContract
 from .task_runner_contract import TaskRunnerContract
+from .token_provider_contract import TokenIssuer, TokenProviderContract
 from .transactions_contract import TransactionsContract
 from .world import ALL, Capability, Record, World, await_until, numbered, unique_name
 
@@ -60,6 +61,8 @@ __all__ = [
     "SourceEventsContract",
     "StreamClientContract",
     "TaskRunnerContract",
+    "TokenIssuer",
+    "TokenProviderContract",
     "TransactionsContract",
     "World",
     "await_until",

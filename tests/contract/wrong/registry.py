@@ -15,6 +15,7 @@ from pyspark_kafka.ports.record_writer import RecordWriter
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
+from pyspark_kafka.ports.token_provider import TokenProvider
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import World
 
@@ -33,6 +34,7 @@ from . import (
     stream_transactions,
     stream_writing,
     task_runner,
+    token_provider,
     transactions,
     world,
 )
@@ -57,6 +59,7 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     ),
     TaskChannel: epoch_channel.TASK_CHANNEL_FAULTS,
     TaskRunner: task_runner.FAULTS,
+    TokenProvider: token_provider.FAULTS,
     Transactions: transactions.FAULTS,
     World: world.FAULTS,
 }

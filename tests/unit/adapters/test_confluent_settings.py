@@ -202,9 +202,28 @@ def test_all_problems() -> None:
             {"sasl.mechanism": "GSSAPI", "sasl.kerberos.min.time.before.relogin": "0"},
         ),
         (
-            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
-            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+            },
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+            },
         ),
+        (
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": "me",
+                "sasl.oauthbearer.client.secret": "secret",
+                "sasl.oauthbearer.token.endpoint.url": "https://idp/token",
+            },
+            {"sasl.mechanism": "OAUTHBEARER"},
+        ),
+        ({"sasl.mechanism": "AWS_MSK_IAM"}, {"sasl.mechanism": "OAUTHBEARER"}),
     ],
 )
 def test_login(

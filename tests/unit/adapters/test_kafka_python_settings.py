@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl import get_sasl_mechanism
 
 from pyspark_kafka.adapters.kafka_python.settings import (
@@ -20,6 +21,8 @@ from pyspark_kafka.adapters.kafka_python.settings import (
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.kafka_settings.values import Secret
+from pyspark_kafka.ports.token_provider import Token
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
 PASSWORD = "store-secret"  # noqa: S105
@@ -165,7 +168,7 @@ def test_all_problems() -> None:
             "fetch.min.bytes": "x",
             "foo.bar": "1",
             "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.mechanism": "NONE",
             "ssl.truststore.location": "/nowhere/t.p12",
         }
     )
@@ -201,10 +204,56 @@ def test_password(settings: dict[str, str]) -> None:
     assert "'p'" not in repr(config)
 
 
-def test_aws() -> None:
-    """kafka-python's own mechanism for AWS needs no more than its name."""
-    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+@pytest.mark.parametrize(
+    ("options", "mechanism"),
+    [("", "AWS_MSK_IAM"), ('awsProfileName="prod"', "OAUTHBEARER")],
+)
+def test_aws(options: str, mechanism: str) -> None:
+    """kafka-python's own mechanism for AWS has the default credentials; tokens have others."""
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.jaas.config": f"software.amazon.msk.auth.iam.IAMLoginModule required {options};",
+    }
+    assert client_config(SERVERS | settings)["sasl_mechanism"] == mechanism
+    del settings["sasl.jaas.config"]
     assert client_config(SERVERS | settings)["sasl_mechanism"] == "AWS_MSK_IAM"
+
+
+OAUTH = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+}
+
+
+def test_tokens_that_cannot_be_had() -> None:
+    """What gets tokens is looked for with the settings, and librdkafka's ways are its own."""
+    handler = {"sasl.login.callback.handler.class": "no_such_module:token"}
+    [problem] = problems(OAUTH | handler)
+    assert problem.startswith("Option 'tokenProvider': 'no_such_module:token' cannot be loaded: ")
+    [problem] = problems(OAUTH | {"sasl.oauthbearer.grant.type": "jwt-bearer"})
+    assert "the client 'confluent' has librdkafka's other ways" in problem
+
+
+def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first message is that of RFC 7628; the answer to a refusal is one byte."""
+    token = Token(Secret("abc.def"), 2**60, "me", (("logicalCluster", "lkc-1"),))
+    module = ModuleType("tokens_of_a_test")
+    module.__dict__["token"] = lambda: token
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    name = {"sasl.login.callback.handler.class": "tokens_of_a_test:token"}
+    config = client_config(SERVERS | OAUTH | name)
+    assert "abc" not in repr(config)
+    accepted, refused = (get_sasl_mechanism("OAUTHBEARER")(**config) for _ in range(2))
+    first = b"n,,\x01auth=Bearer abc.def\x01logicalCluster=lkc-1\x01\x01"
+    assert accepted.auth_bytes() == refused.auth_bytes() == first
+    accepted.receive(b"")
+    assert accepted.is_done()
+    assert accepted.is_authenticated()
+    refused.receive(b'{"status":"invalid_token"}')
+    assert (refused.auth_bytes(), refused.is_done()) == (b"\x01", False)
+    with pytest.raises(SaslAuthenticationFailedError, match="invalid_token"):
+        refused.receive(b"")
 
 
 def kerberos(options: str) -> dict[str, str]:

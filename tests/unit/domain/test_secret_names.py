@@ -48,6 +48,8 @@ def test_places_of_secrets_are_no_secrets() -> None:
         "ssl.keystore.key",
         "ssl.keystore.password",
         "ssl.truststore.password",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.client.credentials.client.secret",
     ]
 
 

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError
 
 from .connection import log
 from .librdkafka import EVENT_ERROR, EVENT_LOG
+from .tokens import set_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +47,10 @@ def new_client(
     """Return a new handle and its main queue, for log lines, errors and ``events``.
 
     :raises OptionsError: if librdkafka does not know or accept a setting.
+    :raises AuthenticationError: if the login needs a token, which its issuer refuses.
+    :raises TokenUnavailableError: if the issuer cannot be asked.
     """
+    token = None if connection.tokens is None else connection.tokens.token()
     client = _new(library, kind, connection, {**config, **_QUEUE}, events)
     main_queue: int = library.rd_kafka_queue_get_main(client)
     library.rd_kafka_set_log_queue(client, None)
@@ -54,6 +58,9 @@ def new_client(
     error = library.rd_kafka_sasl_background_callbacks_enable(client)
     if error:  # the SASL mechanism has no tokens
         library.rd_kafka_error_destroy(error)
+    if token is not None:
+        # Otherwise a call may fail before the first token is there.
+        set_token(library, client, token)
     return client, main_queue
 
 
@@ -116,6 +123,8 @@ def _new(
     )
     library.rd_kafka_conf_set_events(conf, EVENT_LOG | EVENT_ERROR | events)
     library.rd_kafka_conf_enable_sasl_queue(conf, 1)
+    if connection.tokens is not None:
+        connection.token_refresh(library).register(conf)
     client: int | None = None
     if is_accepted:
         client = library.rd_kafka_new(kind, conf, reason, ERROR_SIZE)

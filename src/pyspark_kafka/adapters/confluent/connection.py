@@ -17,10 +17,13 @@ from ...domain.errors import (
     OptionsError,
 )
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
+from ..tokens.providers import token_provider
 from .error_codes import ALL_BROKERS_DOWN, CORRUPT_ERRORS, UNREACHABLE_ERRORS
-from .settings import client_config
+from .settings import client_config, token_source
+from .tokens import TokenRefresh, principal_of
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable, Mapping
 
     from ...domain.topic_partition import TopicPartition
@@ -61,6 +64,9 @@ class Connection:
         self.bootstrap_servers = options.bootstrap_servers
         self.timeout_s = api_timeout_ms(settings) / 1_000
         self._config = translate(settings)
+        source = token_source(settings)
+        self.tokens = None if source is None else token_provider(source)
+        self._refreshes: list[TokenRefresh] = []
         self._last_error = ""
         self._down_since = math.inf
 
@@ -84,7 +90,11 @@ class Connection:
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        config = {**self.config(forced, tuned), "error_cb": self.remember_error}
+        config = {
+            **self.config(forced, tuned),
+            **self._token_callback(),
+            "error_cb": self.remember_error,
+        }
         try:
             return client(config, logger=log)
         except KafkaException as error:
@@ -93,6 +103,31 @@ class Connection:
     def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
         """Return a client's settings: forced ones override the user's, and these the tuned ones."""
         return {**tuned, **self._config, **forced}
+
+    def token_refresh(self, library: ctypes.CDLL) -> TokenRefresh:
+        """Return the callback for the tokens of a handle; the connection refers to it as well."""
+        if self.tokens is None:
+            raise ValueError("the login has no tokens")
+        self._refreshes.append(TokenRefresh(library, self.tokens))
+        return self._refreshes[-1]
+
+    def _token_callback(self) -> dict[str, Callable[[str], tuple[object, ...]]]:
+        """Return the callback for the tokens of confluent-kafka's clients, if the login has some.
+
+        :raises AuthenticationError: if the first token is refused.
+        :raises TokenUnavailableError: if its issuer cannot be asked.
+        """
+        tokens = self.tokens
+        if tokens is None:
+            return {}
+        tokens.token()
+
+        def current(_config: str) -> tuple[object, ...]:
+            token = tokens.token()
+            expires_s = token.expires_ms / 1_000
+            return str(token.value), expires_s, principal_of(token), dict(token.extensions)
+
+        return {"oauth_cb": current}
 
     def options_error(self, reason: str) -> OptionsError:
         """Return the error for a setting that librdkafka does not know or accept."""

@@ -10,12 +10,16 @@ from confluent_kafka import KafkaException, Producer
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, READ_UNCOMMITTED
 from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
+from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
-from ...domain.kafka_settings.table import SETTINGS
+from ...domain.kafka_settings.table import OAUTH_SETTINGS, SETTINGS
+from ..tokens.providers import token_provider
 from .tls import tls_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ...domain.kafka_settings.values import TokenSource
 
 CLIENT_NAME: Final = "confluent"
 
@@ -63,6 +67,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
                 own[name] = java.others[name]
             case None:
                 problems.append(not_known(name, CLIENT_NAME))
+    own |= _librdkafkas_oauth(java, settings)
     for security in (_sasl, _tls):
         try:
             config |= security(java)
@@ -72,6 +77,12 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
         raise OptionsError(problems)
     # librdkafka's own names take precedence.
     return {**_in_order(config), **own, **_kinit(own)}
+
+
+def token_source(settings: Mapping[str, str]) -> TokenSource | None:
+    """Return where tokens come from; ``None`` without, and if librdkafka gets them itself."""
+    login = read_java_settings(settings).login
+    return None if login is None else login.tokens
 
 
 @lru_cache(maxsize=1)
@@ -125,6 +136,9 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
             "Option 'kafka.sasl.jaas.config': the client 'confluent' does not support delegation "
             "tokens ('tokenauth'); use the client 'kafka-python'"
         )
+    if login.tokens is not None:
+        token_provider(login.tokens)
+        return {"sasl.mechanism": OAUTHBEARER}
     config = {
         "sasl.mechanism": login.mechanism,
         "sasl.username": login.username,
@@ -137,6 +151,13 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
         # Tickets of the cache are renewed by the program that obtained them.
         config["sasl.kerberos.min.time.before.relogin"] = "0"
     return {name: value for name, value in config.items() if value}
+
+
+def _librdkafkas_oauth(java: JavaSettings, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings by which librdkafka gets tokens itself."""
+    if java.login is None or java.login.mechanism != OAUTHBEARER or java.login.tokens is not None:
+        return {}
+    return {name: value for name, value in settings.items() if name in OAUTH_SETTINGS}
 
 
 def _kinit(own: Mapping[str, str]) -> dict[str, str]:

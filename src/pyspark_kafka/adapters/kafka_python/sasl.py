@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, final
 
+from kafka.errors import SaslAuthenticationFailedError
 from kafka.net import sasl as kafka_sasl
 
-from ...domain.kafka_settings.values import Login
+from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
+from ...domain.kafka_settings.values import Login, MskIam
+from ..tokens.providers import token_provider
 from .gssapi_login import gssapi_messages, require_gssapi
 from .scram_login import scram_messages
 
@@ -33,11 +37,30 @@ def _gssapi(login: Login, config: Mapping[str, Any]) -> Messages:
     return gssapi_messages(login, config["sasl_kerberos_domain_name"] or config["host"])
 
 
+def _oauth(login: Login, _config: Mapping[str, Any]) -> Messages:
+    """Yield the message of RFC 7628, section 3.1.
+
+    :raises AuthenticationError: if the issuer refuses a token.
+    :raises TokenUnavailableError: if it does not answer.
+    :raises SaslAuthenticationFailedError: if the broker does not accept it.
+    """
+    if login.tokens is None:
+        raise SaslAuthenticationFailedError("there is nothing that gets tokens")
+    token = token_provider(login.tokens).token()
+    extensions = "".join(f"{name}={value}\1" for name, value in token.extensions)
+    refusal = yield f"n,,\1auth=Bearer {token.value}\1{extensions}\1".encode()
+    if refusal:
+        # The broker ends the login after this answer (RFC 7628, section 3.2.3).
+        yield b"\1"
+        raise SaslAuthenticationFailedError(refusal.decode(errors="replace"))
+
+
 OWN_MECHANISMS: Final[Mapping[str, Callable[[Login, Mapping[str, Any]], Messages]]] = {
     "PLAIN": _plain,
     "SCRAM-SHA-256": _scram,
     "SCRAM-SHA-512": _scram,
     "GSSAPI": _gssapi,
+    OAUTHBEARER: _oauth,
 }
 """What yields the messages of a login, by mechanism; the second argument is the client's."""
 
@@ -45,12 +68,37 @@ OWN_MECHANISMS: Final[Mapping[str, Callable[[Login, Mapping[str, Any]], Messages
 def sasl_config(login: Login) -> dict[str, Any]:
     """Return kafka-python's settings of a login by one of these mechanisms.
 
-    :raises ValueError: if the package for Kerberos is missing, or the keytab cannot be read.
+    :raises ValueError: if the package for Kerberos is missing, the keytab cannot be read, or what
+        gets tokens cannot be used.
+    :raises MissingDependencyError: if the extra for a cloud's tokens is not installed.
     """
     if login.mechanism == "GSSAPI":
         require_gssapi(login)
+    if login.mechanism == OAUTHBEARER:
+        _require_tokens(login)
     _register()
     return {"sasl_mechanism": login.mechanism, _LOGIN: login}
+
+
+def msk_config(login: Login) -> dict[str, Any]:
+    """Return kafka-python's settings of a login at Amazon MSK; raises as ``sasl_config``.
+
+    kafka-python's own mechanism has neither profiles nor roles. MSK's listeners for IAM accept
+    OAUTHBEARER as well.
+    """
+    if isinstance(login.tokens, MskIam) and login.tokens.names_identity:
+        return sasl_config(replace(login, mechanism=OAUTHBEARER))
+    return {"sasl_mechanism": AWS_MSK_IAM}
+
+
+def _require_tokens(login: Login) -> None:
+    if login.tokens is None:
+        raise ValueError(
+            "Option 'kafka.sasl.mechanism': the client 'kafka-python' supports OAUTHBEARER with a "
+            "client's secret or the option 'tokenProvider'; the client 'confluent' has "
+            "librdkafka's other ways"
+        )
+    token_provider(login.tokens)
 
 
 @lru_cache(maxsize=1)

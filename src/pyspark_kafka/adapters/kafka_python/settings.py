@@ -10,10 +10,11 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
 from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
+from ...domain.kafka_settings.oauth import AWS_MSK_IAM
 from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
-from .sasl import OWN_MECHANISMS, sasl_config
+from .sasl import OWN_MECHANISMS, msk_config, sasl_config
 from .tls import CurrentContext, PemFiles
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _FILES: Final[Mapping[str, str]] = {
     "ssl.key.location": "key",
 }
 
-_MECHANISMS: Final = (*OWN_MECHANISMS, "AWS_MSK_IAM")
+_MECHANISMS: Final = (*OWN_MECHANISMS, AWS_MSK_IAM)
 
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
@@ -198,7 +199,7 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
         )
     if login.mechanism in OWN_MECHANISMS:
         return sasl_config(login)
-    return {"sasl_mechanism": login.mechanism}
+    return msk_config(login)
 
 
 def _tls(java: JavaSettings) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from .login import read_login, replacement
+from .login import read_login
 from .setting import PREFIX, Ignored
 from .table import BY_NAME
 from .tls import read_tls
@@ -77,9 +77,7 @@ def _translated(name: str, value: str) -> dict[str, str]:
         # A configuration provider is refused itself, and its parameters belong to it.
         return {} if name.startswith("config.providers.") else {name: value}
     if setting.jvm and value not in ("", setting.jvm.default):
-        is_handler = name.endswith("callback.handler.class")
-        instead = replacement(value) if is_handler else setting.jvm
-        raise ValueError(f"Option '{PREFIX}{name}' is not supported: {instead.instead}")
+        raise ValueError(f"Option '{PREFIX}{name}' is not supported: {setting.jvm.instead}")
     if setting.jvm or setting.is_security or isinstance(setting.read, Ignored):
         return {}
     if setting.values is None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from .table import LOGIN_MODULE, MSK_IAM, OAUTH
+from .oauth import AWS_MSK_IAM, MSK_MODULE, OAUTH_MODULE, OAUTHBEARER, SHADED, token_source
+from .table import CALLBACK_HANDLERS
 from .values import Login, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .setting import NeedsJvm
-
 _JAAS: Final = "Option 'kafka.sasl.jaas.config'"
-_SHADED: Final = "kafkashaded."
-"""The package prefix of Kafka's classes on platforms that shade them."""
 _PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _KERBEROS_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
@@ -24,7 +21,10 @@ _MECHANISMS: Final[Mapping[str, tuple[str, ...]]] = {
     _PLAIN_MODULE: ("PLAIN",),
     _SCRAM_MODULE: ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     _KERBEROS_MODULE: ("GSSAPI",),
+    OAUTH_MODULE: (OAUTHBEARER,),
+    MSK_MODULE: (AWS_MSK_IAM,),
 }
+_WITH_TOKENS: Final = (OAUTHBEARER, AWS_MSK_IAM)
 _WITH_PASSWORD: Final = frozenset(
     mechanism for module in (_PLAIN_MODULE, _SCRAM_MODULE) for mechanism in _MECHANISMS[module]
 )
@@ -37,6 +37,9 @@ def read_login(settings: Mapping[str, str]) -> Login:
     """
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "GSSAPI"
     mechanism = mechanism.upper()
+    if mechanism in _WITH_TOKENS:
+        return _token_login(settings, mechanism)
+    _refuse_handlers(settings)
     service_name = settings.get("sasl.kerberos.service.name", "")
     if settings.get("sasl.jaas.config"):
         return _jaas_login(settings["sasl.jaas.config"], mechanism, service_name)
@@ -57,11 +60,28 @@ def read_login(settings: Mapping[str, str]) -> Login:
     )
 
 
-def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
+def _token_login(settings: Mapping[str, str], mechanism: str) -> Login:
+    text = settings.get("sasl.jaas.config", "")
+    _, options = _login_module(text, mechanism) if text else ("", {})
+    return Login(mechanism, tokens=token_source(settings, options))
+
+
+def _refuse_handlers(settings: Mapping[str, str]) -> None:
+    for name in CALLBACK_HANDLERS:
+        if settings.get(name):
+            raise ValueError(
+                f"Option 'kafka.{name}' requires 'kafka.sasl.mechanism' {OAUTHBEARER} or "
+                f"{AWS_MSK_IAM}; leave it out for other mechanisms"
+            )
+
+
+def _login_module(text: str, mechanism: str) -> tuple[str, Mapping[str, str]]:
+    """Return the login module of a JAAS line, which has to be the mechanism's, and its options."""
     module, options = _jaas_entry(text)
     if module not in _MECHANISMS:
         raise ValueError(
-            f"{_JAAS}: the login module '{module}' is not supported: {replacement(module).instead}"
+            f"{_JAAS}: the login module '{module}' is not supported: no Java class runs here; use "
+            "the login module of PLAIN, SCRAM, OAUTHBEARER, Kerberos or MSK IAM"
         )
     if mechanism not in _MECHANISMS[module]:
         wanted = " or ".join(_MECHANISMS[module])
@@ -69,6 +89,11 @@ def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
         raise ValueError(
             f"{_JAAS}: {simple} requires 'kafka.sasl.mechanism' {wanted}, not {mechanism}"
         )
+    return module, options
+
+
+def _jaas_login(text: str, mechanism: str, service_name: str) -> Login:
+    module, options = _login_module(text, mechanism)
     if module == _KERBEROS_MODULE:
         return _kerberos_login(options, service_name)
     missing = [name for name in ("username", "password") if not options.get(name)]
@@ -101,13 +126,6 @@ def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
     )
 
 
-def replacement(class_name: str) -> NeedsJvm:
-    """Return what to use instead of a Java class that logs in."""
-    if "OAuthBearer" in class_name:
-        return OAUTH
-    return MSK_IAM if class_name.startswith("software.amazon.msk.") else LOGIN_MODULE
-
-
 def _jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
     """Return the login module and its options; no message repeats what may be a password."""
     tokens = list(_jaas_tokens(text))
@@ -132,7 +150,7 @@ def _jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
         raise ValueError(f"{_JAAS} does not end with a semicolon")
     if position + 1 < len(tokens):
         raise ValueError(f"{_JAAS} must hold one login module, and has text after it")
-    return words[0].removeprefix(_SHADED), options
+    return words[0].removeprefix(SHADED), options
 
 
 _FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})

@@ -64,16 +64,36 @@ _GZIP: Final = between(1, 9)
 _HOUR_MS: Final = 3_600_000
 _ACKS: Final = {"all": ALL_REPLICAS, "-1": ALL_REPLICAS, "0": 0, "1": 1}
 _NO_CLASS: Final = "no Java class runs here"
-OAUTH: Final = NeedsJvm(
-    f"{_NO_CLASS}. For OAuth, use the client 'confluent' with "
-    "'kafka.sasl.mechanism' OAUTHBEARER, 'kafka.sasl.oauthbearer.method' oidc, and "
-    "'kafka.sasl.oauthbearer.client.id', '.client.secret', '.scope' and '.token.endpoint.url'"
+OAUTH_SETTINGS: Final = (
+    "enable.sasl.oauthbearer.unsecure.jwt",
+    "https.ca.location",
+    "https.ca.pem",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.extensions",
+    "sasl.oauthbearer.grant.type",
+    "sasl.oauthbearer.metadata.authentication.type",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
 )
-MSK_IAM: Final = NeedsJvm(
-    f"{_NO_CLASS}. For AWS MSK IAM, use the client 'kafka-python' with the package "
-    "'botocore', 'kafka.sasl.mechanism' AWS_MSK_IAM and no 'kafka.sasl.jaas.config'"
+"""librdkafka's settings for tokens; Java has the last two as well."""
+
+_OAUTH_JAVA: Final = (
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.header.urlencode",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.jwt.validator.class",
+    "sasl.oauthbearer.sub.claim.name",
 )
-LOGIN_MODULE: Final = NeedsJvm(f"{_NO_CLASS}; use the login module of PLAIN, SCRAM or Kerberos")
+
+CALLBACK_HANDLERS: Final = (
+    "sasl.login.callback.handler.class",
+    "sasl.client.callback.handler.class",
+)
+"""Java's classes that get tokens; here they, or Python functions, name where tokens come from."""
 
 _NO_WRITE: Final = Ignored("it is a producer's setting, and this is a read")
 _REBOOTSTRAP: Final = Ignored("kafka-python always returns to the bootstrap servers")
@@ -308,6 +328,8 @@ details.
         ssl.keystore.password ssl.keystore.type ssl.truststore.certificates ssl.truststore.location
         ssl.truststore.password ssl.truststore.type"""
     ),
+    *(Setting(name, is_security=True) for name in (*OAUTH_SETTINGS, *_OAUTH_JAVA)),
+    *(Setting(name, is_security=True) for name in CALLBACK_HANDLERS),
     Setting("sasl.kerberos.kinit.cmd", None, _NO_KINIT),
     Setting(
         "sasl.kerberos.min.time.before.relogin",
@@ -353,11 +375,7 @@ details.
                 f"{_NO_CLASS}; Spark shows the query's metrics",
                 "org.apache.kafka.common.metrics.JmxReporter",
             ),
-            "sasl.client.callback.handler.class": LOGIN_MODULE,
-            "sasl.login.callback.handler.class": LOGIN_MODULE,
             "sasl.login.class": NeedsJvm(f"{_NO_CLASS}; set 'kafka.sasl.jaas.config'"),
-            "sasl.oauthbearer.jwt.retriever.class": OAUTH,
-            "sasl.oauthbearer.jwt.validator.class": OAUTH,
             "security.providers": NeedsJvm(f"{_NO_CLASS}; TLS is OpenSSL's"),
             "ssl.engine.factory.class": NeedsJvm(
                 f"{_NO_CLASS}; set 'kafka.ssl.truststore.*' and 'kafka.ssl.keystore.*'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from .setting import PREFIX
 
@@ -26,6 +26,71 @@ class Secret(str):
 
 @final
 @dataclass(frozen=True, slots=True)
+class ClientCredentials:
+    """A token endpoint, and what it is sent for a token (RFC 6749, section 4.4).
+
+    ``extensions`` go to the broker with the token (RFC 7628). The certificate authorities of the
+    endpoint are those of the machine, unless a PEM file or PEM itself names others.
+    """
+
+    endpoint: str
+    client_id: str
+    client_secret: Secret = field(repr=False)
+    scope: str = ""
+    audience: str = ""
+    extensions: tuple[tuple[str, str], ...] = ()
+    encodes_header: bool = False
+    ca_location: str = ""
+    ca_pem: Secret = field(default=Secret(), repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MskIam:
+    """AWS credentials of the machine, a profile or a role, which sign tokens for Amazon MSK."""
+
+    region: str = ""
+    profile: str = ""
+    role_arn: str = ""
+    session_name: str = ""
+
+    @property
+    def names_identity(self) -> bool:
+        """Whether other credentials are used than the default ones."""
+        return bool(self.profile or self.role_arn)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AzureIdentity:
+    """Azure's default credentials; ``client_id`` is a managed identity's."""
+
+    scope: str
+    client_id: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GoogleCredentials:
+    """Google's application default credentials."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TokenFunction:
+    """A Python function as ``module:function``, or the name of an entry point."""
+
+    name: str
+
+
+TokenSource: TypeAlias = (
+    ClientCredentials | MskIam | AzureIdentity | GoogleCredentials | TokenFunction
+)
+"""Where a process gets its tokens. It goes to executors; a token never does."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Login:
     """How a client authenticates itself.
 
@@ -41,6 +106,7 @@ class Login:
     uses_ticket_cache: bool = False
     ticket_cache: str = ""
     is_delegation_token: bool = False
+    tokens: TokenSource | None = None
 
 
 @final

@@ -33,6 +33,22 @@ class AuthenticationError(PysparkKafkaError, PermissionError):
         )
 
 
+class TokenUnavailableError(PysparkKafkaError, ConnectionError):
+    """An issuer of tokens could not be asked; ``issuer`` is its name or URL.
+
+    The login was not refused, and may be tried again.
+    """
+
+    condition = "KAFKA_TOKEN_UNAVAILABLE"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, issuer: str, reason: str) -> None:
+        super().__init__(
+            f"There is no token from {issuer} for the login: {reason.strip().rstrip('.')}. Check "
+            "that the driver and the executors can reach the issuer."
+        )
+
+
 class TlsError(PysparkKafkaError, ConnectionError):
     """The TLS handshake with a broker failed; ``reason`` is OpenSSL's."""
 

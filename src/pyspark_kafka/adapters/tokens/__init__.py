@@ -1,0 +1,1 @@
+"""Adapters of ``TokenProvider``, and the provider of a login."""

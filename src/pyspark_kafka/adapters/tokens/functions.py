@@ -1,0 +1,76 @@
+"""Tokens of Python functions, and of entry points of other distributions."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
+from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...ports.token_provider import Token, TokenProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...domain.kafka_settings.values import TokenFunction
+
+GROUP: Final = "pyspark_kafka.token_providers"
+_OPTION: Final = "Option 'tokenProvider'"
+
+
+@final
+class FunctionTokenProvider(TokenProvider):
+    """Calls a function without arguments for each token; it returns a ``Token``."""
+
+    def __init__(self, source: TokenFunction) -> None:
+        """Import the function.
+
+        :raises ValueError: if it cannot be imported, or is no function.
+        """
+        self._name = source.name
+        self._function = _function(source.name)
+
+    def token(self) -> Token:
+        try:
+            found = self._function()
+        except (AuthenticationError, TokenUnavailableError):
+            raise
+        except Exception as error:
+            # The function may raise anything, and so may what it calls.
+            raise self._error(f"{type(error).__name__}: {error}") from error
+        if not isinstance(found, Token):
+            raise self._error(
+                f"it returned {type(found).__name__}, not pyspark_kafka.ports.token_provider.Token"
+            )
+        return found
+
+    def _error(self, reason: str) -> AuthenticationError:
+        return AuthenticationError(f"'{self._name}'", OAUTHBEARER, "", reason)
+
+
+def _function(name: str) -> Callable[[], object]:
+    entry_point = _entry_point(name)
+    try:
+        found = entry_point.load()
+    except Exception as error:
+        # A module can raise anything while it is imported.
+        raise ValueError(
+            f"{_OPTION}: '{name}' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(found):
+        problem = f"{_OPTION}: '{name}' is not a function"
+        raise ValueError(problem)  # noqa: TRY004 - of an option, which is collected with others
+    return found  # type: ignore[no-any-return]
+
+
+def _entry_point(name: str) -> EntryPoint:
+    if ":" in name:
+        return EntryPoint(name, name, GROUP)
+    # If a distribution is on the path twice, importlib.metadata returns equal entry points.
+    found = {each.value: each for each in entry_points(group=GROUP, name=name)}
+    if len(found) != 1:
+        known = ", ".join(sorted({*PROVIDER_NAMES, *entry_points(group=GROUP).names}))
+        raise ValueError(
+            f"{_OPTION}: {len(found)} providers are named '{name}'. Known names are {known}."
+        )
+    return next(iter(found.values()))

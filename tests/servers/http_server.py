@@ -1,0 +1,77 @@
+"""A small HTTP server on the loopback interface, in a thread."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request; ``form`` has the fields of its body, or else of its query."""
+
+    path: str
+    form: Mapping[str, str]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response, JSON unless its headers say another type."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@contextmanager
+def serving(
+    respond: Callable[[Request], Response], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
+    """Serve the responses of a function, and yield the URL of the server, without a path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._respond(urlsplit(self.path).query)
+
+        def do_POST(self) -> None:
+            size = int(self.headers.get("Content-Length", "0"))
+            self._respond(self.rfile.read(size).decode())
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing to standard error."""
+
+        def _respond(self, form: str) -> None:
+            fields = {name: values[0] for name, values in parse_qs(form).items()}
+            path = urlsplit(self.path).path
+            response = respond(Request(path, fields, dict(self.headers.items())))
+            self.send_response(response.status)
+            for name, value in {
+                "Content-Type": "application/json",
+                **dict(response.headers),
+            }.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(response.body)))
+            self.end_headers()
+            self.wfile.write(response.body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
+        thread.start()
+        try:
+            yield f"{'https' if tls else 'http'}://localhost:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
