@@ -13,6 +13,7 @@ from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_set
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
 from ...domain.kafka_settings.table import OAUTH_SETTINGS, SETTINGS
+from ..clear_text import warn_about_clear_text
 from ..tokens.providers import token_provider
 from .tls import tls_config
 
@@ -75,6 +76,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, str]:
             problems.append(str(error))
     if problems:
         raise OptionsError(problems)
+    warn_about_clear_text(java)
     # librdkafka's own names take precedence.
     return {**_in_order(config), **own, **_kinit(own)}
 

@@ -14,6 +14,7 @@ from ...domain.kafka_settings.oauth import AWS_MSK_IAM
 from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
+from ..clear_text import warn_about_clear_text
 from .sasl import OWN_MECHANISMS, msk_config, sasl_config
 from .tls import CurrentContext, PemFiles
 
@@ -98,6 +99,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
             problems.append(str(error))
     if problems:
         raise OptionsError(problems)
+    warn_about_clear_text(java)
     return {**config, **_in_order(config), **_socket_options(java.others)}
 
 

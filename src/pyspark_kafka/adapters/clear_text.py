@@ -1,0 +1,31 @@
+"""A warning about logins that others on the network can read."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ..domain.kafka_settings.java import JavaSettings
+
+log = logging.getLogger("pyspark_kafka")
+
+_SENT: Final = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
+"""What these mechanisms send as it is; the others prove that they have it."""
+
+
+def warn_about_clear_text(java: JavaSettings) -> None:
+    """Warn, once a process, if a login sends a secret without TLS."""
+    if java.login and java.protocol == "SASL_PLAINTEXT" and java.login.mechanism in _SENT:
+        _warn_once(java.login.mechanism)
+
+
+@cache
+def _warn_once(mechanism: str) -> None:
+    log.warning(
+        "A login by %s without TLS sends %s in clear text. Set 'kafka.security.protocol' to "
+        "SASL_SSL, or use SCRAM or Kerberos",
+        mechanism,
+        _SENT[mechanism],
+    )

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters import clear_text
+from pyspark_kafka.adapters.confluent import settings as confluent
+from pyspark_kafka.adapters.kafka_python import settings as kafka_python
+from pyspark_kafka.domain.kafka_settings.java import JavaSettings
+from pyspark_kafka.domain.kafka_settings.values import Login
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+TRANSLATIONS = [confluent.client_config, kafka_python.client_config]
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings_before() -> None:
+    clear_text._warn_once.cache_clear()
+
+
+@pytest.fixture(params=TRANSLATIONS, ids=["confluent", "kafka-python"])
+def translate(request: pytest.FixtureRequest) -> Callable[[Mapping[str, str]], object]:
+    """Return how each client reads its settings."""
+    made: Callable[[Mapping[str, str]], object] = request.param
+    return made
+
+
+def settings(mechanism: str, protocol: str = "SASL_PLAINTEXT") -> dict[str, str]:
+    return {
+        "bootstrap.servers": "b:9092",
+        "security.protocol": protocol,
+        "sasl.mechanism": mechanism,
+        "sasl.username": "u",
+        "sasl.password": "hunter2",
+    }
+
+
+def test_a_password_in_clear_text(
+    translate: Callable[[Mapping[str, str]], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """PLAIN without TLS warns once a process, and does not show the password."""
+    for _ in range(2):
+        translate(settings("PLAIN"))
+    [told] = caplog.messages
+    assert told.startswith("A login by PLAIN without TLS sends the password in clear text. Set ")
+    assert "hunter2" not in told
+
+
+def test_a_secret_that_is_not_sent_in_clear_text(
+    translate: Callable[[Mapping[str, str]], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither PLAIN with TLS nor SCRAM without it warns."""
+    translate(settings("PLAIN", "SASL_SSL"))
+    translate(settings("SCRAM-SHA-256"))
+    assert caplog.messages == []
+
+
+def test_a_token_in_clear_text(caplog: pytest.LogCaptureFixture) -> None:
+    """OAUTHBEARER without TLS warns of the token."""
+    login = Login("OAUTHBEARER")
+    clear_text.warn_about_clear_text(JavaSettings({}, "SASL_PLAINTEXT", login, None, ()))
+    assert "OAUTHBEARER without TLS sends the token" in caplog.text
