@@ -1,0 +1,112 @@
+"""Errors of options that have secrets, and what is pickled of a query."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
+from pyspark_kafka.adapters.spark.tasks import input_partitions
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.bootstrap.spark import ContainerUseCases
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.kafka_settings.java import read_java_settings
+from pyspark_kafka.domain.kafka_settings.table import SETTINGS
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.secret_names import is_secret
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SECRET = "canary-6f1c"  # noqa: S105
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+JAAS = f'{MODULE} required username="u" password="{SECRET}";'
+
+SECRETS = [
+    *(setting.name for setting in SETTINGS if is_secret(setting.name)),
+    # librdkafka's own, kafka-python's own, and misspelled ones.
+    *("ssl.key.pem", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config"),
+    *("sasl_plain_password", "ssl_password", "sasl.pasword", "sasl.jaas.confg"),
+]
+
+LOGINS: Mapping[str, Mapping[str, str]] = {
+    "none": {},
+    "TLS": {"security.protocol": "SSL"},
+    "PLAIN": {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"},
+    "GSSAPI": {"security.protocol": "SASL_PLAINTEXT"},
+    "OAUTHBEARER": {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"},
+}
+
+
+def broken_jaas() -> Iterator[str]:
+    """Yield JAAS lines that end too early, and that have a character too many."""
+    for position in range(len(MODULE) + 1, len(JAAS)):
+        yield JAAS[:position]
+        for sign in '";= ':
+            yield JAAS[:position] + sign + JAAS[position:]
+
+
+def refusal(client: str, settings: Mapping[str, str], **options: str) -> str:
+    """Return all that Python shows of the error of a query, or an empty text."""
+    kafka = {f"kafka.{name}": value for name, value in settings.items()}
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "client": client}
+    try:
+        parsed = parse_source_options(given | kafka | options, QueryKind.BATCH)
+        assert SECRET not in repr(parsed)
+        with closing_clients(container_for(parsed)) as container:
+            container.offset_fetcher()
+            container.record_reader()
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error)) + repr(error)
+    return ""
+
+
+@pytest.mark.parametrize("login", LOGINS)
+def test_no_error_shows_a_secret(client: str, login: str) -> None:
+    """Whatever is wrong with the settings, the value of a secret one is not in the error."""
+    refused = [refusal(client, {**LOGINS[login], name: SECRET}) for name in SECRETS]
+    assert any(refused)
+    assert not [text for text in refused if SECRET in text]
+
+
+def test_no_error_shows_a_broken_jaas_line() -> None:
+    """A line with a sign too many or too few shows nothing of the password."""
+    login = LOGINS["PLAIN"]
+    broken = [read_java_settings({**login, "sasl.jaas.config": text}) for text in broken_jaas()]
+    refused = [str(settings.problems) for settings in broken if settings.problems]
+    assert len(refused) > len(JAAS)
+    assert not [text for text in refused if SECRET in text]
+
+
+@pytest.mark.parametrize(
+    ("url", "storage_options"),
+    [
+        ("s3://bucket/path", f'{{"secret": "{SECRET}"'),
+        ("s3://bucket/path", f'["{SECRET}"]'),
+        ("s3://bucket/path", SECRET),
+        (f"nowhere://key:{SECRET}@bucket/path", "{}"),
+    ],
+)
+def test_no_error_shows_the_secret_of_a_storage(url: str, storage_options: str) -> None:
+    """A storage that is not supported, and options that are no JSON, are not repeated."""
+    options = {"metadataPath": url, "metadataStorageOptions": storage_options}
+    parsed = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
+    with pytest.raises(PysparkKafkaError) as refused:
+        container_for(parse_source_options(parsed, QueryKind.STREAM)).metadata_log()
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_partitions_have_no_options() -> None:
+    """Spark pickles readers with their options, and partitions without them."""
+    given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "kafka.sasl.password": SECRET}
+    options = parse_source_options(given, QueryKind.BATCH)
+    ranges = [OffsetRange(TopicPartition("t", 0), 0, 5)]
+    reader = KafkaBatchReader(ContainerUseCases(), options, Projection(("value",)))
+    assert SECRET.encode() in pickle.dumps(reader)
+    assert SECRET.encode() not in pickle.dumps(input_partitions(ranges))
