@@ -27,6 +27,8 @@ def found() -> dict[str, Any]:
         env={
             **os.environ,
             "PYSPARK_KAFKA_DISALLOWED_OPTIONS": "acks",
+            # As from spark-submit or spark-defaults.conf.
+            "PYSPARK_SUBMIT_ARGS": "--conf spark.redaction.regex=mine pyspark-shell",
             # Of the processes that plan queries: the JVM is started before ``session`` is called.
             "PYSPARK_DRIVER_PYTHON": sys.executable,
         },

@@ -16,7 +16,7 @@ Java's clients, librdkafka, kafka-python (with underscores for dots) and fsspec 
 matches some names too many: those of files, addresses and times.
 """
 
-SENSITIVE_VALUES: Final = r"://[^/@\s]*:[^/@\s]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+SENSITIVE_VALUES: Final = r"://[^/@ ]*:[^/@ ]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 """A pattern of values that are secrets whatever their name: URLs with a password, private keys."""
 
 _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES)

@@ -29,9 +29,7 @@ def main() -> None:
     found: dict[str, object] = {"same": pyspark_kafka.session() is plain, "late": warnings[:]}
     plain.stop()
     warnings.clear()
-    builder = (
-        local().config(BUFFER, "131072").config(SETTING, "linger.ms").config(REDACTION, "mine")
-    )
+    builder = local().config(BUFFER, "131072").config(SETTING, "linger.ms")
     spark = pyspark_kafka.session(builder)
     conf = spark.sparkContext.getConf()
     spared, loaded = spark.sparkContext.parallelize([0], 1).map(worker).collect()[0]

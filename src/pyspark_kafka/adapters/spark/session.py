@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from .log_filter import SENSITIVE, hide_secrets
@@ -31,24 +32,32 @@ DAEMON: Final = "spark.python.daemon.module"
 def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> SparkSession:
     """Return a session, new or existing; settings on the builder or in the environment are kept.
 
-    Options that may hold a secret are hidden in addition to those that the builder hides.
+    Options that may hold a secret are hidden in addition to those that the user's settings hide.
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
     only: on a cluster it would have to be installed on every node.
     """
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
     settings = dict(TUNED_DEFAULTS)
-    builder = builder.config(REDACTION, redaction(given.get(REDACTION)))
     if given.get("spark.master", os.environ.get("MASTER", "local")).startswith("local["):
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
+    builder = builder.config(REDACTION, redaction(_configured(given, REDACTION)))
     session = builder.getOrCreate()
     hide_secrets(session)
     _warn_about_missing(session, settings)
     return session
+
+
+def _configured(given: Mapping[str, str], name: str) -> str | None:
+    """Return a setting of the builder, of ``spark-submit`` or of ``spark-defaults.conf``."""
+    # Starts the JVM, which alone reads the last two, as `getOrCreate` does.
+    conf = SparkConf().setAll(list(given.items()))
+    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001  # it has no public name
+    return given.get(name) or SparkConf().get(name)
 
 
 def redaction(given: str | None) -> str:
