@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.spark.log_filter import hide_secrets
+from pyspark_kafka.adapters.spark.log_filter import SENSITIVE, hide_secrets
 from pyspark_kafka.adapters.spark.session import redaction
+from tests.documents import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,3 +66,8 @@ def test_a_session_that_is_asked_for_again_hides_the_same() -> None:
     """The pattern of a builder that was used before does not grow."""
     once = redaction("mine")
     assert redaction(once) == once
+
+
+def test_the_documents_have_the_pattern() -> None:
+    """What to set on a cluster that does not use ``session`` is what ``session`` sets."""
+    assert f"\nspark.redaction.regex  {SENSITIVE}\n" in (ROOT / "docs" / "security.md").read_text()
