@@ -21,6 +21,7 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
 )
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.security.errors import AuthorizationError
 
 TIMED_OUT = KafkaError._MSG_TIMED_OUT  # librdkafka's own
 TRANSPORT = KafkaError._TRANSPORT
@@ -44,7 +45,8 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
     ("code", "kind"),
     [
         (TIMED_OUT, RecordDeliveryError),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, RecordDeliveryError),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, AuthorizationError),
+        (KafkaError.CLUSTER_AUTHORIZATION_FAILED, AuthorizationError),
         (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, UnknownTopicError),
         (KafkaError._UNKNOWN_TOPIC, UnknownTopicError),

@@ -26,6 +26,12 @@ class StuckAdmin:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return {}
 
+    def poll(self, _timeout: float) -> None:
+        """Have no events."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close without a client."""
+
 
 def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new client asks again when a third of the time is up, however short the time is."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError
 
-from .connection import log
 from .librdkafka import EVENT_ERROR, EVENT_LOG
 from .tokens import set_token
 
@@ -16,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .connection import Connection
+
+log = logging.getLogger("pyspark_kafka.librdkafka")
+# Without a handler, librdkafka's lines would all go to standard error.
+log.addHandler(logging.NullHandler())
 
 ERROR_SIZE: Final = 512
 """The bytes of a buffer for the text of an error."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
+import copy
 import math
 import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -17,22 +17,34 @@ from ...domain.errors import (
     OptionsError,
 )
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
+from ...domain.kafka_settings.java import read_java_settings
+from ...domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from ...domain.security.rights import Operation, ResourceType, topic_right
+from ...ports.deadline import Deadline
 from ..tokens.providers import token_provider
-from .error_codes import ALL_BROKERS_DOWN, CORRUPT_ERRORS, UNREACHABLE_ERRORS
+from .client_handle import log
+from .error_codes import (
+    ALL_BROKERS_DOWN,
+    CORRUPT_ERRORS,
+    REFUSED_RESOURCES,
+    UNREACHABLE_ERRORS,
+)
+from .login_check import check_login
+from .refusals import is_plaintext, is_tls_failure, login_refusal, tls_error
 from .settings import client_config, token_source
 from .tokens import TokenRefresh, principal_of
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
 
 T = TypeVar("T")
 
-log = logging.getLogger("pyspark_kafka.librdkafka")
-# Without a handler, librdkafka's lines would all go to standard error.
-log.addHandler(logging.NullHandler())
+LOGIN_REMEMBERED_S: Final = 300.0
+"""How long a refused login is not tried again: as long as an idle client is kept for reading."""
 
 
 class ConnectionOptions(Protocol):
@@ -67,6 +79,15 @@ class Connection:
         source = token_source(settings)
         self.tokens = None if source is None else token_provider(source)
         self._refreshes: list[TokenRefresh] = []
+        own = self._config.get("sasl.mechanisms", "")
+        self._mechanism = own or self._config.get("sasl.mechanism", "")
+        self._user = self._config.get("sasl.username", "")
+        known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
+        self.principal = known
+        self._is_checked = self._config["security.protocol"].upper() == "PLAINTEXT"
+        self._refused: AuthenticationError | None = None
+        self._refused_until = Deadline.after(0)
+        self._tls_failure = ""
         self._last_error = ""
         self._down_since = math.inf
 
@@ -89,7 +110,10 @@ class Connection:
         """Return a new client; ``forced`` settings override the user's, and these ``tuned`` ones.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
+        :raises AuthenticationError: if a broker refuses the login.
+        :raises TlsError: if the TLS handshake fails.
         """
+        self.require_login()
         config = {
             **self.config(forced, tuned),
             **self._token_callback(),
@@ -135,19 +159,59 @@ class Connection:
         reason = reason.replace('property: "', f'property: "{PREFIX}')
         return OptionsError([f"The client 'confluent': {reason.rstrip()}"])
 
-    def error(self, request: str, error: KafkaError) -> Exception:
-        """Return this library's error for one of librdkafka's."""
+    def require_login(self) -> None:
+        """Log in before the first client does, so that a refused login is not repeated.
+
+        Unreachable brokers are not waited for: the client waits.
+
+        :raises AuthenticationError: if a broker refuses the login, or did a short time ago.
+        :raises TlsError: if the TLS handshake fails.
+        """
+        self.raise_refusal()
+        self._is_checked = self._is_checked or check_login(self, self._config)
+
+    def raise_refusal(self) -> None:
+        """Raise what the handled events say of a refused login, or of a failed TLS handshake.
+
+        :raises AuthenticationError: if a broker refused the login within the last five minutes.
+        :raises TlsError: if a handshake failed since the last call.
+        """
+        refusal = self._refusal()
+        if refusal is not None:
+            raise refusal
+
+    def error(self, request: str, error: KafkaError, *rights: Right) -> Exception:
+        """Return this library's error for one of librdkafka's.
+
+        ``rights`` are all that the request needs; an error names those on resources of the type
+        that the broker refused.
+        """
+        refusal = self._refusal() or self.authorization_error(request, error.code(), rights)
+        if refusal is not None:
+            return refusal
         if error.code() in UNREACHABLE_ERRORS:
             return BrokerUnreachableError(
                 self.bootstrap_servers, self.timeout_s, self._last_error or error.str()
             )
         return KafkaRequestError(request, error.str())
 
+    def authorization_error(
+        self, request: str, code: int, rights: Iterable[Right]
+    ) -> AuthorizationError | None:
+        """Return the error of missing rights; ``None`` if the code is that of another error."""
+        resource = REFUSED_RESOURCES.get(code)
+        # Write on any topic replaces the right on the cluster.
+        missing = [right for right in rights if resource in (right.resource, ResourceType.CLUSTER)]
+        if not missing:
+            return None
+        return AuthorizationError(request, missing, self.bootstrap_servers, self.principal)
+
     def fetch_error(self, partition: TopicPartition, error: KafkaError, offset: int) -> Exception:
         """Return this library's error for a failed fetch, which failed at ``offset``."""
         if error.code() in CORRUPT_ERRORS:
             return CorruptBatchError(partition, offset, error.str())
-        return self.error(f"a fetch from {partition}", error)
+        right = topic_right(Operation.READ, partition.topic)
+        return self.error(f"a fetch from {partition}", error, right)
 
     def remember_error(self, error: KafkaError) -> None:
         """Keep why a connection failed; that all of them did explains nothing."""
@@ -155,7 +219,22 @@ class Connection:
             self._last_error = error.str()
         if error.code() == ALL_BROKERS_DOWN:
             self._down_since = min(self._down_since, time.monotonic())
+        reason = login_refusal(error)
+        if reason is not None:
+            self._refused = AuthenticationError(
+                self.bootstrap_servers, self._mechanism, self._user, reason
+            )
+            self._refused_until = Deadline.after(LOGIN_REMEMBERED_S)
+        elif is_tls_failure(error) or (not self._is_checked and is_plaintext(error)):
+            self._tls_failure = error.str()
 
     def remember_success(self) -> None:
         """Note that a broker was reached: librdkafka does not report that."""
         self._down_since = math.inf
+
+    def _refusal(self) -> AuthenticationError | TlsError | None:
+        if self._refused is not None and not self._refused_until.has_passed:
+            # Several threads may raise it, and each adds its own traceback.
+            return copy.copy(self._refused)
+        failure, self._tls_failure = self._tls_failure, ""
+        return tls_error(self.bootstrap_servers, failure, self._config) if failure else None

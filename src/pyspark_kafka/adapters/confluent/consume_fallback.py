@@ -125,7 +125,9 @@ class _AssignedPartition(FetchedPartition):
         count = min(CONSUME_RECORDS, self._until_offset - position)
         records = []
         next_offset = position
-        for message in self._consumer.consume(count, CONSUME_S):
+        messages = self._consumer.consume(count, CONSUME_S)
+        self._connection.raise_refusal()
+        for message in messages:
             error = message.error()
             if error is None:
                 records.append(_Record.of(message))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
-from .error_codes import OUT_OF_RANGE_ERRORS
+from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
 from .gather_kernel import EVENT
 from .message_gatherer import MessageGatherer, consumer_mask
 from .simple_consumer import SimpleConsumer
@@ -83,6 +84,7 @@ class ConsumedPartition(FetchedPartition):
         self._partition = offset_range.partition
         self._until_offset = offset_range.until_offset
         self._gatherer = gatherer
+        self._is_topic_known = False
 
     def fetch(self, position: int) -> Fetched | None:
         gatherer = self._gatherer
@@ -96,6 +98,8 @@ class ConsumedPartition(FetchedPartition):
             if result == EVENT and gatherer.pass_end():
                 continue
             if result == status.DONE or gatherer.has_rows:
+                if gatherer.next_offset == position:
+                    self._require_topic()
                 # An error of the next message is raised by the next fetch.
                 return self._fetched()
             if result not in status.FULL:
@@ -119,6 +123,16 @@ class ConsumedPartition(FetchedPartition):
             return False
         self._consumer.handle_events()
         return self._gatherer.take(POLL_S)
+
+    def _require_topic(self) -> None:
+        """Raise the error of a topic without records if the user may not see it."""
+        if self._is_topic_known:
+            return
+        self._is_topic_known = True
+        error = self._consumer.topic_error(FETCH_S)
+        if error is not None and error.code() in REFUSED_RESOURCES:
+            right = topic_right(Operation.DESCRIBE, self._partition.topic)
+            raise self._connection.error(f"a fetch from {self._partition}", error, right)
 
     def _fetched(self) -> Fetched:
         batches = (self._gatherer.finish(),) if self._gatherer.has_rows else ()

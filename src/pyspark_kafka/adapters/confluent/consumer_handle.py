@@ -111,10 +111,13 @@ class ConsumerHandle:
     def __init__(
         self, library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]
     ) -> None:
-        """Create the handle; no request is sent yet.
+        """Create the handle; no request is sent yet, but a first login.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
+        :raises AuthenticationError: if a broker refuses the login.
+        :raises TlsError: if the TLS handshake fails.
         """
+        connection.require_login()
         self._library = library
         self._connection = connection
         self._calls = ConsumerCalls(library)
@@ -172,11 +175,30 @@ class ConsumerHandle:
         """Handle errors and log lines; ``read_line`` gets the text of each line.
 
         :raises RuntimeError: if the handle is closed, or another process created it.
+        :raises AuthenticationError: if a broker refuses the login: it was changed.
+        :raises TlsError: if a TLS handshake fails.
         """
         library, main_queue = self._library, self._handles.main_queue
         while event := library.rd_kafka_queue_poll(main_queue, 0):
             handle_event(library, event, self._name, self._connection, read_line)
             library.rd_kafka_event_destroy(event)
+        self._connection.raise_refusal()
+
+    def topic_error(self, name: str, timeout_s: float) -> KafkaError | None:
+        """Return a broker's error for a topic that is fetched; ``None`` without one in time.
+
+        A fetch from a topic whose metadata are refused reports nothing.
+        """
+        handles, library = self._handles, self._library
+        response = ctypes.POINTER(Metadata)()
+        milliseconds = round(timeout_s * 1_000)
+        if library.rd_kafka_metadata(
+            handles.client, 0, handles.topics[name], ctypes.byref(response), milliseconds
+        ):
+            return None
+        code = response.contents.topics[0].err
+        library.rd_kafka_metadata_destroy(response)
+        return KafkaError(code) if code else None
 
     def reaches_broker(self, timeout_s: float) -> bool:
         """Return whether a broker answers in time."""

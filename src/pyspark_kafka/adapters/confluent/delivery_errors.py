@@ -12,6 +12,7 @@ from ...domain.errors import (
     UnknownTopicError,
 )
 from ...domain.producer.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
+from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from .error_codes import (
     FATAL,
     MESSAGE_TIMED_OUT,
@@ -58,6 +59,10 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
     """Return the error for a record that was queued and failed later."""
     if record.code in UNKNOWN_TOPIC_ERRORS:
         return UnknownTopicError([record.topic], "topic", connection.bootstrap_servers)
+    rights = (topic_right(Operation.WRITE, record.topic), IDEMPOTENT_WRITE)
+    missing = connection.authorization_error("a request to produce", record.code, rights)
+    if missing is not None:
+        return missing
     facts = (record.topic, _known(record.partition), record.size)
     if record.code == MESSAGE_TOO_LARGE:
         return RecordTooLargeError(*facts, TOO_LARGE_FOR_BROKER + _BATCH_INSTEAD)

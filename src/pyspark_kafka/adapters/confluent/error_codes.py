@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError
+
+from ...domain.security.rights import ResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ALL_BROKERS_DOWN: Final[int] = KafkaError._ALL_BROKERS_DOWN
 PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF
@@ -42,6 +47,25 @@ CORRUPT_ERRORS: Final = frozenset(
     {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG}
 )
 """A record batch cannot be read: by librdkafka, or (``CORRUPT_MESSAGE``) by its broker."""
+
+LOGIN_ERRORS: Final = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.ILLEGAL_SASL_STATE,
+    }
+)
+
+TLS_FAILED: Final[int] = KafkaError._SSL
+
+REFUSED_RESOURCES: Final[Mapping[int, ResourceType]] = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: ResourceType.TOPIC,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: ResourceType.GROUP,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ResourceType.TRANSACTIONAL_ID,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ResourceType.CLUSTER,
+}
+"""What the user lacks a right on, by the broker's error."""
 
 NO_LEADERS: Final[int] = KafkaError._NOENT
 """None of the partitions of a request has a leader, perhaps because none exists."""

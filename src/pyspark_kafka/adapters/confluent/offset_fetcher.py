@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -16,8 +17,9 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from ...domain.errors import UnknownTopicError
+from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.deadline import Deadline
@@ -27,7 +29,9 @@ from .error_codes import (
     COORDINATOR_ERRORS,
     LIST_OFFSETS_RETRIABLE_ERRORS,
     NO_LEADERS,
+    REFUSED_RESOURCES,
     UNKNOWN_PARTITION_ERRORS,
+    UNREACHABLE_ERRORS,
 )
 
 if TYPE_CHECKING:
@@ -35,14 +39,22 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from ...domain.options import SourceOptions
+    from ...domain.security.rights import Right
 
 K = TypeVar("K")
 T = TypeVar("T")
 
 METADATA: Final = "a request for metadata"
+OFFSETS: Final = "a request for offsets"
 COMMIT: Final = "a request to commit offsets"
 COMMITTED: Final = "a request for committed offsets"
 RETRY_S: Final = 0.1
+
+EVENTS_S: Final = 0.05
+"""How often a request that waits looks whether the login was refused."""
+
+MIN_COMMITTED_S: Final = 1.0
+"""The time-out of the first request for committed offsets, which doubles with each."""
 
 ATTEMPT_S: Final = 10.0
 """The longest time-out of one attempt."""
@@ -111,7 +123,11 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             except _RefusalError as error:
                 # The coordinator of a new group may not be ready.
                 if error.args[0].code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                    raise self._connection.error(COMMITTED, error.args[0]) from error
+                    rights = (
+                        group_right(Operation.DESCRIBE, group_id),
+                        *_topic_rights(Operation.DESCRIBE, partitions),
+                    )
+                    raise self._connection.error(COMMITTED, error.args[0], *rights) from error
                 time.sleep(RETRY_S)
         return PartitionOffsets(
             (_our_partition(partition), partition.offset)
@@ -127,14 +143,20 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         deadline = Deadline.after(self._connection.timeout_s)
         while (error := self._commit(group)) is not None:
             if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                raise self._connection.error(COMMIT, error)
+                rights = (
+                    group_right(Operation.READ, group_id),
+                    *_topic_rights(Operation.READ, offsets),
+                )
+                raise self._connection.error(COMMIT, error, *rights)
             # An admin client never looks for another coordinator: a new one does.
-            self._admin = None
+            self.close()
             time.sleep(RETRY_S)
 
     def close(self) -> None:
-        # librdkafka ends its threads with the last reference to a client.
-        self._admin = None
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            # An error that is being raised may refer to it as well, and so keep its threads.
+            admin.__exit__(None, None, None)
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
         listed = self._retry(METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout))
@@ -147,7 +169,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             return frozenset()
         descriptions = self._retry(
             METADATA,
-            lambda admin, timeout: _existing(
+            lambda admin, timeout: self._existing(
                 admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
             ),
         )
@@ -174,17 +196,16 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
         def ask(admin: Any, timeout: float) -> Mapping[ClientPartition, int]:
             try:
-                return _offsets(
-                    admin.list_offsets(
-                        theirs, isolation_level=self._isolation_level, request_timeout=timeout
-                    )
+                answers = admin.list_offsets(
+                    theirs, isolation_level=self._isolation_level, request_timeout=timeout
                 )
+                return _offsets(self._existing(answers))
             except _RefusalError as error:
                 if error.args[0].code() != NO_LEADERS or self._exist(specs):
                     raise
                 return {}
 
-        answers = self._retry("a request for offsets", ask)
+        answers = self._retry(OFFSETS, ask)
         return [(_our_partition(partition), offset) for partition, offset in answers.items()]
 
     def _exist(self, partitions: Iterable[TopicPartition]) -> bool:
@@ -203,12 +224,12 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 # A request to an unreachable broker lasts until the time-out of the attempt.
                 return ask(self._admin, attempt_s)
             except KafkaException as error:
+                self._handle_events()
                 is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
                 if not is_retriable or deadline.remaining < RETRY_S:
-                    about = f" of {error.about}" if isinstance(error, _RefusalError) else ""
-                    raise self._failure(f"{request}{about}", error) from error
+                    raise self._failure(request, error) from error
             # An admin client never looks for other leaders: a new one does.
-            self._admin = None
+            self.close()
             time.sleep(RETRY_S)
 
     def _committed(
@@ -220,16 +241,38 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         consumer = self._connection.make(Consumer, group)
         wanted = [_client_partition(partition) for partition in partitions]
         try:
-            found = consumer.committed(wanted, timeout=self._connection.timeout_s)
+            found = self._await_committed(consumer, wanted)
         except KafkaException as error:
-            consumer.poll(0)  # for the event that says why it could not connect
-            raise _RefusalError(error.args[0], group_id) from error
+            raise _RefusalError({group_id: error.args[0]}) from error
         finally:
             consumer.close()
         for partition in found:
             if partition.error:
-                raise _RefusalError(partition.error, partition)
+                raise _RefusalError({partition: partition.error})
         return found
+
+    def _await_committed(
+        self, consumer: Any, partitions: Sequence[ClientPartition]
+    ) -> Sequence[ClientPartition]:
+        """Return a group's offsets; the request waits in vain for a refused coordinator."""
+        deadline = Deadline.after(self._connection.timeout_s)
+        wait_s = MIN_COMMITTED_S
+        while True:
+            try:
+                found: Sequence[ClientPartition] = consumer.committed(
+                    partitions, timeout=min(wait_s, deadline.remaining)
+                )
+            except KafkaException as error:
+                # For the event that says why it could not connect, and the coordinator's refusal.
+                message = consumer.poll(0)
+                self._connection.raise_refusal()
+                if message is not None and message.error().code() in REFUSED_RESOURCES:
+                    raise KafkaException(message.error()) from error
+                if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
+                    raise
+                wait_s *= 2
+            else:
+                return found
 
     def _commit(self, group: ConsumerGroupTopicPartitions) -> KafkaError | None:
         """Send the request once, and return the coordinator's error."""
@@ -239,6 +282,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 [group], request_timeout=timeout
             ),
         ).values()
+        self._await([answer])
         try:
             partitions = answer.result().topic_partitions
         except KafkaException as error:
@@ -255,10 +299,43 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         except KafkaException as error:
             raise self._failure(request, error) from error
 
+    def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
+        """Return the responses, without those for topics or partitions that do not exist."""
+        self._await(answers.values())
+        existing, refused = {}, {}
+        for key, answer in answers.items():
+            try:
+                existing[key] = answer.result()
+            except KafkaException as error:
+                if error.args[0].code() not in UNKNOWN_PARTITION_ERRORS:
+                    refused[key] = error.args[0]
+        if refused:
+            codes = [error.code() for error in refused.values()]
+            code = next((each for each in codes if each in REFUSED_RESOURCES), codes[0])
+            raise _RefusalError({k: e for k, e in refused.items() if e.code() == code})
+        return existing
+
+    def _await(self, answers: Iterable[Future[Any]]) -> None:
+        while wait(answers, EVENTS_S).not_done:
+            self._handle_events()
+
+    def _handle_events(self) -> None:
+        """Raise the refusal of a login, after which the client must not log in again."""
+        self._admin.poll(0)
+        try:
+            self._connection.raise_refusal()
+        except PysparkKafkaError:
+            self.close()
+            raise
+
     def _failure(self, request: str, error: KafkaException) -> Exception:
         # The event that says why it could not connect has to be polled.
         self._admin.poll(0)
-        return self._connection.error(request, error.args[0])
+        if not isinstance(error, _RefusalError):
+            return self._connection.error(request, error.args[0])
+        # Only metadata and offsets are requested for several topics at once.
+        rights = (topic_right(Operation.DESCRIBE, topic) for topic in error.topics)
+        return self._connection.error(f"{request} of {error.about}", error.args[0], *rights)
 
 
 def _client_partition(partition: TopicPartition, offset: int | None = None) -> ClientPartition:
@@ -272,30 +349,24 @@ def _our_partition(partition: ClientPartition) -> TopicPartition:
 
 
 class _RefusalError(KafkaException):
-    """One response of several; ``about`` is what it was requested for."""
+    """The same error in some of several responses; ``about`` is what the first was for."""
 
-    def __init__(self, error: KafkaError, key: object) -> None:
+    def __init__(self, errors: Mapping[Any, KafkaError]) -> None:
+        key, error = next(iter(errors.items()))
         super().__init__(error)
         self.about = _our_partition(key) if isinstance(key, ClientPartition) else f"'{key}'"
+        self.topics = sorted({getattr(key, "topic", key) for key in errors})
 
 
-def _existing(answers: Mapping[K, Future[T]]) -> dict[K, T]:
-    """Return the responses, without those for topics or partitions that do not exist."""
-    existing = {}
-    for key, answer in answers.items():
-        try:
-            existing[key] = answer.result()
-        except KafkaException as error:
-            if error.args[0].code() not in UNKNOWN_PARTITION_ERRORS:
-                raise _RefusalError(error.args[0], key) from error
-    return existing
+def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> list[Right]:
+    return [topic_right(operation, topic) for topic in sorted({each.topic for each in partitions})]
 
 
-def _offsets(answers: Mapping[ClientPartition, Future[Any]]) -> dict[ClientPartition, int]:
+def _offsets(answers: Mapping[ClientPartition, Any]) -> dict[ClientPartition, int]:
     """Return the offsets of the partitions that exist."""
-    offsets = {partition: answer.offset for partition, answer in _existing(answers).items()}
+    offsets = {partition: answer.offset for partition, answer in answers.items()}
     for partition, offset in offsets.items():
         if offset < NOT_FOUND:
             # librdkafka sent no request, and reports no error.
-            raise _RefusalError(KafkaError(KafkaError.LEADER_NOT_AVAILABLE), partition)
+            raise _RefusalError({partition: KafkaError(KafkaError.LEADER_NOT_AVAILABLE)})
     return offsets

@@ -68,8 +68,13 @@ class ProduceFallback:
         return len(metadata.partitions)
 
     def wait(self, seconds: float) -> None:
-        """Handle librdkafka's events for so long at most."""
+        """Handle librdkafka's events for so long at most.
+
+        :raises AuthenticationError: if a broker refuses the login: it was changed.
+        :raises TlsError: if a TLS handshake fails.
+        """
         self._producer.poll(seconds)
+        self._connection.raise_refusal()
 
     def send(self, rows: PartitionedRows) -> None:
         """Queue records, and block while the queue is full.
@@ -111,7 +116,7 @@ class ProduceFallback:
         return True
 
     def _check(self, wait_s: float = 0) -> None:
-        self._producer.poll(wait_s)
+        self.wait(wait_s)
         if self._reports.failed is not None:
             raise delivery_error(self._connection, self._reports.failed)
 

@@ -68,6 +68,7 @@ class ConfluentRecordWriter(RecordWriter):
         """
         self._connection = Connection(options, producer_client_config)
         self._producer = options.producer
+        self._topic = options.topic
         self._tuned = producer_config(options.producer)
         self._partitioner = RowPartitioner(options.producer, self._connection)
         self._library = library
@@ -122,7 +123,9 @@ class ConfluentRecordWriter(RecordWriter):
             _warn_once(str(error))
             return ProduceFallback(self._connection, self._tuned)
         config = self._connection.config(FORCED, self._tuned)
-        return SimpleProducer(library, self._connection, config, self._producer.buffer_memory)
+        return SimpleProducer(
+            library, self._connection, config, self._producer.buffer_memory, self._topic
+        )
 
 
 @lru_cache(maxsize=1)

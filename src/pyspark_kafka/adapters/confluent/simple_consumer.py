@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import ctypes
     from collections.abc import Mapping
 
+    from confluent_kafka import KafkaError
+
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import UInt64Array
     from .connection import Connection
@@ -26,10 +28,7 @@ class SimpleConsumer:
     def __init__(
         self, library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]
     ) -> None:
-        """Create the handle; no request is sent yet.
-
-        :raises OptionsError: if librdkafka does not know or accept a setting.
-        """
+        """Create the handle; raise as ``ConsumerHandle`` does."""
         self._handle = ConsumerHandle(library, connection, config)
         self._topic = ""
         self._reader: object = None
@@ -66,11 +65,12 @@ class SimpleConsumer:
             self._stop_fetch()
             self._handle.handle_events()
 
-    def handle_events(self) -> None:
-        """Handle errors and log lines.
+    def topic_error(self, timeout_s: float) -> KafkaError | None:
+        """Return a broker's error for the topic that is fetched, as ``ConsumerHandle`` does."""
+        return self._handle.topic_error(self._topic, timeout_s)
 
-        :raises RuntimeError: if the handle is closed, or another process created it.
-        """
+    def handle_events(self) -> None:
+        """Handle errors and log lines; raise as ``ConsumerHandle.handle_events`` does."""
         self._handle.handle_events()
 
     def close(self) -> None:

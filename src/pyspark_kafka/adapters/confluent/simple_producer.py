@@ -11,13 +11,19 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
+from ...domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    topic_right,
+    transactional_id_right,
+)
 from ...ports.deadline import Deadline
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import read_only
 from ..process_local import ProcessLocal
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
-from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL
+from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL, REFUSED_RESOURCES, UNREACHABLE_ERRORS
 from .leader_check import LeaderCheck
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
@@ -25,8 +31,9 @@ from .producer_config import IDEMPOTENCE, REPORT_FAILURES_ONLY
 from .report_kernel import DeliveryReports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ...domain.security.rights import Right
     from .connection import Connection
     from .partitioned_rows import PartitionedRows
 
@@ -39,7 +46,9 @@ FULL_MS: Final = 1
 _PURGE_ALL: Final = 0x1 | 0x2
 """``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
 
-_MAX_MS: Final = 2**31 - 1
+_METADATA_S: Final = 2.0
+_PAUSE_MS: Final = 10
+"""How long one of several requests for metadata waits, and the time between two."""
 
 
 @final
@@ -71,14 +80,18 @@ class SimpleProducer:
         connection: Connection,
         config: Mapping[str, str],
         max_uncounted: int,
+        topic: str | None = None,
     ) -> None:
-        """Create the handle; no request is sent yet.
+        """Create the handle; no request is sent yet, but a first login.
 
         ``max_uncounted`` limits the queued bytes of keys and headers, which librdkafka does not
-        count; one call of ``send`` may exceed it.
+        count; one call of ``send`` may exceed it. All records go to ``topic``, if there is one.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
+        :raises AuthenticationError: if a broker refuses the login.
+        :raises TlsError: if the TLS handshake fails.
         """
+        connection.require_login()
         self.library = self._library = library
         self._connection = connection
         client, main_queue = new_client(library, PRODUCER, connection, config, EVENT_DR)
@@ -87,10 +100,12 @@ class SimpleProducer:
         self._calls = ProducerCalls(library, client)
         self._reports = DeliveryReports(library)
         self._reports_all = config.get(REPORT_FAILURES_ONLY) == "false"
+        self._transactional_id = config.get("transactional.id", "")
         is_idempotent = config.get(IDEMPOTENCE) == "true"
         self._leaders = LeaderCheck(library, client) if is_idempotent else None
         self._failed: Undelivered | None = None
         self._max_uncounted = max_uncounted
+        self._only_topic = topic
         self._uncounted = 0
         self._local = ProcessLocal(self._handles)
         weakref.finalize(self, _destroy, self._local).atexit = False
@@ -118,7 +133,11 @@ class SimpleProducer:
         return count
 
     def wait(self, seconds: float) -> None:
-        """Handle librdkafka's events for so long at most."""
+        """Handle librdkafka's events for so long at most.
+
+        :raises AuthenticationError: if a broker refuses the login: it was changed.
+        :raises TlsError: if a TLS handshake fails.
+        """
         self._handle_events(round(seconds * 1_000))
 
     def notify(self, file: int) -> None:
@@ -184,8 +203,17 @@ class SimpleProducer:
         self._uncounted = 0
 
     def failure(self) -> Exception | None:
-        """Return the error of a record that was not delivered, if there is one."""
-        return None if self._failed is None else delivery_error(self._connection, self._failed)
+        """Return the error of a record that was not delivered, if there is one.
+
+        An idempotent producer that gets no id purges its records: the reason is a fatal error.
+        """
+        code, reason = self._fatal_error()
+        if self._failed is not None and code not in REFUSED_RESOURCES:
+            return delivery_error(self._connection, self._failed)
+        if not code or (self._transactional_id and code not in REFUSED_RESOURCES):
+            return None
+        error = KafkaError(code, reason)
+        return self._connection.error("a request for a producer id", error, *self._rights())
 
     def forget_failures(self) -> None:
         """Forget the records that were not delivered: their transaction was aborted."""
@@ -204,10 +232,18 @@ class SimpleProducer:
         """Return a topic's number of partitions, and those that have a leader."""
         library = self._library
         response = ctypes.POINTER(Metadata)()
-        milliseconds = min(_MAX_MS, round(timeout_s * 1_000))
-        error = library.rd_kafka_metadata(
-            self._handles.client, 0, self._topic(topic), ctypes.byref(response), milliseconds
-        )
+        deadline = Deadline.after(timeout_s)
+        while error := library.rd_kafka_metadata(
+            self._handles.client,
+            0,
+            self._topic(topic),
+            ctypes.byref(response),
+            round(min(_METADATA_S, deadline.remaining) * 1_000),
+        ):
+            # It waits without a look at the events.
+            self._handle_events(_PAUSE_MS)
+            if error not in UNREACHABLE_ERRORS or deadline.has_passed:
+                break
         if error:
             raise KafkaException(KafkaError(error))
         try:
@@ -243,6 +279,7 @@ class SimpleProducer:
             if handle_event(library, event, self._name, self._connection) == EVENT_DR:
                 self._take_reports(event)
             library.rd_kafka_event_destroy(event)
+        self._connection.raise_refusal()
 
     def _take_reports(self, event: int) -> None:
         for address in self._reports.take(event):
@@ -275,12 +312,24 @@ class SimpleProducer:
             index += 1
         return total
 
+    def _rights(self) -> Iterator[Right]:
+        """Yield the rights to get a producer id."""
+        if self._transactional_id:
+            yield transactional_id_right(Operation.WRITE, self._transactional_id)
+        topics = {self._only_topic} if self._only_topic else self._handles.topics.keys()
+        for topic in sorted(topics):
+            yield topic_right(Operation.WRITE, topic)
+        yield IDEMPOTENT_WRITE
+
     def _fatal_error(self) -> tuple[int, str]:
         text = ctypes.create_string_buffer(ERROR_SIZE)
         code = self._library.rd_kafka_fatal_error(self._handles.client, text, ERROR_SIZE)
         return code, text.value.decode(errors="replace")
 
     def _produce_error(self, rows: PartitionedRows, place: int, code: int) -> Exception:
+        failure = self.failure()
+        if code == FATAL and failure is not None:
+            return failure
         reason = KafkaError(code).str()
         if code == FATAL:
             reason = self._fatal_error()[1] or reason

@@ -133,7 +133,9 @@ class SinkProducers:
         config = self.connection.config(
             forced, {**producer_config(producer), **STREAM_TUNED, **tuned}
         )
-        return SimpleProducer(self.library, self.connection, config, producer.buffer_memory)
+        return SimpleProducer(
+            self.library, self.connection, config, producer.buffer_memory, self.options.topic
+        )
 
     def create_transactional(self, transactional_id: str) -> SimpleProducer:
         """Return a new producer of transactions, which reports only failures.

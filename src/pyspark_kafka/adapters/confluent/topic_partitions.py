@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 from confluent_kafka import KafkaException
 
 from ...domain.errors import BrokerUnreachableError, UnknownTopicError
+from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREACHABLE_ERRORS
 
@@ -30,7 +31,11 @@ class MetadataClient(Protocol):
         """
 
     def wait(self, seconds: float) -> None:
-        """Handle librdkafka's events for so long at most."""
+        """Handle librdkafka's events for so long at most.
+
+        :raises AuthenticationError: if a broker refuses the login: it was changed.
+        :raises TlsError: if a TLS handshake fails.
+        """
 
 
 @final
@@ -96,4 +101,5 @@ class TopicPartitions:
         if error.code() in UNREACHABLE_ERRORS:
             cause = connection.last_error or error.str()
             return BrokerUnreachableError(connection.bootstrap_servers, self._max_block_s, cause)
-        return connection.error(f"a request for metadata of '{topic}'", error)
+        right = topic_right(Operation.WRITE, topic)
+        return connection.error(f"a request for metadata of '{topic}'", error, right)

@@ -9,6 +9,13 @@ from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.errors import KafkaRequestError, ProducerFencedError, PysparkKafkaError
 from ...domain.producer.transaction_cycle import forgotten_error
+from ...domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
 from ...ports.deadline import Deadline
 from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
 
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from threading import Event
 
+    from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from .connection import Connection
     from .partitioned_rows import PartitionedRows
@@ -78,13 +86,15 @@ class TransactionalProducer:
         self._connection = connection
         self._group_id = group_id.encode()
         self._transactional_id = transactional_id
+        self._right = transactional_id_right(Operation.WRITE, transactional_id)
         self._stopped = stopped
         self._partitions: dict[str, int] = {}
 
     def fence(self) -> None:
         """Fence earlier producers with the same id, and end their transactions."""
         library, client = self._library, self._producer.client
-        self._complete(lambda ms: library.rd_kafka_init_transactions(client, ms))
+        rights = (self._right, IDEMPOTENT_WRITE)
+        self._complete(lambda ms: library.rd_kafka_init_transactions(client, ms), *rights)
 
     def write(
         self, parts: Sequence[PartitionedRows], partition: TopicPartition, next_offset: int
@@ -124,7 +134,10 @@ class TransactionalProducer:
         self._send_offset(partition, next_offset)
         for part in parts:
             self._send(part)
-        self._complete(lambda ms: library.rd_kafka_commit_transaction(client, ms))
+        rights = [topic_right(Operation.WRITE, part.topic) for part in parts]
+        self._complete(
+            lambda ms: library.rd_kafka_commit_transaction(client, ms), self._right, *rights
+        )
 
     def _abort(self) -> None:
         """Abort the transaction, and forget the failures of its records."""
@@ -168,14 +181,20 @@ class TransactionalProducer:
         library.rd_kafka_topic_partition_list_set_offset(*here, offset)
         try:
             self._complete(
-                lambda ms: library.rd_kafka_send_offsets_to_transaction(client, offsets, group, ms)
+                lambda ms: library.rd_kafka_send_offsets_to_transaction(client, offsets, group, ms),
+                self._right,
+                group_right(Operation.READ, self._group_id.decode()),
+                topic_right(Operation.READ, partition.topic),
             )
         finally:
             library.rd_kafka_consumer_group_metadata_destroy(group)
             library.rd_kafka_topic_partition_list_destroy(offsets)
 
-    def _complete(self, call: Callable[[int], int | None]) -> None:
-        """Call a function until it has succeeded; after a time-out librdkafka resumes it."""
+    def _complete(self, call: Callable[[int], int | None], *rights: Right) -> None:
+        """Call a function until it has succeeded; after a time-out librdkafka resumes it.
+
+        ``rights`` are all that it needs.
+        """
         deadline = Deadline.after(self._connection.timeout_s)
         while error := call(_ATTEMPT_MS):
             refusal = self._take(error)
@@ -183,7 +202,7 @@ class TransactionalProducer:
             if self._stopped.is_set():
                 raise ProducerStoppedError
             if not refusal.is_retriable or deadline.has_passed:
-                raise self._failure(refusal)
+                raise self._failure(refusal, rights)
 
     def _take(self, error: int) -> _Refusal:
         library = self._library
@@ -196,13 +215,14 @@ class TransactionalProducer:
         library.rd_kafka_error_destroy(error)
         return refusal
 
-    def _failure(self, refusal: _Refusal) -> Exception:
+    def _failure(self, refusal: _Refusal, rights: Sequence[Right]) -> Exception:
         if refusal.error.code() in FENCED_ERRORS:
             return ProducerFencedError(self._transactional_id)
         if refusal.error.code() == FORGOTTEN_ID:
             # librdkafka aborts the transaction to raise the epoch, and still gets the same error.
             return forgotten_error(self._transactional_id)
-        found = self._fenced() or self._producer.failure()
+        missing = self._connection.authorization_error(REQUEST, refusal.error.code(), rights)
+        found = self._fenced() or self._producer.failure() or missing
         if found is not None:
             return found
         if refusal.requires_abort:

@@ -1,0 +1,221 @@
+"""What librdkafka's events say of refused logins, failed handshakes and missing rights."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError
+
+from pyspark_kafka.adapters.confluent import connection as connections
+from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.refusals import is_tls_failure, login_refusal, tls_error
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from pyspark_kafka.domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
+from pyspark_kafka.domain.security.tls_failures import TlsFailure
+
+BROKER = "sasl_ssl://b:9092/bootstrap: "
+WRONG_PASSWORD = (
+    f"{BROKER}SASL authentication error: Authentication failed: Invalid username or password "
+    "(after 301ms in state AUTH_REQ)"
+)
+ALERT = (
+    f"{BROKER}Receive failed: ssl/record/rec_layer_s3.c:918:ssl3_read_bytes "
+    "error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number 42 "
+    "(after 0ms in state APIVERSION_QUERY)"
+)
+
+AUTHENTICATION = KafkaError._AUTHENTICATION
+TLS = KafkaError._SSL
+TRANSPORT = KafkaError._TRANSPORT
+ALL_DOWN = KafkaError._ALL_BROKERS_DOWN
+
+
+@pytest.fixture
+def connection() -> Connection:
+    """Return a connection of a user, which never connects."""
+    given = {
+        "bootstrap.servers": "b:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": (
+            "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="ada" password="secret";'
+        ),
+    }
+    options = {f"kafka.{name}": value for name, value in given.items()}
+    return Connection(
+        parse_source_options({**options, "subscribe": "t", "client": "confluent"}, QueryKind.BATCH)
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        (AUTHENTICATION, WRONG_PASSWORD, "Authentication failed: Invalid username or password"),
+        (
+            AUTHENTICATION,
+            (
+                f'{BROKER}SASL authentication error: {{"status":"invalid_token"}} (after 315ms in '
+                "state AUTH_REQ, 2 identical error(s) suppressed)"
+            ),
+            '{"status":"invalid_token"}',
+        ),
+        (
+            AUTHENTICATION,
+            (
+                f"{BROKER}SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL "
+                "mechanism: broker's supported mechanisms: GSSAPI"
+            ),
+            (
+                "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: "
+                "broker's supported mechanisms: GSSAPI"
+            ),
+        ),
+        (
+            AUTHENTICATION,
+            (
+                f"{BROKER}SASL PLAIN mechanism handshake failed: Local: Broker transport failure: "
+                "broker's supported mechanisms: "
+            ),
+            None,
+        ),
+        (AUTHENTICATION, f"{BROKER}Disconnected: hung up from peer in state AUTH_LEGACY", None),
+        (AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: no answer", None),
+        (TRANSPORT, f"{BROKER}Disconnected (after 5ms in state AUTH_REQ)", None),
+        (ALL_DOWN, "1/1 brokers are down", None),
+    ],
+)
+def test_what_refuses_a_login(code: int, text: str, reason: str | None) -> None:
+    """A broker's answer refuses it; a connection that is lost meanwhile does not."""
+    assert login_refusal(KafkaError(code, text)) == reason
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "failure"),
+    [
+        (
+            TLS,
+            (
+                f"{BROKER}SSL handshake failed: error:0A000410:SSL routines::ssl/tls alert "
+                "handshake failure: SSL alert number 40 (after 3ms in state SSL_HANDSHAKE)"
+            ),
+            TlsFailure.CIPHER_NOT_SHARED,
+        ),
+        (
+            TLS,
+            (
+                f"{BROKER}SSL handshake failed: error:0A00042E:SSL routines::tlsv1 alert protocol "
+                "version: SSL alert number 70 (after 3ms in state SSL_HANDSHAKE)"
+            ),
+            TlsFailure.VERSION_NOT_SHARED,
+        ),
+        (
+            TLS,
+            (
+                f"{BROKER}SSL handshake failed: error:0A00010B:SSL routines::wrong version number "
+                "(after 1ms in state SSL_HANDSHAKE)"
+            ),
+            TlsFailure.NOT_TLS,
+        ),
+        (TRANSPORT, ALERT, TlsFailure.CLIENT_CERTIFICATE_REFUSED),
+        (
+            TLS,
+            f"{BROKER}SSL handshake failed: error:0A0000F4:SSL routines::unexpected message",
+            TlsFailure.HANDSHAKE_FAILED,
+        ),
+        (TLS, f"{BROKER}Broker did not provide a certificate", TlsFailure.HANDSHAKE_FAILED),
+        (
+            TRANSPORT,
+            f"{BROKER}Receive failed: error:0A000126:SSL routines::unexpected eof while reading",
+            None,
+        ),
+        (
+            TRANSPORT,
+            f"{BROKER}SSL handshake failed: Disconnected: SSL connection closed by peer",
+            None,
+        ),
+        (TRANSPORT, f"{BROKER}Connect to ipv4#127.0.0.1:1 failed: Connection refused", None),
+    ],
+)
+def test_what_fails_a_handshake(code: int, text: str, failure: TlsFailure | None) -> None:
+    """TLS fails for a reason that the texts of OpenSSL name; a lost connection is none."""
+    assert is_tls_failure(KafkaError(code, text)) is (failure is not None)
+    if failure is not None:
+        assert tls_error("b:9092", text, {}).failure is failure
+
+
+def test_a_reason_is_openssls_alone() -> None:
+    """What librdkafka puts around it names its own settings and threads."""
+    told = str(tls_error("b:9092", ALERT, {}))
+    assert (
+        "No TLS connection to b:9092: ssl/tls alert bad certificate: SSL alert number 42. The"
+        in told
+    )
+
+
+def test_a_refused_login_is_remembered(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No client is made that would log in again, for a time."""
+    connection.raise_refusal()
+    connection.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
+    connection.remember_error(KafkaError(ALL_DOWN, "1/1 brokers are down"))
+    for _ in range(2):
+        with pytest.raises(
+            AuthenticationError, match="the user 'ada' by PLAIN at b:9092"
+        ) as raised:
+            connection.make(dict, {})
+        assert "secret" not in str(raised.value)
+    monkeypatch.setattr(connections, "LOGIN_REMEMBERED_S", 0.0)
+    connection.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
+    connection.raise_refusal()
+
+
+def test_a_failed_handshake_is_raised_once(connection: Connection) -> None:
+    """The certificate may be renewed until the next attempt."""
+    connection.remember_error(KafkaError(TRANSPORT, ALERT))
+    error = connection.error("a request", KafkaError(KafkaError._TIMED_OUT))
+    assert isinstance(error, TlsError)
+    error = connection.error("a request", KafkaError(KafkaError._TIMED_OUT))
+    assert isinstance(error, BrokerUnreachableError)
+
+
+TOPIC = topic_right(Operation.WRITE, "t")
+GROUP = group_right(Operation.READ, "g")
+TRANSACTIONAL_ID = transactional_id_right(Operation.WRITE, "id")
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, [TOPIC]),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, [GROUP]),
+        (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, [TRANSACTIONAL_ID]),
+        (
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+            [TOPIC, GROUP, TRANSACTIONAL_ID, IDEMPOTENT_WRITE],
+        ),
+    ],
+)
+def test_missing_rights_are_those_on_what_was_refused(
+    connection: Connection, code: int, missing: list[object]
+) -> None:
+    """A refused request names the rights of its kind of resource, and the user."""
+    needed = (TOPIC, GROUP, TRANSACTIONAL_ID, IDEMPOTENT_WRITE)
+    error = connection.error("a request", KafkaError(code), *needed)
+    assert isinstance(error, AuthorizationError)
+    assert list(error.rights) == missing
+    assert error.principal == "User:ada"
+
+
+def test_a_refusal_without_a_known_right_is_a_failed_request(connection: Connection) -> None:
+    """An error may not name rights that nobody knows."""
+    error = connection.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
+    assert isinstance(error, KafkaRequestError)
