@@ -129,6 +129,7 @@ def logins(secured: SecuredBroker) -> list[dict[str, str]]:
         secured.options("PLAIN"),
         by_name | {"kafka.sasl.username": "scram-256-user", "kafka.sasl.password": PASSWORD},
         secured.options("SCRAM-SHA-512"),
+        secured.options("OAUTHBEARER"),
         secured.options(TLS_MECHANISM),
         inline | {"kafka.ssl.keystore.key": pair[0]},
         inline
