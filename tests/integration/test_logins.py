@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from socket import create_server
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 
+from pyspark_kafka.adapters.kafka_python import gssapi_login
+from pyspark_kafka.adapters.kafka_python.gssapi_login import gssapi_messages
 from pyspark_kafka.brokers.jars import kafka_jars
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.kafka_settings.values import Login
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -21,6 +28,7 @@ from pyspark_kafka.testing.world import COMMITTED, await_until, numbered
 from tests.servers import kdc
 from tests.servers.java_gateway import java_gateway
 from tests.servers.kafka import SharedKafka
+from tests.servers.kdc import Kdc
 from tests.servers.secured import SHORT_SESSION_MS, login_module
 
 if TYPE_CHECKING:
@@ -33,6 +41,10 @@ USER = "kerberos-user"
 HAS_GSSAPI = find_spec("gssapi") is not None
 """There is no wheel for Linux, and some machines cannot build one."""
 
+
+needs_gssapi = pytest.mark.skipif(
+    not HAS_GSSAPI, reason="the package 'gssapi' has no wheel here, and could not be built"
+)
 
 WorldOf: TypeAlias = "Callable[[Mapping[str, str]], KafkaWorld]"
 
@@ -118,6 +130,47 @@ def get_ticket(secured: SecuredBroker, cache: str) -> None:
 
 def with_jaas(options: Mapping[str, str], line: str) -> dict[str, str]:
     return {**options, "kafka.sasl.jaas.config": line}
+
+
+def kerberos_login(secured: SecuredBroker, principal: str = f"{USER}@{kdc.REALM}") -> Login:
+    return Login("GSSAPI", keytab=str(secured.kdc.keytab(USER)), principal=principal)
+
+
+def use_kdc(port: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let logins ask for tickets at a port."""
+    Kdc(port, path.parent, path).write_krb5_conf(path)
+    monkeypatch.setenv(kdc.KRB5_CONFIG, str(path))
+
+
+@needs_gssapi
+def test_refused_tickets(secured: SecuredBroker, tmp_path: Path) -> None:
+    """A user or a service that Kerberos does not know is named, and so are missing tickets."""
+    stranger = kerberos_login(secured, f"stranger@{kdc.REALM}")
+    with pytest.raises(SaslAuthenticationFailedError, match=r"principal 'stranger@.*', keytab '/"):
+        next(gssapi_messages(stranger, "127.0.0.1"))
+    with pytest.raises(SaslAuthenticationFailedError, match=r"hdfs/127\.0\.0\.1@.* not found"):
+        next(gssapi_messages(replace(kerberos_login(secured), service_name="hdfs"), "127.0.0.1"))
+    cache = Login("GSSAPI", uses_ticket_cache=True, ticket_cache=str(tmp_path / "none"))
+    with pytest.raises(SaslAuthenticationFailedError, match=r"\(ticket cache '.*/none'\)"):
+        next(gssapi_messages(cache, "127.0.0.1"))
+
+
+@needs_gssapi
+def test_a_kdc_that_does_not_answer(
+    secured: SecuredBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login fails in time if the KDC accepts the connection and is silent, or is not there."""
+    monkeypatch.setattr(gssapi_login, "KDC_SECONDS", 0.5)
+    # Tickets by the keytab of the other tests are still valid.
+    keytab = shutil.copy(secured.kdc.keytab(USER), tmp_path)
+    login = replace(kerberos_login(secured), keytab=str(keytab))
+    with create_server(("127.0.0.1", 0)) as silent:
+        use_kdc(silent.getsockname()[1], tmp_path / "silent.conf", monkeypatch)
+        with pytest.raises(KafkaConnectionError, match=r"no KDC answered within 0\.5 s"):
+            next(gssapi_messages(login, "127.0.0.1"))
+    monkeypatch.setattr(gssapi_login, "KDC_SECONDS", 30.0)
+    with pytest.raises(KafkaConnectionError, match="Cannot contact any KDC"):
+        next(gssapi_messages(login, "127.0.0.1"))
 
 
 def test_a_user_name_that_scram_escapes(

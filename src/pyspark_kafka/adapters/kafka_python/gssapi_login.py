@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaConnectionError, SaslAuthenticationFailedError
 
+from ..process_local import ProcessLocal
+
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from ...domain.kafka_settings.values import Login
+
+    _Started = tuple[Any, bytes]
+
+KDC_SECONDS: Final = 10.0
+"""How long a login waits for a KDC. With several, libkrb5 asks the next one after a second."""
 
 _DEFAULT_SERVICE: Final = "kafka"
 
@@ -30,6 +38,9 @@ _TRANSIENT: Final = frozenset(
         _KRB5 + 156,  # KRB5_KDC_UNREACH
     }
 )
+
+
+_THREAD: Final = ProcessLocal[ThreadPoolExecutor]()
 
 
 def require_gssapi(login: Login) -> None:
@@ -55,11 +66,11 @@ def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
     """Yield the messages to a broker, and receive its answers.
 
     :raises SaslAuthenticationFailedError: if there is no ticket, or the broker refuses it.
-    :raises KafkaConnectionError: if no KDC can be reached.
+    :raises KafkaConnectionError: if no KDC answers in time.
     """
+    context, first = _ask_kdc(partial(_start, login, host))
+    answer = yield first
     with _named_errors(login):
-        context = _security_context(login, host)
-        answer = yield context.step() or b""
         while not context.complete:
             answer = yield context.step(answer) or b""
         layers = context.unwrap(answer).message
@@ -69,6 +80,28 @@ def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
             )
         # Without a layer the largest message is 0, and the ticket says who the user is.
         yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), False).message
+
+
+def _ask_kdc(start: Callable[[], _Started]) -> _Started:
+    """Call a function that asks a KDC, in a thread: libkrb5 waits for 50 s if none answers.
+
+    All logins share the thread, because tickets are missing for a moment while they are renewed.
+    """
+    thread = _THREAD.get() or _THREAD.set(ThreadPoolExecutor(1, "pyspark-kafka-kerberos"))
+    started = thread.submit(start)
+    try:
+        return started.result(KDC_SECONDS)
+    except TimeoutError as error:
+        started.cancel()
+        raise KafkaConnectionError(f"GSSAPI: no KDC answered within {KDC_SECONDS:g} s") from error
+
+
+def _start(login: Login, host: str) -> _Started:
+    """Return a security context, and its first message."""
+    # The library keeps the words of an error for the thread that had it.
+    with _named_errors(login):
+        context = _security_context(login, host)
+        return context, context.step() or b""
 
 
 def _security_context(login: Login, host: str) -> Any:
@@ -105,9 +138,9 @@ def _store(login: Login) -> dict[str, str]:
 
 
 def _memory_cache(login: Login) -> str:
-    """Return the name of a ticket cache of this thread: a renewal empties it for a moment."""
+    """Return the name of the ticket cache of a user in this process."""
     owner = hashlib.sha256(f"{login.keytab}\0{login.principal}".encode()).hexdigest()[:16]
-    return f"MEMORY:pyspark-kafka-{owner}-{threading.get_ident()}"
+    return f"MEMORY:pyspark-kafka-{owner}"
 
 
 @contextmanager
@@ -122,7 +155,7 @@ def _named_errors(login: Login) -> Iterator[None]:
         reasons = error.get_all_statuses(code, is_maj=False) if code else []
         reasons = reasons or error.get_all_statuses(error.maj_code, is_maj=True)
         # The library has it as an unsigned number.
-        is_transient = code - 2**32 * (code >= 2**31) in _TRANSIENT
+        is_transient = code - 2**32 in _TRANSIENT
         kind = KafkaConnectionError if is_transient else SaslAuthenticationFailedError
         raise kind(f"GSSAPI: {'; '.join(reasons)} ({_origin(login)})") from error
 
