@@ -84,7 +84,9 @@ class Connection:
         self._user = self._config.get("sasl.username", "")
         known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
         self.principal = known
-        self._is_checked = self._config["security.protocol"].upper() == "PLAINTEXT"
+        protocol = self._config["security.protocol"].upper()
+        self.has_login = protocol.startswith("SASL")
+        self._is_checked = protocol == "PLAINTEXT"
         self._refused: AuthenticationError | None = None
         self._refused_until = Deadline.after(0)
         self._tls_failure = ""

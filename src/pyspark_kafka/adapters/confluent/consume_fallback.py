@@ -62,6 +62,10 @@ class ConsumeFallback:
             self._consumer, self._connection, offset_range, projection, self._watermarks
         )
 
+    def handle_events(self) -> None:
+        self._consumer.poll(0)
+        self._connection.raise_refusal()
+
     def close(self) -> None:
         self._consumer.close()
 

@@ -62,6 +62,9 @@ class ConsumedPartitions:
             self._consumer, self._connection, offset_range, gatherer, self._watermarks
         )
 
+    def handle_events(self) -> None:
+        self._consumer.handle_events()
+
     def close(self) -> None:
         self._consumer.close()
 

@@ -178,11 +178,15 @@ class ConsumerHandle:
         :raises AuthenticationError: if a broker refuses the login: it was changed.
         :raises TlsError: if a TLS handshake fails.
         """
+        self.take_events(read_line)
+        self._connection.raise_refusal()
+
+    def take_events(self, read_line: Callable[[str], None] | None = None) -> None:
+        """Do as ``handle_events``, which raises what was taken here as well."""
         library, main_queue = self._library, self._handles.main_queue
         while event := library.rd_kafka_queue_poll(main_queue, 0):
             handle_event(library, event, self._name, self._connection, read_line)
             library.rd_kafka_event_destroy(event)
-        self._connection.raise_refusal()
 
     def topic_error(self, name: str, timeout_s: float) -> KafkaError | None:
         """Return a broker's error for a topic that is fetched; ``None`` without one in time.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -33,6 +34,7 @@ from .error_codes import (
     UNKNOWN_PARTITION_ERRORS,
     UNREACHABLE_ERRORS,
 )
+from .idle_watch import IdleWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -86,6 +88,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             else IsolationLevel.READ_UNCOMMITTED
         )
         self._admin: Any = None
+        self._watch = IdleWatch(self._connection)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         match subscription:
@@ -141,18 +144,30 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         ]
         group = ConsumerGroupTopicPartitions(group_id, next_offsets)
         deadline = Deadline.after(self._connection.timeout_s)
-        while (error := self._commit(group)) is not None:
-            if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                rights = (
-                    group_right(Operation.READ, group_id),
-                    *_topic_rights(Operation.READ, offsets),
-                )
-                raise self._connection.error(COMMIT, error, *rights)
-            # An admin client never looks for another coordinator: a new one does.
-            self.close()
-            time.sleep(RETRY_S)
+        with self._watch.in_use():
+            while (error := self._commit(group)) is not None:
+                if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
+                    rights = (
+                        group_right(Operation.READ, group_id),
+                        *_topic_rights(Operation.READ, offsets),
+                    )
+                    raise self._connection.error(COMMIT, error, *rights)
+                # An admin client never looks for another coordinator: a new one does.
+                self.close()
+                time.sleep(RETRY_S)
 
     def close(self) -> None:
+        with self._watch.in_use():
+            self._close_admin()
+
+    def handle_idle_events(self) -> bool:
+        """Do as ``Watched`` says."""
+        if self._admin is not None:
+            with suppress(PysparkKafkaError):
+                self._handle_events()
+        return self._admin is not None
+
+    def _close_admin(self) -> None:
         admin, self._admin = self._admin, None
         if admin is not None:
             # An error that is being raised may refer to it as well, and so keep its threads.
@@ -215,14 +230,16 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def _retry(self, request: str, ask: Callable[[Any, float], T]) -> T:
         """Send a request, again while its broker is unreachable or not the leader any more."""
+        with self._watch.in_use():
+            return self._attempt(request, ask)
+
+    def _attempt(self, request: str, ask: Callable[[Any, float], T]) -> T:
         deadline = Deadline.after(self._connection.timeout_s)
         attempt_s = min(self._connection.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
         while True:
-            if self._admin is None:
-                self._admin = self._connection.make(AdminClient, {})
             try:
                 # A request to an unreachable broker lasts until the time-out of the attempt.
-                return ask(self._admin, attempt_s)
+                return ask(self._client(), attempt_s)
             except KafkaException as error:
                 self._handle_events()
                 is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
@@ -292,12 +309,16 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         return next((partition.error for partition in partitions if partition.error), None)
 
     def _run(self, request: str, call: Callable[[Any, float], Any]) -> Any:
-        if self._admin is None:
-            self._admin = self._connection.make(AdminClient, {})
         try:
-            return call(self._admin, self._connection.timeout_s)
+            return call(self._client(), self._connection.timeout_s)
         except KafkaException as error:
             raise self._failure(request, error) from error
+
+    def _client(self) -> Any:
+        if self._admin is None:
+            self._admin = self._connection.make(AdminClient, {})
+            self._watch.start(self)
+        return self._admin
 
     def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
         """Return the responses, without those for topics or partitions that do not exist."""
@@ -325,7 +346,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         try:
             self._connection.raise_refusal()
         except PysparkKafkaError:
-            self.close()
+            self._close_admin()
             raise
 
     def _failure(self, request: str, error: KafkaException) -> Exception:

@@ -6,12 +6,14 @@ import logging
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+from ...domain.errors import PysparkKafkaError
 from ...ports.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
 from .connection import Connection
 from .consume_fallback import ConsumeFallback
 from .consumed_partition import ConsumedPartitions
+from .idle_watch import IdleWatch
 from .librdkafka import LibraryUnusableError, load
 from .offset_fetcher import ConfluentOffsetFetcher
 
@@ -63,6 +65,8 @@ class _Client(Protocol):
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition: ...
 
+    def handle_events(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -76,22 +80,40 @@ class ConfluentRecordReader(RecordReader):
     def __init__(self, options: SourceOptions, library: Callable[[], ctypes.CDLL] = load) -> None:
         """Check the options; nothing is connected yet."""
         self._connection = Connection(options)
+        self._watch = IdleWatch(self._connection)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._local: ProcessLocal[_Client] = ProcessLocal()
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
-        partition = self._client().partition(offset_range, projection)
-        return read_range(partition, offset_range, self._poll_timeout_ms)
+        with self._watch.in_use():
+            partition = self._client().partition(offset_range, projection)
+            yield from read_range(partition, offset_range, self._poll_timeout_ms)
 
     def close(self) -> None:
+        with self._watch.in_use():
+            self._close_client()
+
+    def handle_idle_events(self) -> bool:
+        """Do as ``Watched`` says."""
+        client = self._local.get()
+        if client is not None:
+            try:
+                client.handle_events()
+            except PysparkKafkaError:
+                self._close_client()
+        return self._local.get() is not None
+
+    def _close_client(self) -> None:
         client = self._local.pop()
         if client is not None:
             client.close()
 
     def _client(self) -> _Client:
-        return self._local.get() or self._local.set(self._new_client())
+        client = self._local.get() or self._local.set(self._new_client())
+        self._watch.start(self)
+        return client
 
     def _new_client(self) -> _Client:
         try:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, final
 
-from ...domain.errors import UnsupportedFeatureError
+from ...domain.errors import PysparkKafkaError, UnsupportedFeatureError
 from ...domain.write_result import DeliveryStats
 from ...ports.record_writer import RecordWriter
 from ..partitioning.batch_gatherer import BatchGatherer
 from ..partitioning.topic_rows import require_topic
 from ..process_local import ProcessLocal
 from .connection import Connection
+from .idle_watch import IdleWatch
 from .librdkafka import LibraryUnusableError, load
 from .produce_fallback import ProduceFallback
 from .producer_config import FORCED, producer_client_config, producer_config
@@ -67,6 +69,8 @@ class ConfluentRecordWriter(RecordWriter):
         :raises OptionsError: if librdkafka does not know a setting.
         """
         self._connection = Connection(options, producer_client_config)
+        self._watch = IdleWatch(self._connection)
+        self._uses: ExitStack | None = None
         self._producer = options.producer
         self._topic = options.topic
         self._tuned = producer_config(options.producer)
@@ -82,6 +86,7 @@ class ConfluentRecordWriter(RecordWriter):
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         require_topic(batch, topic)
+        self._begin()
         session = self._session()
         for gathered, option in session.gatherer.add(batch, topic):
             self._write(session, gathered, option)
@@ -95,17 +100,46 @@ class ConfluentRecordWriter(RecordWriter):
         if session.written.records:
             session.client.flush()
         written, session.written = session.written, DeliveryStats()
+        self._end()
         return written
 
     def close(self) -> None:
+        self._begin()
+        self._close_session()
+        self._end()
+
+    def handle_idle_events(self) -> bool:
+        """Do as ``Watched`` says."""
+        session = self._local.get()
+        if session is not None:
+            try:
+                session.client.wait(0)
+            except PysparkKafkaError:
+                self._close_session()
+        return self._local.get() is not None
+
+    def _begin(self) -> None:
+        """Begin to use the client, until the end of ``flush``."""
+        if self._uses is None:
+            self._uses = ExitStack()
+            self._uses.enter_context(self._watch.in_use())
+
+    def _end(self) -> None:
+        uses, self._uses = self._uses, None
+        if uses is not None:
+            uses.close()
+
+    def _close_session(self) -> None:
         session = self._local.pop()
         if session is not None:
             session.client.close()
 
     def _session(self) -> _Session:
-        return self._local.get() or self._local.set(
+        session = self._local.get() or self._local.set(
             _Session(self._new_client(), BatchGatherer(), DeliveryStats())
         )
+        self._watch.start(self)
+        return session
 
     def _write(self, session: _Session, batch: pa.RecordBatch, topic: str | None) -> None:
         # All rows are checked before the first is sent.

@@ -63,7 +63,8 @@ class SimpleConsumer:
         if self.serves(reader):
             self._reader = None
             self._stop_fetch()
-            self._handle.handle_events()
+            # An error that ended the fetch is not replaced by another one.
+            self._handle.take_events()
 
     def topic_error(self, timeout_s: float) -> KafkaError | None:
         """Return a broker's error for the topic that is fetched, as ``ConsumerHandle`` does."""

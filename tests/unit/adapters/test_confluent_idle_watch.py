@@ -1,0 +1,90 @@
+"""The thread that handles the events of clients that nobody uses."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from pyspark_kafka.adapters.confluent import idle_watch
+from pyspark_kafka.adapters.confluent.idle_watch import IdleWatch
+from pyspark_kafka.testing import await_until
+
+if TYPE_CHECKING:
+    from pyspark_kafka.adapters.confluent.connection import Connection
+
+
+@dataclass
+class Adapter:
+    """Counts how often its events are handled."""
+
+    has_client: bool = True
+    handled: int = 0
+
+    def handle_idle_events(self) -> bool:
+        self.handled += 1
+        return self.has_client
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_watch, "_EVERY_S", 0.001)
+
+
+def watch(*, has_login: bool = True) -> IdleWatch:
+    return IdleWatch(cast("Connection", SimpleNamespace(has_login=has_login)))
+
+
+def watching() -> int:
+    names = [thread.name for thread in threading.enumerate()]
+    return names.count("pyspark-kafka-idle-watch")
+
+
+def test_events_are_handled_until_the_client_is_closed() -> None:
+    """One thread does it for all uses; a new client gets another one."""
+    adapter, watched = Adapter(), watch()
+    for _ in range(2):
+        adapter.has_client = True
+        for _ in range(2):
+            watched.start(adapter)
+        adapter.handled = 0
+        await_until(lambda: adapter.handled > 2)
+        assert watching() == 1
+        adapter.has_client = False
+        await_until(lambda: watching() == 0)
+
+
+def test_the_user_of_a_client_handles_its_events() -> None:
+    """Two threads must not: one of them may close the client."""
+    adapter, watched = Adapter(), watch()
+    with watched.in_use():
+        watched.start(adapter)
+        with watched.in_use():
+            pass
+        time.sleep(0.05)
+        assert adapter.handled == 0
+    await_until(lambda: adapter.handled > 0)
+    adapter.has_client = False
+    await_until(lambda: watching() == 0)
+
+
+def test_an_adapter_without_references_is_not_watched() -> None:
+    """The thread does not keep it."""
+    adapters, watched = [Adapter()], watch()
+    watched.start(adapters[0])
+    await_until(lambda: adapters[0].handled > 0)
+    adapters.clear()
+    gc.collect()
+    await_until(lambda: watching() == 0)
+
+
+def test_a_client_without_a_login_needs_no_watch() -> None:
+    """No login is repeated."""
+    adapter = Adapter()
+    watch(has_login=False).start(adapter)
+    assert watching() == 0
