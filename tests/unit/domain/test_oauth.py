@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pickle
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.values import (
     AzureIdentity,
@@ -15,6 +16,16 @@ from pyspark_kafka.domain.kafka_settings.values import (
     TokenFunction,
     TokenSource,
 )
+from pyspark_kafka.domain.options import (
+    QueryKind,
+    SinkOptions,
+    SourceOptions,
+    parse_sink_options,
+    parse_source_options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 MSK_MODULE: Final = "software.amazon.msk.auth.iam.IAMLoginModule"
@@ -248,3 +259,18 @@ def test_endpoints(endpoint: str, is_accepted: bool) -> None:
         assert found.endpoint == endpoint
     else:
         assert "Option 'kafka.sasl.oauthbearer.token.endpoint.url'" in problem(settings)
+
+
+@pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
+def test_a_provider_of_tokens_is_named(parse: Callable[..., SourceOptions | SinkOptions]) -> None:
+    """The option takes precedence over Java's class, and needs the mechanism that has tokens."""
+    options = {f"kafka.{name}": value for name, value in OAUTH.items()}
+    options |= {"tokenProvider": "vault", f"kafka.{HANDLER}": "com.example.Handler"}
+    options |= {"subscribe": "t"} if parse is parse_source_options else {}
+    login = read_java_settings(dict(parse(options, QueryKind.STREAM).kafka)).login
+    assert login is not None
+    assert login.tokens == TokenFunction("vault")
+    with pytest.raises(OptionsError) as caught:
+        parse(options | {"kafka.sasl.mechanism": "PLAIN"}, QueryKind.STREAM)
+    needed = "Option 'tokenProvider' requires 'kafka.sasl.mechanism' OAUTHBEARER"
+    assert caught.value.problems == (needed,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import OptionsError
-from ..kafka_settings import GROUP_ID, PREFIX, kafka_settings
+from ..kafka_settings import GROUP_ID, PREFIX
 from ..kafka_settings.options import consumer_problems
 from ..offset_limits import (
     ByTimestamp,
@@ -24,6 +24,7 @@ from ..storage_path import StoragePath
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
 from . import sink_table, table
 from .batch_ends import ending_problems, mismatches, starting_problems
+from .client_settings import client_settings
 from .option import Option, QueryKind
 from .policy import UNRESTRICTED
 from .reading import Reading, ignored, lower
@@ -46,7 +47,7 @@ def parse_source_options(
         unknown options last.
     """
     reading = _SourceReading(lower(raw))
-    settings = kafka_settings(reading.given)
+    settings = client_settings(reading)
     policy.check(settings)
     if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
-from ..kafka_settings import kafka_settings
 from ..kafka_settings.options import connection_problems
 from ..kafka_settings.producer import (
     idempotence_conflicts,
@@ -14,6 +13,7 @@ from ..kafka_settings.producer import (
 )
 from ..storage_path import StoragePath
 from . import sink_table, table
+from .client_settings import client_settings
 from .option import QueryKind
 from .policy import UNRESTRICTED
 from .reading import Reading, ignored, lower
@@ -37,7 +37,7 @@ def parse_sink_options(
     :raises OptionsError: with all problems, those of Kafka's settings first, unknown options last.
     """
     reading = Reading(lower(raw))
-    settings = kafka_settings(reading.given)
+    settings = client_settings(reading)
     policy.check(settings)
     producer, problems = producer_settings(settings)
     reading.problems += problems + connection_problems(settings, "producer")

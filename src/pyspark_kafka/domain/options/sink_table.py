@@ -7,7 +7,7 @@ from typing import Any, Final
 from ..option_values import required
 from .option import STREAM_ONLY, Option
 from .sink_options import DeliveryGuarantee
-from .table import CLIENT, METADATA_STORAGE_OPTIONS, text_option
+from .table import CLIENT, METADATA_STORAGE_OPTIONS, TOKEN_PROVIDER, text_option
 
 
 def _guarantee(text: str) -> DeliveryGuarantee:
@@ -62,6 +62,7 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     GUARANTEE,
     METADATA_PATH,
     METADATA_STORAGE_OPTIONS,
+    TOKEN_PROVIDER,
     Option(
         "transactionalIdPrefix",
         required("transactionalIdPrefix must not be empty"),

@@ -8,6 +8,7 @@ options that are combined with others, or checked before them, have a name of th
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from ..durations import milliseconds
@@ -42,6 +43,17 @@ def _delay(text: str) -> int:
     if duration < 0:
         raise ValueError(f"maxTriggerDelay must not be negative, got {text}")
     return duration
+
+
+_TOKEN_PROVIDER: Final = re.compile(r"{0}(?:\.{0})*:{0}(?:\.{0})*|[\w-]+".format(r"[^\W\d]\w*"))
+
+
+def _token_provider(text: str) -> str:
+    if not _TOKEN_PROVIDER.fullmatch(text.strip()):
+        raise ValueError(
+            f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+        )
+    return text.strip()
 
 
 def text_option(
@@ -81,6 +93,16 @@ CLIENT: Final = Option(
     "`kafka-python`, `confluent`",
     "The Kafka client. `confluent` needs the extra of the same name.",
     field="client",
+)
+TOKEN_PROVIDER: Final[Option[str | None]] = Option(
+    "tokenProvider",
+    _token_provider,
+    None,
+    "`module:function`, `azure`, `google`, `msk`, or the name of an entry point",
+    "What gets the tokens of a login by `OAUTHBEARER`. A function takes no arguments and returns a "
+    "`pyspark_kafka.ports.token_provider.Token`; entry points of the group "
+    "`pyspark_kafka.token_providers` refer to such functions. Takes precedence over Java's "
+    "`kafka.sasl.login.callback.handler.class`.",
 )
 SUBSCRIBE: Final = text_option(
     "subscribe", "topics, separated by commas", "Reads all partitions of these topics."
@@ -233,6 +255,7 @@ INCLUDED: Final = {
 
 TABLE: Final[tuple[Option[Any], ...]] = (
     CLIENT,
+    TOKEN_PROVIDER,
     *STRATEGIES,
     STARTING_TIMESTAMP,
     STARTING_OFFSETS_BY_TIMESTAMP,

@@ -48,6 +48,14 @@ CASES: Final[Mapping[str, Case]] = {
         {'{"b":1,"a":{}}': '{"a": {}, "b": 1}'},
         dict.fromkeys(["x", "[]", ""], "metadataStorageOptions must be a JSON object"),
     ),
+    "tokenProvider": Case(
+        None,
+        {" azure ": "azure", "my.module:get": "my.module:get"},
+        {
+            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+            for text in ("", "my.module", "my-module:get")
+        },
+    ),
     "transactionalIdPrefix": Case(
         "pyspark-kafka",
         {" mine ": "mine"},
@@ -72,7 +80,7 @@ def test_names_are_distinct() -> None:
 def test_names_that_a_source_has_too() -> None:
     """What both sides look at means much the same on either."""
     shared = {option.name for option in SINK_TABLE} & {option.name for option in TABLE}
-    assert shared == {"client", "metadataPath", "metadataStorageOptions"}
+    assert shared == {"client", "metadataPath", "metadataStorageOptions", "tokenProvider"}
 
 
 @OPTIONS
@@ -110,5 +118,5 @@ def test_options_of_one_kind_of_query() -> None:
     """What exactly-once needs is a stream's, the rest is for both kinds of query."""
     both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
     streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
-    assert both == {"client", "topic", "deliveryGuarantee"}
+    assert both == {"client", "topic", "deliveryGuarantee", "tokenProvider"}
     assert streams == CASES.keys() - both

@@ -70,6 +70,14 @@ NO_TIME: Final = {
 
 CASES: Final[Mapping[str, Case]] = {
     "client": Case("kafka-python", {" confluent ": "confluent"}),
+    "tokenProvider": Case(
+        None,
+        {" vault-tokens ": "vault-tokens", "my.module:tokens.get": "my.module:tokens.get"},
+        {
+            text: f"tokenProvider must be a function as 'module:function', or a name, got '{text}'"
+            for text in ("", "my.module", "my-module:get", "module:", "os:system('x')")
+        },
+    ),
     "subscribe": Case(None, {" a,b ": "a,b"}),
     "subscribePattern": Case(None, {" a.* ": "a.*"}),
     "assign": Case(None, {' {"t":[0]} ': '{"t":[0]}'}),
