@@ -34,6 +34,11 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Write nothing to standard error if a client ends a connection."""
+
+
 @contextmanager
 def serving(
     respond: Callable[[Request], Response], tls: ssl.SSLContext | None = None
@@ -65,9 +70,11 @@ def serving(
             self.end_headers()
             self.wfile.write(response.body)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _Server(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
+            server.socket = tls.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
         thread = threading.Thread(target=server.serve_forever, args=(_POLL_S,), daemon=True)
         thread.start()
         try:

@@ -57,8 +57,8 @@ def post(
                 connection = HTTPConnection(host, port)
                 connection.sock = sock
                 connection.request("POST", path, body, {"Host": parts.netloc, **headers})
-                response = connection.getresponse()
-                content = response.read(MAX_RESPONSE_BYTES + 1)
+                with connection.getresponse() as response:
+                    content = response.read(MAX_RESPONSE_BYTES + 1)
     except (OSError, HTTPException) as error:
         if deadline.has_passed:
             raise PostError("it did not answer in time") from error

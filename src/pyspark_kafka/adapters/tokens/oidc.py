@@ -180,4 +180,4 @@ def _json_object(content: bytes) -> Mapping[str, Any]:
 def _readable(text: str) -> str:
     """Return what another server said, in one line of limited length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]} ..."
+    return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}…"

@@ -1,0 +1,105 @@
+"""librdkafka's handles ask for tokens by themselves, and report why there is none."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from pyspark_kafka.adapters.confluent.client_handle import handle_event, new_client
+from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
+from pyspark_kafka.adapters.confluent.tokens import set_token
+from pyspark_kafka.adapters.tokens.providers import token_provider
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.kafka_settings.values import Secret
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options.policy import UNRESTRICTED
+from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.ports.token_provider import Token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN = Secret("not-to-be-shown")
+
+
+class Issuer:
+    """Issues tokens of a second, until it has none any more."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __call__(self) -> Token:
+        if self.error is not None:
+            raise self.error
+        return Token(TOKEN, int(1_000 * time.time()) + 1_000, extensions=(("pool", "p"),))
+
+
+@pytest.fixture
+def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
+    """Have a module with an issuer."""
+    made = Issuer()
+    module = ModuleType("issuer_of_a_test")
+    module.__dict__["issue"] = made
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    yield made
+    token_provider.cache_clear()
+
+
+def connection() -> Connection:
+    [port] = free_ports(1)
+    options = {
+        "client": "confluent",
+        "subscribe": "t",
+        "kafka.bootstrap.servers": f"127.0.0.1:{port}",
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "OAUTHBEARER",
+        "tokenProvider": "issuer_of_a_test:issue",
+    }
+    return Connection(parse_source_options(options, QueryKind.STREAM, UNRESTRICTED))
+
+
+def test_no_client_without_a_token(issuer: Issuer) -> None:
+    """The refusal of the first token is the error of who makes a client."""
+    issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
+    made = connection()
+    with pytest.raises(AuthenticationError, match="sealed"):
+        made.make(Producer, {})
+    with pytest.raises(AuthenticationError, match="sealed"):
+        new_client(load(), PRODUCER, made, made.config({}, {}))
+
+
+def test_a_handle_says_why_it_has_no_token(issuer: Issuer) -> None:
+    """A handle asks for the next token by itself; the reason for none is its last error."""
+    library, made = load(), connection()
+    client, queue = new_client(library, PRODUCER, made, made.config({}, {}))
+    issuer.error = TokenUnavailableError("the issuer", "sealed")
+    deadline = Deadline.after(20)
+    try:
+        while "There is no token from the issuer for the login: sealed" not in made.last_error:
+            assert not deadline.has_passed
+            if event := library.rd_kafka_queue_poll(queue, 100):
+                handle_event(library, event, "a handle", made)
+                library.rd_kafka_event_destroy(event)
+        assert TOKEN not in made.last_error
+    finally:
+        library.rd_kafka_queue_destroy(queue)
+        library.rd_kafka_destroy(client)
+
+
+def test_a_token_that_librdkafka_does_not_accept(issuer: Issuer) -> None:
+    """It says why."""
+    library, made = load(), connection()
+    client, queue = new_client(library, PRODUCER, made, made.config({}, {}))
+    try:
+        assert set_token(library, client, issuer()) == ""
+        assert "expire" in set_token(library, client, Token(TOKEN, 1_000))
+    finally:
+        library.rd_kafka_queue_destroy(queue)
+        library.rd_kafka_destroy(client)

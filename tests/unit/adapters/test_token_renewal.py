@@ -1,0 +1,185 @@
+"""How long a token is kept, and what follows a failed renewal."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.adapters.tokens.providers import token_provider
+from pyspark_kafka.adapters.tokens.renewal import PAUSE_MS, RenewedTokens
+from pyspark_kafka.domain.errors import MissingDependencyError
+from pyspark_kafka.domain.kafka_settings.values import (
+    AzureIdentity,
+    GoogleCredentials,
+    MskIam,
+    Secret,
+    TokenFunction,
+    TokenSource,
+)
+from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.ports.token_provider import Token, TokenProvider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIFE_MS: Final = 100_000
+
+
+class Issuing(TokenProvider):
+    """Issues numbered tokens by a clock that a test sets; ``error`` is raised instead."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+        self.issued = 0
+        self.error: Exception | None = None
+        self.kept = RenewedTokens(self, lambda: self.now_ms)
+
+    def token(self) -> Token:
+        if self.error is not None:
+            raise self.error
+        self.issued += 1
+        return Token(Secret(f"t{self.issued}"), self.now_ms + LIFE_MS)
+
+    def kept_value(self) -> str:
+        return str(self.kept.token().value)
+
+
+REFUSED: Final = AuthenticationError("the issuer", "OAUTHBEARER", "ada", "no")
+
+
+def test_a_token_is_used_for_most_of_its_life() -> None:
+    """It is renewed at 80 % of its life, and not before."""
+    issuing = Issuing()
+    assert issuing.kept_value() == "t1"
+    issuing.now_ms += 79_999
+    assert issuing.kept_value() == "t1"
+    issuing.now_ms += 1
+    assert issuing.kept_value() == "t2"
+
+
+@pytest.mark.parametrize("error", [REFUSED, TokenUnavailableError("the issuer", "no")])
+def test_a_renewal_that_fails(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """The token is used to its end, while its issuer is asked every ten seconds."""
+    issuing = Issuing()
+    assert issuing.kept_value() == "t1"
+    issuing.error = error
+    issuing.now_ms += 80_000
+    with caplog.at_level(logging.WARNING, "pyspark_kafka.tokens"):
+        assert issuing.kept_value() == "t1"
+        issuing.now_ms += PAUSE_MS - 1
+        assert issuing.kept_value() == "t1"
+    assert len(caplog.records) == 1
+    issuing.now_ms += LIFE_MS
+    with pytest.raises(type(error)):
+        issuing.kept_value()
+    issuing.error = None
+    with pytest.raises(type(error)):
+        issuing.kept_value()
+    issuing.now_ms += PAUSE_MS
+    assert issuing.kept_value() == "t2"
+
+
+def test_an_expired_token_is_not_used() -> None:
+    """A failure near the end of a token does not keep it beyond its end."""
+    issuing = Issuing()
+    assert issuing.kept_value() == "t1"
+    issuing.error = REFUSED
+    issuing.now_ms += LIFE_MS - 1
+    assert issuing.kept_value() == "t1"
+    issuing.now_ms += 1
+    with pytest.raises(AuthenticationError):
+        issuing.kept_value()
+
+
+def test_one_thread_asks() -> None:
+    """Threads that need a token at once get that of one request."""
+    issuing = Issuing()
+    together = threading.Barrier(8)
+
+    def wait_and_ask() -> str:
+        together.wait(10)
+        return issuing.kept_value()
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(wait_and_ask) for _ in range(8)]
+        assert {each.result(10) for each in found} == {"t1"}
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_process_has_its_own_token() -> None:
+    """A process that is forked during a request neither waits for it nor shares its token."""
+    issuing = Issuing()
+    held = issuing.kept._local.get()
+    assert held is not None
+    with held.lock:
+        child = os.fork()
+        if not child:
+            is_right = issuing.kept_value() == "t1"
+            os._exit(0 if is_right else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert issuing.issued == 0
+
+
+def test_a_process_has_one_provider_for_a_source() -> None:
+    """Clients with equal sources share their tokens."""
+    source = TokenFunction("os:getpid")
+    assert token_provider(source) is token_provider(TokenFunction("os:getpid"))
+    with pytest.raises(AuthenticationError, match="it returned int, not"):
+        token_provider(source).token()
+
+
+@pytest.mark.parametrize(
+    ("source", "module", "extra"),
+    [
+        (MskIam("r", session_name="x"), "aws_msk_iam_sasl_signer", "msk"),
+        (AzureIdentity("missing"), "azure.identity", "azure"),
+        (GoogleCredentials(), "google.auth", "google"),
+    ],
+)
+def test_a_missing_extra(
+    source: TokenSource, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error of a provider whose package is missing names the extra that brings it."""
+    token_provider.cache_clear()
+    for name in [name for name in sys.modules if name.startswith(module)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=rf"pip install 'pyspark-kafka\[{extra}\]'"):
+        token_provider(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("no_such_module:token", "'no_such_module:token' cannot be loaded: ModuleNotFoundError"),
+        ("os:no_such_function", "'os:no_such_function' cannot be loaded: AttributeError"),
+        ("os:name", "'os:name' is not a function"),
+        ("vault", "0 providers are named 'vault'. Known names are azure, google, msk."),
+    ],
+)
+def test_functions_that_cannot_be_used(name: str, text: str) -> None:
+    """The error says why, and which names are known."""
+    with pytest.raises(ValueError, match=r"Option 'tokenProvider': ") as raised:
+        token_provider(TokenFunction(name))
+    assert text in str(raised.value)
+
+
+def test_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another distribution registers a function; what it raises is told with its name."""
+    metadata = tmp_path / "vault-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vault\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
+        "[pyspark_kafka.token_providers]\nvault = vault_of_a_test:token\n"
+    )
+    (tmp_path / "vault_of_a_test.py").write_text("def token():\n    raise KeyError('sealed')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    provider = token_provider(TokenFunction("vault"))
+    with pytest.raises(AuthenticationError, match="at 'vault' was refused: KeyError: 'sealed'"):
+        provider.token()
