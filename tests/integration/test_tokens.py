@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING
-
-import pytest
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
@@ -24,18 +23,69 @@ from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing import KafkaWorld, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pyspark_kafka.bootstrap.container import Container
-    from pyspark_kafka.ports.stream_client import StreamClient
+    from pyspark_kafka.ports.token_provider import Token
     from tests.servers.secured import SecuredBroker
 
-LIFE_S = 2
-RECORDS = 12
-STREAM_CLIENTS: dict[str, type[ConfluentStreamClient | KafkaPythonStreamClient]] = {
+LIFE_S: Final = 6
+"""A client that logs in before a token is renewed, at 80 % of its life, has a session of 1.2 s; no
+broker accepts a renewed login after less than one."""
+
+RECORDS: Final = 18
+STREAM_CLIENTS: Final = {
     "confluent": ConfluentStreamClient,
     "kafka-python": KafkaPythonStreamClient,
 }
+
+
+@dataclass(frozen=True)
+class Copying:
+    """A stream that copies a topic exactly once, and a reader of the copy."""
+
+    client: str
+    options: Mapping[str, str]
+    topic: str
+    target: str
+
+    def run(self) -> None:
+        """Copy all records, and read them by a client that was idle meanwhile."""
+        reading = {**self.options, "subscribe": self.target}
+        container = container_for(parse_source_options(reading, QueryKind.BATCH, UNRESTRICTED))
+        with closing(_Closing(container)):
+            assert values(container) == []
+            self._copy()
+            assert values(container) == [b"%d" % number for number in range(RECORDS)]
+
+    def _copy(self) -> None:
+        source = parse_source_options(
+            {**self.options, "subscribe": self.topic}, QueryKind.STREAM, UNRESTRICTED
+        )
+        written = {"topic": self.target, "deliveryGuarantee": "exactly-once"}
+        stored = {"metadataPath": "memory://tokens"}
+        sink = parse_sink_options(
+            {**self.options, **written, **stored}, QueryKind.STREAM, UNRESTRICTED
+        )
+        partition = TopicPartition(self.topic, 0)
+        acknowledged: dict[TopicPartition, int] = {}
+        deadline = Deadline.after(60)
+        settings = ContinuousSettings(self.target)
+        with closing(STREAM_CLIENTS[self.client](source, sink, settings)) as client:
+            client.assign(PartitionOffsets({partition: 0}))
+            while acknowledged.get(partition) != RECORDS:
+                assert not deadline.has_passed
+                for polled in client.poll(0.5):
+                    client.write(polled, () if polled.records is None else [polled.records])
+                acknowledged.update(client.acknowledged())
+
+
+@dataclass(frozen=True)
+class _Closing:
+    container: Container
+
+    def close(self) -> None:
+        self.container.shutdown_resources()
 
 
 def values(container: Container) -> list[bytes | None]:
@@ -48,53 +98,31 @@ def values(container: Container) -> list[bytes | None]:
     ]
 
 
-def copy(client: StreamClient, partition: TopicPartition) -> None:
-    """Copy records until all are acknowledged."""
-    acknowledged: dict[TopicPartition, int] = {}
-    deadline = Deadline.after(60)
-    client.assign(PartitionOffsets({partition: 0}))
-    while acknowledged.get(partition) != RECORDS:
-        assert not deadline.has_passed
-        for polled in client.poll(0.5):
-            client.write(polled, () if polled.records is None else [polled.records])
-        acknowledged.update(client.acknowledged())
-
-
-@pytest.mark.parametrize("name", STREAM_CLIENTS)
-def test_tokens_are_renewed(
-    secured: SecuredBroker, name: str, fresh_name: Callable[[], str]
-) -> None:
-    """A stream reads and writes exactly once while its tokens end, and an idle reader after it."""
-    world = KafkaWorld(name, fresh_name, secured.cluster)
-    topic, target = world.topic(), world.topic()
-    url = f"{secured.token_url}/{LIFE_S}"
-    given = secured.options("OAUTHBEARER", client=name, kafka__isolation__level="read_committed")
-    given |= {"kafka.sasl.oauthbearer.token.endpoint.url": url}
-    source = parse_source_options({**given, "subscribe": topic}, QueryKind.STREAM, UNRESTRICTED)
-    written = {"topic": target, "deliveryGuarantee": "exactly-once", "metadataPath": "memory://t"}
-    sink = parse_sink_options({**given, **written}, QueryKind.STREAM, UNRESTRICTED)
-    login = read_java_settings(dict(source.kafka)).login
+def current_token(options: Mapping[str, str]) -> Token:
+    parsed = parse_source_options({**options, "subscribe": "t"}, QueryKind.BATCH, UNRESTRICTED)
+    login = read_java_settings(dict(parsed.kafka)).login
     assert login is not None
     assert login.tokens is not None
-    tokens = token_provider(login.tokens)
-    first = tokens.token()
-    reading = parse_source_options({**given, "subscribe": target}, QueryKind.BATCH, UNRESTRICTED)
-    container = container_for(reading)
-    assert values(container) == []
+    return token_provider(login.tokens).token()
 
-    def produce() -> None:
-        for number in range(RECORDS):
-            world.produce(TopicPartition(topic, 0), [Record(value=b"%d" % number)])
-            time.sleep(3 * LIFE_S / RECORDS)
 
-    producing = threading.Thread(target=produce)
-    producing.start()
-    try:
-        with closing(STREAM_CLIENTS[name](source, sink, ContinuousSettings(target))) as client:
-            copy(client, TopicPartition(topic, 0))
-        assert values(container) == [b"%d" % number for number in range(RECORDS)]
-        assert tokens.token().expires_ms > first.expires_ms
-    finally:
-        producing.join()
-        container.shutdown_resources()
-        world.close()
+def test_tokens_are_renewed(secured: SecuredBroker, fresh_name: Callable[[], str]) -> None:
+    """Streams read and write exactly once while their tokens end, and idle readers after it."""
+    given = secured.options("OAUTHBEARER", kafka__isolation__level="read_committed")
+    given |= {"kafka.sasl.oauthbearer.token.endpoint.url": f"{secured.token_url}/{LIFE_S}"}
+    with closing(KafkaWorld("kafka-python", fresh_name, secured.cluster)) as world:
+        copies = [
+            Copying(name, {**given, "client": name}, world.topic(), world.topic())
+            for name in STREAM_CLIENTS
+        ]
+        first = current_token(given)
+        with ThreadPoolExecutor(len(copies)) as pool:
+            running = [pool.submit(each.run) for each in copies]
+            for number in range(RECORDS):
+                time.sleep(1.5 * LIFE_S / RECORDS)
+                for each in copies:
+                    record = Record(value=b"%d" % number)
+                    world.produce(TopicPartition(each.topic, 0), [record])
+            for copying in running:
+                copying.result(60)
+        assert current_token(given).expires_ms > first.expires_ms

@@ -97,6 +97,17 @@ def test_what_refuses_a_login(code: int, text: str, reason: str | None) -> None:
     assert login_refusal(KafkaError(code, text)) == reason
 
 
+def test_a_login_that_is_renewed_too_soon() -> None:
+    """A broker refuses it as one without SASL does, and it is no refusal of a login."""
+    text = (
+        "SASL OAUTHBEARER mechanism handshake failed: Broker: Request not valid in current SASL "
+        "state: broker's supported mechanisms: "
+    )
+    error = KafkaError(AUTHENTICATION, f"{BROKER}{text}")
+    assert login_refusal(error) == text
+    assert login_refusal(error, is_known=True) is None
+
+
 @pytest.mark.parametrize(
     ("code", "text", "failure"),
     [

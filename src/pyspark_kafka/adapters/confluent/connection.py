@@ -221,7 +221,7 @@ class Connection:
             self._last_error = error.str()
         if error.code() == ALL_BROKERS_DOWN:
             self._down_since = min(self._down_since, time.monotonic())
-        reason = login_refusal(error)
+        reason = login_refusal(error, is_known=self._is_checked)
         if reason is not None:
             self._refused = AuthenticationError(
                 self.bootstrap_servers, self._mechanism, self._user, reason

@@ -40,9 +40,19 @@ _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 _CONNECT_S: Final = 2.0
 
 
-def login_refusal(error: KafkaError) -> str | None:
-    """Return why a broker refused a login; ``None`` if the event says something else."""
+_TOO_SOON: Final = "Request not valid in current SASL state"
+"""What a broker answers to a login by a listener without SASL, and to one that is renewed within a
+second after the last one (``KafkaChannel.maybeBeginServerReauthentication``)."""
+
+
+def login_refusal(error: KafkaError, *, is_known: bool = False) -> str | None:
+    """Return why a broker refused a login; ``None`` if the event says something else.
+
+    ``is_known`` is whether another login has succeeded.
+    """
     if error.code() not in LOGIN_ERRORS or _LOST.search(error.str()):
+        return None
+    if is_known and _TOO_SOON in error.str():
         return None
     return _reason(error.str())
 
