@@ -219,7 +219,18 @@ def conformance_page() -> str:
     return report.conformance_page()
 
 
-PAGES: Final = {"options.md": options_page, "conformance.md": conformance_page}
+def logins_page() -> str:
+    """Return the page of logins, clients and what works with them."""
+    from tests.spark import secured_matrix
+
+    return secured_matrix.logins_page()
+
+
+PAGES: Final = {
+    "options.md": options_page,
+    "conformance.md": conformance_page,
+    "logins.md": logins_page,
+}
 
 
 def main(arguments: list[str]) -> int:
