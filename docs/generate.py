@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES
+from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, MAX_IN_FLIGHT, ProducerSettings
+from pyspark_kafka.domain.kafka_settings.restricted import (
+    OWN_SETTINGS,
+    RESTRICTED,
+    AllowList,
+    Restricted,
+)
 from pyspark_kafka.domain.kafka_settings.setting import (
     Ignored,
     Number,
@@ -57,8 +66,8 @@ of every call to a cluster. A setting that the client does not know is refused, 
 {{refused}} as Spark's JVM connector does.
 
 Use the names of Kafka's Java client. They are translated for the client, including key stores,
-trust stores and JAAS lines; a number out of the client's bounds becomes the nearest one. The names
-of librdkafka and kafka-python work as well.
+trust stores and JAAS lines; a number out of the client's bounds becomes the nearest one. Many names
+of librdkafka and kafka-python [work as well](#settings-of-librdkafka-and-kafka-python).
 
 | setting | values | `kafka-python` | `confluent` (librdkafka) |
 |---|---|---|---|
@@ -93,6 +102,31 @@ Consumer settings are ignored in a write, including {{refused}}.
 |---|---|
 """
 
+PERMISSION_HEAD: Final = """
+## Settings that need permission
+
+These settings load code, run commands, or read files and URLs, with the rights of Spark's
+processes. They are refused, whatever the client, unless the operator of Spark lists the setting in
+`{options}`, or its value in the list of the last column.
+[Security](security.md#what-options-may-do) explains the lists. The other settings on this page need
+no permission.
+
+| setting | what it does | list of the operator's |
+|---|---|---|
+"""
+
+OWN: Final = """
+## Settings of librdkafka and kafka-python
+
+Besides Java's settings, queries may set these of the client `kafka-python`, also with `_` for `.`:
+{kafka_python}.
+
+Queries may set these of the client `confluent`:
+{librdkafka}.
+
+Other settings of librdkafka are refused, unless the operator of Spark lists them in `{options}`.
+"""
+
 OPERATORS: Final = f"""
 ## Forbidding settings
 
@@ -102,7 +136,7 @@ the environment variable `{VARIABLE}` of Spark's driver (in `spark-env.sh`,
 commas, without the prefix `kafka.`:
 
 ```sh
-export {VARIABLE}=sasl.kerberos.kinit.cmd,partitioner.class
+export {VARIABLE}=debug,ssl.keystore.location
 ```
 
 A query that sets one of them fails with `KAFKA_DISALLOWED_OPTION` when it is planned, whether it
@@ -150,6 +184,13 @@ def options_page() -> str:
         + _reasons(
             (one.name, one.write.message) for one in SETTINGS if isinstance(one.write, Refused)
         )
+        + PERMISSION_HEAD.format(options=AllowList.OPTIONS.variable)
+        + "".join(_restricted(setting) for setting in RESTRICTED)
+        + OWN.format(
+            options=AllowList.OPTIONS.variable,
+            kafka_python=_listed(KAFKA_PYTHON_SETTINGS | ALTERNATIVE_NAMES.keys()),
+            librdkafka=_listed(OWN_SETTINGS["confluent"]),
+        )
         + OPERATORS
     )
 
@@ -193,6 +234,17 @@ def _translation(client: Number | Text | Ignored | None, name: str) -> str:
             return f"no effect: {client.reason}"
         case _:
             return f"`{name}`"
+
+
+def _restricted(setting: Restricted) -> str:
+    harmless = ", ".join(f"`{value}`" for value in sorted(setting.harmless - {""}))
+    effect = f"{setting.effect}, unless it is {harmless}" if harmless else setting.effect
+    return f"| `kafka.{setting.name}` | {effect} | `{setting.by.variable}` |\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    text = ", ".join(f"`kafka.{name}`" for name in sorted(names))
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _name(setting: Setting) -> str:

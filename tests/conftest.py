@@ -14,6 +14,7 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka.brokers import connector_jars, settings
+from pyspark_kafka.domain.kafka_settings.restricted import AllowList
 
 from .servers.kafka import SharedKafka
 from .servers.kdc import KRB5_CONFIG
@@ -163,6 +164,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home = unzipped_spark_home(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_HOME", str(home))
+        # An operator of this Spark lets queries import what tests define.
+        patch.setenv(AllowList.MODULES.variable, __package__)
         session = pyspark_kafka.session(
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")

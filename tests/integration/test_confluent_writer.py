@@ -32,7 +32,12 @@ from pyspark_kafka.domain.errors import (
     UnknownTopicError,
     UnsupportedFeatureError,
 )
-from pyspark_kafka.domain.options import QueryKind, SinkOptions, parse_sink_options
+from pyspark_kafka.domain.options import (
+    UNRESTRICTED,
+    QueryKind,
+    SinkOptions,
+    parse_sink_options,
+)
 from pyspark_kafka.domain.write_result import DeliveryStats
 
 if TYPE_CHECKING:
@@ -53,7 +58,8 @@ def _no_library() -> ctypes.CDLL:
 
 def options_of(addresses: Mapping[str, str], **given: str) -> SinkOptions:
     named = {name.replace("__", "."): value for name, value in given.items()}
-    return parse_sink_options({**addresses, "client": "confluent", **named}, QueryKind.BATCH)
+    options = {**addresses, "client": "confluent", **named}
+    return parse_sink_options(options, QueryKind.BATCH, UNRESTRICTED)
 
 
 def values(*texts: bytes | None) -> pa.RecordBatch:

@@ -95,3 +95,10 @@ def test_a_query_sets_nothing_that_a_setting_of_spark_forbids(found: dict[str, A
     words = f"The Kafka option 'kafka.linger.ms' is not allowed because it is listed in {place}."
     assert words in found["registered"]
     assert found["unregistered"] == ""
+
+
+def test_a_query_sets_what_the_application_of_spark_allows(found: dict[str, Any]) -> None:
+    """Its configuration holds where the format is registered; no SET statement adds to it."""
+    assert "'kafka.sasl.kerberos.kinit.cmd' is refused" in found["not allowed"]
+    assert found["allowed"] == ""
+    assert "'kafka.plugin.library.paths' is refused" in found["not allowed later"]

@@ -18,8 +18,10 @@ from ..domain.continuous.messages import TaskId
 from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
+from ..domain.options import check_parsed
 from .channels import DIRECTORY, MEMORY, SOCKET, connect_task, open_channel
 from .container import closing_clients, container_for, metadata_log_at, require_stream_client
+from .option_policy import operator_policy, worker_environment
 from .pool import POOL, freeze_gc
 
 if TYPE_CHECKING:
@@ -70,7 +72,12 @@ class TaskProgram:
     is_own_process: bool = True
 
     def __call__(self, slot: int, attempt: str) -> None:
-        """Run the task of a slot until it ends; raise as ``ContinuousTask.run``."""
+        """Run the task of a slot until it ends; raise as ``ContinuousTask.run``.
+
+        :raises OptionsError: if the operator of this process does not allow an option.
+        """
+        if self.is_own_process:
+            self._check_options()
         task = TaskId(self.generation, slot, attempt)
         with ExitStack() as stack:
             channel = stack.enter_context(closing(connect_task(self.address, task)))
@@ -93,6 +100,12 @@ class TaskProgram:
                 report_every_s=self.report_every_s,
             )
             running.run(socket.gethostname(), os.getpid())
+
+    def _check_options(self) -> None:
+        policy = operator_policy()
+        check_parsed(self.source, policy)
+        if self.sink is not None:
+            check_parsed(self.sink, policy)
 
 
 @final
@@ -172,7 +185,7 @@ def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) ->
 
     return start_query(
         plan,
-        SparkTaskRunner(spark),
+        SparkTaskRunner(spark, variables=worker_environment(spark)),
         _channel_for(spark, channel, plan.checkpoint),
         is_own_process=True,
     )

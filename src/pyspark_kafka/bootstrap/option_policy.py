@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from ..domain.options import OptionPolicy, disallowing
+from ..domain.kafka_settings.restricted import AllowList
+from ..domain.options import OptionPolicy, allowing, disallowing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 VARIABLE: Final = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
@@ -20,13 +23,18 @@ SESSION_VARIABLE: Final = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
 """Passes that setting on. A JVM may have a ``VARIABLE`` that its Python driver does not see, from
 ``spark-env.sh``, so that a worker's must not be replaced."""
 
+SESSION_ALLOWED: Final = {
+    entries: f"PYSPARK_KAFKA_SESSION_ALLOWED_{entries.name}" for entries in AllowList
+}
+"""Pass the settings ``spark.pyspark_kafka.allowed*`` of Spark's application on."""
+
 
 def operator_policy(spark: SparkSession | None = None) -> OptionPolicy:
     """Return what the environment of this process and the settings of a session allow.
 
     :raises OptionPolicyError: if a list is invalid.
     """
-    return _policy(os.environ.get(SESSION_VARIABLE, "") if spark is None else _setting(spark))
+    return _policy(os.environ if spark is None else _session_lists(spark))
 
 
 def worker_environment(spark: SparkSession) -> dict[str, str]:
@@ -34,15 +42,31 @@ def worker_environment(spark: SparkSession) -> dict[str, str]:
 
     :raises OptionPolicyError: if a list is invalid.
     """
-    given = _setting(spark)
+    given = _session_lists(spark)
     _policy(given)
-    return {SESSION_VARIABLE: given} if given else {}
+    return {name: text for name, text in given.items() if text}
 
 
-def _policy(given: str) -> OptionPolicy:
+def _policy(session: Mapping[str, str]) -> OptionPolicy:
     policy = disallowing(os.environ.get(VARIABLE, ""), VARIABLE)
-    return policy | disallowing(given, SPARK_SETTING)
+    policy |= disallowing(session.get(SESSION_VARIABLE, ""), SPARK_SETTING)
+    for entries in AllowList:
+        policy |= allowing(entries, os.environ.get(entries.variable, ""), entries.variable)
+        given = session.get(SESSION_ALLOWED[entries], "")
+        policy |= allowing(entries, given, entries.spark_setting)
+    return policy
 
 
-def _setting(spark: SparkSession) -> str:
-    return spark.conf.get(SPARK_SETTING, "") or ""
+def _session_lists(spark: SparkSession) -> dict[str, str]:
+    """Return the variables of a session's settings."""
+    from ..adapters.spark.job_group import is_classic
+
+    lists = {SESSION_VARIABLE: spark.conf.get(SPARK_SETTING, "") or ""}
+    if is_classic(spark):
+        # Not `spark.conf`: a SET statement changes that of a session, and not the application's.
+        conf = spark.sparkContext.getConf()
+        lists |= {
+            SESSION_ALLOWED[entries]: conf.get(entries.spark_setting, "") or ""
+            for entries in AllowList
+        }
+    return lists

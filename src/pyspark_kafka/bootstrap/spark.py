@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
+from ..domain.options import SinkOptions, SourceOptions, check_parsed
 from .container import closing_clients, container_for
-from .option_policy import operator_policy
+from .option_policy import operator_policy, worker_environment
 from .pool import POOL, ContainerPool
 
 if TYPE_CHECKING:
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
     from ..application.micro_batch_stream import KafkaMicroBatchStream
     from ..application.range_read import RangeRead
     from ..application.sink_task import SinkTask
-    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from ..domain.options import OptionPolicy
     from .container import Container
+
+OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
 
 
 class ContainerUseCases(UseCases):
-    """Takes use cases from containers: new ones for drivers, pooled ones for tasks."""
+    """Takes use cases from containers: new ones for drivers, pooled ones for tasks.
+
+    Options are checked by the operator's policy each time: they were pickled since their parsing.
+    """
 
     @property
     def pool(self) -> ContainerPool:
@@ -38,7 +44,7 @@ class ContainerUseCases(UseCases):
         return operator_policy()
 
     def check_client(self, options: SourceOptions) -> None:
-        with closing_clients(container_for(options)) as container:
+        with closing_clients(container_for(_permitted(options))) as container:
             container.offset_fetcher()
 
     @contextmanager
@@ -55,30 +61,39 @@ class ContainerUseCases(UseCases):
     def _driver_container(self, options: SourceOptions) -> Iterator[Container]:
         with (
             self.pool.logins.remember(options),
-            closing_clients(container_for(options)) as container,
+            closing_clients(container_for(_permitted(options))) as container,
         ):
             yield container
 
     @contextmanager
     def range_read(self, options: SourceOptions) -> Iterator[RangeRead]:
-        with self.pool.lease(options) as container:
+        with self.pool.lease(_permitted(options)) as container:
             yield container.range_read()
 
     @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
         # The driver's Python worker commits batch after batch, so it reuses its connections.
-        with self.pool.lease(options) as container:
+        with self.pool.lease(_permitted(options)) as container:
             yield container.kafka_sink()
 
     @contextmanager
     def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
-        with self.pool.lease(options) as container:
+        with self.pool.lease(_permitted(options)) as container:
             yield container.sink_task()
 
 
+def _permitted(options: OptionsT) -> OptionsT:
+    check_parsed(options, operator_policy())
+    return options
+
+
 def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
-    """Return what loads the batches of a ``KafkaSource`` as data frames of a session."""
-    return RangeFrames(spark, ContainerUseCases(), options)
+    """Return what loads the batches of a ``KafkaSource`` as data frames of a session.
+
+    :raises OptionsError: if the options need the operator's permission: tasks would refuse them.
+    """
+    check_parsed(options, operator_policy(spark))
+    return RangeFrames(spark, ContainerUseCases(), options, worker_environment(spark))
 
 
 @final

@@ -3,7 +3,7 @@
     PysparkKafkaError
     ├── OptionsError               options are invalid
     ├── DisallowedOptionError      the operator forbids an option
-    ├── OptionPolicyError          the operator's list of forbidden options is invalid
+    ├── OptionPolicyError          a list of the operator's is invalid
     ├── MissingDependencyError     an optional package is not installed
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic does not exist
@@ -124,16 +124,17 @@ class DisallowedOptionError(PysparkKafkaError, ValueError):
 
 
 class OptionPolicyError(PysparkKafkaError, ValueError):
-    """The operator's list of forbidden options has an entry that forbids nothing."""
+    """A list of the operator's has an entry without effect; ``rule`` says what entries must be."""
 
     condition = "KAFKA_INVALID_OPTION_POLICY"
     fault = Fault.ENVIRONMENT
 
-    def __init__(self, place: str, entry: str) -> None:
-        # Spark's setting has the second sentence (StaticSQLConf, SPARK-59328).
+    # Spark's setting has this sentence (StaticSQLConf, SPARK-59328).
+    NAMES: ClassVar[str] = "Kafka option names must be listed without the 'kafka.' prefix."
+
+    def __init__(self, place: str, entry: str, rule: str = NAMES) -> None:
         super().__init__(
-            f"No query can run: {place} lists '{entry}'. "
-            "Kafka option names must be listed without the 'kafka.' prefix. "
+            f"No query can run: {place} lists '{entry}'. {rule} "
             "Ask the operator of Spark to correct the list."
         )
 

@@ -17,6 +17,9 @@ BUFFER = "spark.buffer.size"
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 SETTING = "spark.sql.kafka.disallowedOptions"
 REDACTION = "spark.redaction.regex"
+ALLOWED = "spark.pyspark_kafka.allowedOptions"
+KINIT = "sasl.kerberos.kinit.cmd"
+PLUGIN = "plugin.library.paths"
 
 
 def main() -> None:
@@ -30,6 +33,7 @@ def main() -> None:
     plain.stop()
     warnings.clear()
     builder = local().config(BUFFER, "131072").config(SETTING, "linger.ms")
+    builder = builder.config(ALLOWED, KINIT)
     spark = pyspark_kafka.session(builder)
     conf = spark.sparkContext.getConf()
     spared, loaded = spark.sparkContext.parallelize([0], 1).map(worker).collect()[0]
@@ -47,20 +51,25 @@ def main() -> None:
     found |= {
         "refused": refusal(spark, "kafka.acks"),
         "unregistered": refusal(spark, "kafka.linger.ms"),
+        "not allowed": refusal(spark, f"kafka.{KINIT}"),
     }
     pyspark_kafka.register(spark)
     found |= {
         "refused later": refusal(spark, "kafka.acks"),
         "registered": refusal(spark, "kafka.linger.ms"),
+        "allowed": refusal(spark, f"kafka.{KINIT}"),
+        "not allowed later": refusal(spark, f"kafka.{PLUGIN}"),
     }
     spark.stop()
     print(json.dumps(found))
 
 
 def lift_bans(spark: SparkSession) -> None:
-    """Change what a program can of the list that its JVM was started with."""
+    """Change what a program can of the lists that its JVM was started with."""
     del os.environ[VARIABLE]
     spark.sql(f"SET spark.executorEnv.{VARIABLE}=")
+    spark.sql(f"SET {ALLOWED}={KINIT},{PLUGIN}")
+    spark.sql(f"SET spark.executorEnv.PYSPARK_KAFKA_ALLOWED_OPTIONS={PLUGIN}")
 
 
 def refusal(spark: SparkSession, option: str) -> str:

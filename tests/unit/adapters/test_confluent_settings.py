@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, client_config
+from pyspark_kafka.adapters.confluent import settings as confluent_settings
+from pyspark_kafka.adapters.confluent.settings import TRANSLATIONS, _is_known, client_config
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
+from pyspark_kafka.domain.kafka_settings.restricted import OWN_SETTINGS
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 
@@ -135,6 +139,57 @@ def test_without_effect(name: str) -> None:
     assert client_config(SERVERS | {name: "1"}) == client_config(SERVERS)
 
 
+@pytest.mark.parametrize("name", sorted(OWN_SETTINGS["confluent"]))
+def test_own_settings_exist(name: str) -> None:
+    """Every setting that queries may set without permission is one of librdkafka's."""
+    assert _is_known(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("principal", "me;touch /tmp/x"),
+        ("principal", "me@R || id"),
+        ("principal", "$(id)@R"),
+        ("principal", "-R"),
+        ("principal", "me@R\nid"),
+        ("keytab", '/k" ; id ; "'),
+        ("keytab", "/k$(id)"),
+        ("keytab", "/k`id`"),
+        ("keytab", "/k\\"),
+        ("keytab", "-V"),
+        ("keytab", "/%{sasl.password}"),
+        ("service.name", "kafka;id"),
+    ],
+)
+@pytest.mark.parametrize("in_jaas", [True, False])
+def test_nothing_gets_into_the_command_of_kerberos(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, in_jaas: bool
+) -> None:
+    """What a shell could read as more than a name is refused, and not repeated."""
+    monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
+    kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    jaas_names = {"principal": "principal", "keytab": "keyTab", "service.name": "serviceName"}
+    line = f'{KERBEROS} required useKeyTab=true {jaas_names[name]}="{escaped}";'
+    login = {"sasl.jaas.config": line} if in_jaas else {f"sasl.kerberos.{name}": value}
+    [problem] = problems(kerberos | login)
+    assert problem == (
+        f"Option 'kafka.sasl.kerberos.{name}' has characters that the shell command of the client "
+        "'confluent' must not contain"
+    )
+
+
+@given(st.from_regex(r"\A[a-z0-9]+(/[a-z0-9.-]+)?(@[A-Z0-9.-]+)?\Z"))
+def test_principals_are_accepted(principal: str) -> None:
+    """Names of users, services and realms are given to the command as they are."""
+    kerberos = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confluent_settings, "_has_gssapi", lambda: True)
+        made = client_config(SERVERS | kerberos | {"sasl.kerberos.principal": principal})
+    assert made["sasl.kerberos.principal"] == principal
+
+
 @pytest.mark.parametrize("name", ["foo.bar", "error_cb", "logger", "fetch_min_bytes"])
 def test_not_known(name: str) -> None:
     """A setting that librdkafka does not know, or takes as an object, is refused by its name."""
@@ -230,7 +285,7 @@ def test_login(
     settings: dict[str, str], config: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A login is translated to librdkafka's names, if it has a provider of Kerberos for it."""
-    monkeypatch.setattr("pyspark_kafka.adapters.confluent.settings._has_gssapi", lambda: True)
+    monkeypatch.setattr(confluent_settings, "_has_gssapi", lambda: True)
     protocol = {"security.protocol": "SASL_PLAINTEXT"}
     assert added(protocol | settings) == {"security.protocol": "sasl_plaintext"} | config
 

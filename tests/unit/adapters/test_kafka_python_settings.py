@@ -14,6 +14,7 @@ from kafka.errors import SaslAuthenticationFailedError
 from kafka.net.sasl import get_sasl_mechanism
 
 from pyspark_kafka.adapters.kafka_python.settings import (
+    OWN_SETTINGS,
     TRANSLATIONS,
     admin_config,
     client_config,
@@ -153,9 +154,26 @@ def _plausible(name: str) -> str:
     return {"metadata.recovery.strategy": "none", "enable.metrics.push": "true"}.get(name, "1")
 
 
-@pytest.mark.parametrize("name", ["foo.bar", "ssl.context", "statistics.interval.ms", "selector"])
+@pytest.mark.parametrize("name", sorted(OWN_SETTINGS))
+def test_own_settings_exist(name: str) -> None:
+    """Every listed setting is one of kafka-python's."""
+    known = name.replace(".", "_")
+    assert known in KafkaConsumer.DEFAULT_CONFIG
+    is_flag = isinstance(KafkaConsumer.DEFAULT_CONFIG[known], bool)
+    assert known in translated(**{name: "true" if is_flag else "1"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("foo.bar", "ssl.context", "statistics.interval.ms", "selector", "kafka_client"),
+        *("auto_offset_reset", "consumer_timeout_ms", "enable_auto_commit", "key_deserializer"),
+        *("metric_group_prefix", "sasl_oauth_token_provider"),
+    ],
+)
 def test_not_known(name: str) -> None:
-    """A setting that kafka-python does not know, or takes as an object, is refused by its name."""
+    """What kafka-python does not know, takes as an object or has no use for is refused by name."""
+    name = name.replace("_", ".")
     assert problems({name: "1"}) == (
         f"Option 'kafka.{name}' is not known to the client 'kafka-python'",
     )

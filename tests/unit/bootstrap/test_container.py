@@ -12,7 +12,12 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
-from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.domain.options import (
+    UNRESTRICTED,
+    QueryKind,
+    SourceOptions,
+    parse_source_options,
+)
 from pyspark_kafka.domain.projection import Projection
 
 
@@ -47,8 +52,8 @@ def test_a_setting_that_a_client_does_not_know_is_refused(client: str) -> None:
         "client": client,
         "kafka.no.such.thing": "1",
     }
-    container = container_for(parse_source_options(given, QueryKind.BATCH))
-    with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing"):
+    container = container_for(parse_source_options(given, QueryKind.BATCH, UNRESTRICTED))
+    with pytest.raises(OptionsError, match=r"kafka\.no\.such\.thing' is not known"):
         container.offset_reader().partitions()
     container.shutdown_resources()
 

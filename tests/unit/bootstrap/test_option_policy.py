@@ -9,13 +9,22 @@ import pytest
 
 import pyspark_kafka
 from pyspark_kafka import continuous
+from pyspark_kafka.bootstrap.continuous import ConstantFunction, TaskProgram
 from pyspark_kafka.bootstrap.option_policy import operator_policy, worker_environment
-from pyspark_kafka.bootstrap.spark import ContainerUseCases
+from pyspark_kafka.bootstrap.spark import ContainerUseCases, range_frames
 from pyspark_kafka.cli.lag_arguments import LagSettings
 from pyspark_kafka.cli.order_feed import OrderFeed
 from pyspark_kafka.cli.topics import existing_topic
-from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError
-from pyspark_kafka.domain.options import UNRESTRICTED, disallowing
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError, OptionsError
+from pyspark_kafka.domain.options import (
+    DEFAULT_POLICY,
+    UNRESTRICTED,
+    QueryKind,
+    disallowing,
+    parse_sink_options,
+    parse_source_options,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +32,14 @@ if TYPE_CHECKING:
 VARIABLE = "PYSPARK_KAFKA_DISALLOWED_OPTIONS"
 SESSION_VARIABLE = "PYSPARK_KAFKA_SESSION_DISALLOWED_OPTIONS"
 SETTING = "spark.sql.kafka.disallowedOptions"
+AGAIN = r"is refused, because .*, for executors, too"
+URL = "https://idp.example/token"
+DANGEROUS = {
+    "partitioner.class": "etl.routing:by_region",
+    "plugin.library.paths": "/opt/x.so",
+    "sasl.oauthbearer.token.endpoint.url": URL,
+    "ssl.providers": "legacy",
+}
 GIVEN = {"kafka.bootstrap.servers": "b:9092", "kafka.fetch.min.bytes": "1"}
 
 
@@ -32,10 +49,20 @@ def session(**settings: str) -> Any:
     return SimpleNamespace(conf=SimpleNamespace(get=named.get))
 
 
-def test_without_a_list_all_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is forbidden by default, and workers are told nothing."""
+@pytest.fixture
+def classic_session(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what stands for a session of an application whose operator allows something."""
+    monkeypatch.setattr("pyspark_kafka.adapters.spark.job_group.is_classic", lambda _: True)
+    conf = {"spark.pyspark_kafka.allowedModules": "etl", "spark.pyspark_kafka.allowedUrls": URL}
+    spark = session(disallowedOptions="acks")
+    spark.sparkContext = SimpleNamespace(getConf=lambda: SimpleNamespace(get=conf.get))
+    return spark
+
+
+def test_without_a_list_nothing_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is forbidden or allowed by default, and workers are told nothing."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert operator_policy() == operator_policy(session()) == UNRESTRICTED
+    assert operator_policy() == operator_policy(session()) == DEFAULT_POLICY
     assert worker_environment(session()) == {}
 
 
@@ -49,6 +76,84 @@ def test_the_environment_and_a_session_forbid(monkeypatch: pytest.MonkeyPatch) -
     for name, place in (("acks", VARIABLE), ("linger.ms", SETTING)):
         with pytest.raises(DisallowedOptionError, match=f"is listed in {place}"):
             policy.check([name])
+
+
+def test_the_environment_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each list of the environment allows what it names, and an invalid one lets no query run."""
+    monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_OPTIONS", "SSL_Providers")
+    monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_FILES", "/opt/x.so")
+    monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_URLS", URL)
+    [problem] = operator_policy().problems(DANGEROUS, "confluent")
+    assert problem == (
+        "Option 'kafka.partitioner.class' is refused, because it imports a Python module. Ask the "
+        "operator of Spark to list the module 'etl.routing' in PYSPARK_KAFKA_ALLOWED_MODULES"
+    )
+    monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_MODULES", "etl")
+    assert operator_policy().problems(DANGEROUS, "confluent") == []
+    monkeypatch.setenv("PYSPARK_KAFKA_ALLOWED_URLS", "http://idp.example/token")
+    with pytest.raises(OptionPolicyError, match="PYSPARK_KAFKA_ALLOWED_URLS lists 'http://idp"):
+        operator_policy()
+
+
+def test_an_application_allows(classic_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration of the application allows, and its workers are told so."""
+    allowed = operator_policy(classic_session)
+    assert allowed.module_problem("o", "etl") is None
+    assert allowed.url_problem("o", URL) is None
+    variables = worker_environment(classic_session)
+    assert variables == {
+        SESSION_VARIABLE: "acks",
+        "PYSPARK_KAFKA_SESSION_ALLOWED_MODULES": "etl",
+        "PYSPARK_KAFKA_SESSION_ALLOWED_URLS": URL,
+    }
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    assert operator_policy() == allowed
+
+
+def test_a_session_allows_nothing(classic_session: Any) -> None:
+    """A SET statement changes the session's configuration, which is not asked."""
+    classic_session.conf.get = {"spark.pyspark_kafka.allowedOptions": "ssl.providers"}.get
+    assert operator_policy(classic_session).problems({"ssl.providers": "x"}, "confluent")
+
+
+def test_use_cases_check_options_again() -> None:
+    """A task or a driver's process refuses options that were parsed without its policy."""
+    raw = {**GIVEN, "subscribe": "t", "kafka.plugin.library.paths": "/x.so"}
+    source = parse_source_options(raw, QueryKind.STREAM, UNRESTRICTED)
+    raw = {**GIVEN, "topic": "t", "kafka.partitioner.class": "etl:route"}
+    sink = parse_sink_options(raw, QueryKind.STREAM, UNRESTRICTED)
+    cases = ContainerUseCases()
+    refused = pytest.raises(OptionsError, match=AGAIN)
+    with refused:
+        cases.check_client(source)
+    with refused:
+        range_frames(session(), source)
+    for open_source in (cases.batch, cases.stream, cases.range_read):
+        with refused, open_source(source):
+            pytest.fail("the options are not allowed")
+    for open_sink in (cases.kafka_sink, cases.sink_task):
+        with refused, open_sink(sink):
+            pytest.fail("the options are not allowed")
+
+
+@pytest.mark.parametrize("refused", ["source", "sink"])
+def test_a_continuous_task_checks_options_again(refused: str) -> None:
+    """It refuses them before it connects to its driver."""
+    source = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
+    sink = {"kafka.bootstrap.servers": "b:9092", "topic": "t"}
+    routed = {"kafka.partitioner.class": "etl:route"} if refused == "sink" else {}
+    plugged = {"kafka.plugin.library.paths": "/x.so"} if refused == "source" else {}
+    program = TaskProgram(
+        parse_source_options({**source, **plugged}, QueryKind.STREAM, UNRESTRICTED),
+        parse_sink_options({**sink, **routed}, QueryKind.STREAM, UNRESTRICTED),
+        ContinuousSettings("prefix"),
+        ConstantFunction(print),
+        0.1,
+        None,  # type: ignore[arg-type]  # not used
+    )
+    with pytest.raises(OptionsError, match=AGAIN):
+        program(0, "attempt")
 
 
 def test_workers_are_told_what_a_session_forbids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,31 +183,41 @@ def test_an_invalid_list_forbids_everything(monkeypatch: pytest.MonkeyPatch) -> 
         operator_policy(session(disallowedOptions="kafka.acks"))
 
 
-def test_every_entry_honours_the_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Continuous queries, listeners and commands refuse what the operator forbids."""
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("fetch.min.bytes", "1", DisallowedOptionError),
+        ("plugin.library.paths", "/x.so", OptionsError),
+    ],
+)
+def test_every_entry_honours_the_lists(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, error: type[Exception]
+) -> None:
+    """Continuous queries, listeners and commands refuse what the operator does not allow."""
     from pyspark_kafka.cli import lag
 
     monkeypatch.setenv(VARIABLE, "fetch.min.bytes")
-    source = {**GIVEN, "subscribe": "t"}
-    sink = {**GIVEN, "topic": "t"}
+    given = {"kafka.bootstrap.servers": "b:9092", f"kafka.{name}": value}
+    source = {**given, "subscribe": "t"}
+    sink = {**given, "topic": "t"}
     plain = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
-    with pytest.raises(DisallowedOptionError):
+    with pytest.raises(error):
         continuous.start(None, print, source=source, checkpointLocation=str(tmp_path))
-    with pytest.raises(DisallowedOptionError):
+    with pytest.raises(error):
         continuous.start(None, print, source=plain, sink=sink, checkpointLocation=str(tmp_path))
-    with pytest.raises(DisallowedOptionError):
-        pyspark_kafka.lag_listener(source_options=GIVEN)
-    with pytest.raises(DisallowedOptionError):
-        OrderFeed(GIVEN, "t", 1)
-    with pytest.raises(DisallowedOptionError):
-        existing_topic(GIVEN, "t", "kafka-python")
+    with pytest.raises(error):
+        pyspark_kafka.lag_listener(source_options=given)
+    with pytest.raises(error):
+        OrderFeed(given, "t", 1)
+    with pytest.raises(error):
+        existing_topic(given, "t", "kafka-python")
     settings = LagSettings(
         checkpoint=str(tmp_path),
         bootstrap_servers="b:9092",
         client="kafka-python",
-        options=(("kafka.fetch.min.bytes", "1"),),
+        options=((f"kafka.{name}", value),),
     )
-    with pytest.raises(DisallowedOptionError):
+    with pytest.raises(error):
         lag._options(settings)
 
 

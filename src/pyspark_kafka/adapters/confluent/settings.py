@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaException, Producer
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import API_TIMEOUT_MS, GROUP_ID, ISOLATION_LEVEL, READ_UNCOMMITTED
+from ...domain.kafka_settings import (
+    API_TIMEOUT_MS,
+    GROUP_ID,
+    ISOLATION_LEVEL,
+    PREFIX,
+    READ_UNCOMMITTED,
+)
 from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.kafka_settings.setting import Ignored, Number, ProducerField
@@ -18,8 +26,6 @@ from ..tokens.providers import token_provider
 from .tls import tls_config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ...domain.kafka_settings.values import TokenSource
 
 CLIENT_NAME: Final = "confluent"
@@ -45,6 +51,13 @@ _SOCKET_TIMEOUT_MS: Final = 60_000
 """librdkafka's defaults of ``fetch.wait.max.ms`` and ``socket.timeout.ms``."""
 
 _KINIT: Final = "sasl.kerberos.kinit.cmd"
+
+_IN_COMMANDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "sasl.kerberos.keytab": re.compile("[A-Za-z0-9_./][A-Za-z0-9_./:@=+, -]*"),
+    "sasl.kerberos.principal": re.compile("[A-Za-z0-9_][A-Za-z0-9_./@-]*"),
+    "sasl.kerberos.service.name": re.compile("[A-Za-z0-9_][A-Za-z0-9_.-]*"),
+}
+"""What librdkafka puts into the shell command that gets tickets, the principal without quotes."""
 
 
 def client_config(settings: Mapping[str, str]) -> dict[str, str]:
@@ -149,6 +162,12 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
         "sasl.kerberos.keytab": login.keytab,
         "sasl.kerberos.principal": login.principal,
     }
+    for name, pattern in _IN_COMMANDS.items():
+        if config[name] and not pattern.fullmatch(config[name]):
+            raise ValueError(
+                f"Option '{PREFIX}{name}' has characters that the shell command of the client "
+                f"'{CLIENT_NAME}' must not contain"
+            )
     if login.uses_ticket_cache:
         # Tickets of the cache are renewed by the program that obtained them.
         config["sasl.kerberos.min.time.before.relogin"] = "0"

@@ -33,7 +33,7 @@ TRANSLATIONS: Final[Mapping[str, Number | Text | Ignored]] = {
     setting.name: setting.kafka_python for setting in SETTINGS if setting.kafka_python
 }
 
-_SAME: Final[Mapping[str, str]] = {
+ALTERNATIVE_NAMES: Final[Mapping[str, str]] = {
     "ssl.cafile": "ssl.ca.location",
     "ssl.certfile": "ssl.certificate.location",
     "ssl.ciphers": "ssl.cipher.suites",
@@ -56,19 +56,23 @@ _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
 
-_OBJECTS: Final = frozenset(
+OWN_SETTINGS: Final = frozenset(
     {
-        "api_version",
-        "default_offset_commit_callback",
-        "kafka_client",
-        "sasl_kerberos_name",
-        "sasl_oauth_token_provider",
-        "selector",
-        "socket_options",
-        "ssl_context",
+        "bootstrap.timeout.ms",
+        "check.crcs",
+        "enable.incremental.fetch.sessions",
+        "max.in.flight.requests.per.connection",
+        "proxy.url",
+        "receive.message.max.bytes",
+        "sasl.kerberos.domain.name",
+        "socks5.proxy",
     }
 )
-"""Settings that kafka-python expects as objects."""
+"""kafka-python's own settings that a query may set, with dots for underscores.
+
+Left out are those that kafka-python expects as objects, those of consumer groups and deserializers,
+which are not used, and those of its metrics, which nobody collects.
+"""
 
 
 def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def admin_config(config: Mapping[str, Any]) -> dict[str, Any]:
 def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Return the settings with Java's and librdkafka's names, and what is wrong with them."""
     dotted = {name.replace("_", "."): value for name, value in settings.items()}
-    spelled = {_SAME.get(name, name): value for name, value in dotted.items()}
+    spelled = {ALTERNATIVE_NAMES.get(name, name): value for name, value in dotted.items()}
     checked = spelled.pop(_CHECK_HOSTNAME, "true")
     try:
         if not boolean(checked):
@@ -138,7 +142,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     try:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
-        if known in KafkaConsumer.DEFAULT_CONFIG and known not in _OBJECTS:
+        if name in OWN_SETTINGS:
             return {known: _value(text, KafkaConsumer.DEFAULT_CONFIG[known])}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
-from operator import attrgetter
 from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -68,7 +68,7 @@ def custom_partitions(
 def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
     module, _, path = name.partition(":")
     try:
-        found = attrgetter(path)(import_module(module))
+        found = _attribute(import_module(module), path)
     except Exception as error:
         # A module can raise anything while it is imported.
         raise OptionsError(
@@ -76,7 +76,17 @@ def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
         ) from error
     if not callable(found):
         raise OptionsError([f"Option '{_OPTION}': '{name}' is not a function"])
-    return found  # type: ignore[no-any-return]
+    return found
+
+
+def _attribute(module: ModuleType, path: str) -> object:
+    found: object = module
+    for part in path.split("."):
+        found = getattr(found, part)
+        if isinstance(found, ModuleType):
+            # The operator allows modules by their names, and not those that they import.
+            raise TypeError(f"'{part}' is another module")
+    return found
 
 
 def _describe(found: object) -> str:

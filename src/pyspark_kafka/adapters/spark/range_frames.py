@@ -15,7 +15,7 @@ from .schema import spark_schema
 from .tasks import input_partitions, read_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -37,11 +37,18 @@ class RangeFrames:
     source, but pandas.
     """
 
-    def __init__(self, spark: SparkSession, use_cases: UseCases, options: SourceOptions) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        use_cases: UseCases,
+        options: SourceOptions,
+        variables: Mapping[str, str],
+    ) -> None:
+        """Register the data source; ``variables`` are those of its Python workers."""
         self._spark = spark
         self._schema = spark_schema(options.projection)
         self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"
-        register_source(spark, _source(self._format, use_cases, options), {})
+        register_source(spark, _source(self._format, use_cases, options), variables)
 
     def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         if not ranges:

@@ -24,14 +24,10 @@ def register_source(
     Spark Connect ignores the variables: its workers have the server's environment.
     """
     archive = _archive_of(Path(__file__))
-    added = {} if archive is None else _python_path(spark, archive)
+    path = {} if archive is None else _python_path(spark, archive)
     if is_classic(spark):
-        added |= variables
         hide_secrets(spark)
-    if not added:
-        spark.dataSource.register(source)
-        return
-    with _environment(spark, added):
+    with worker_variables(spark, {**path, **variables}):
         spark.dataSource.register(source)
 
 
@@ -52,13 +48,20 @@ def _python_path(spark: SparkSession, archive: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _environment(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the Python workers of what is registered within."""
+def worker_variables(spark: SparkSession, variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the Python workers of what a session is given within.
+
+    Spark Connect ignores them.
+    """
+    if not variables or not is_classic(spark):
+        yield
+        return
     environment: dict[str, str] = spark.sparkContext.environment
-    before = dict(environment)
+    before = {name: environment[name] for name in variables.keys() & environment.keys()}
     environment.update(variables)
     try:
         yield
     finally:
-        environment.clear()
+        for name in variables:
+            environment.pop(name, None)
         environment.update(before)

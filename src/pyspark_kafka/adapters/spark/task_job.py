@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark import InheritableThread, TaskContext
@@ -15,6 +16,7 @@ from ...domain.errors import OptionsError
 from ...ports.deadline import Deadline
 from ...ports.task_runner import TaskRunner
 from .job_group import JobGroup, is_classic, job_group
+from .registration import worker_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,9 +49,18 @@ class SparkTaskRunner(TaskRunner):
     long. Spark Connect does not tell that; there the job has ended when Spark says so.
     """
 
-    def __init__(self, spark: SparkSession, description: str = DESCRIPTION) -> None:
-        """Take a session, classic or of Spark Connect; Spark's UI shows ``description``."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        description: str = DESCRIPTION,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Take a session, classic or of Spark Connect; Spark's UI shows ``description``.
+
+        ``variables`` are those of the tasks' Python workers; Spark Connect ignores them.
+        """
         self._spark = spark
+        self._variables = variables
         self._description = description
         self._job: _Job | None = None
 
@@ -62,7 +73,9 @@ class SparkTaskRunner(TaskRunner):
             raise RuntimeError("The last job is still running.")
         _check_settings(self._spark)
         group = job_group(self._spark, f"pyspark_kafka {uuid.uuid4()}", self._description)
-        self._job = _Job(self._spark, group, _frame(self._spark, tasks, run))
+        with worker_variables(self._spark, self._variables):
+            frame = _frame(self._spark, tasks, run)
+        self._job = _Job(self._spark, group, frame)
 
     def is_running(self) -> bool:
         return self._job is not None and self._job.is_running()

@@ -77,7 +77,7 @@ def _refuse_handlers(settings: Mapping[str, str]) -> None:
 
 def _login_module(text: str, mechanism: str) -> tuple[str, Mapping[str, str]]:
     """Return the login module of a JAAS line, which has to be the mechanism's, and its options."""
-    module, options = _jaas_entry(text)
+    module, options = jaas_entry(text)
     if module not in _MECHANISMS:
         raise ValueError(
             f"{_JAAS}: the login module '{module}' is not supported: no Java class runs here; use "
@@ -126,7 +126,7 @@ def _kerberos_login(options: Mapping[str, str], service_name: str) -> Login:
     )
 
 
-def _jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
+def jaas_entry(text: str) -> tuple[str, Mapping[str, str]]:
     """Return the login module and its options; no message repeats what may be a password."""
     tokens = list(_jaas_tokens(text))
     words = [word for word, _ in tokens]

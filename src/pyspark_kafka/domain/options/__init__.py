@@ -1,8 +1,9 @@
 """The options of sources and sinks: their tables, their values and the parsers."""
 
 from .option import Option, QueryKind
+from .parsed import check_parsed
 from .parsing import ignored_options, parse_any_source_options, parse_source_options, with_any_topic
-from .policy import UNRESTRICTED, OptionPolicy, disallowing
+from .policy import DEFAULT_POLICY, UNRESTRICTED, OptionPolicy, allowing, disallowing
 from .sink_options import DeliveryGuarantee, SinkOptions
 from .sink_parsing import ignored_sink_options, parse_sink_options
 from .sink_table import TABLE as SINK_TABLE
@@ -10,6 +11,7 @@ from .source_options import SourceOptions
 from .table import TABLE
 
 __all__ = [
+    "DEFAULT_POLICY",
     "SINK_TABLE",
     "TABLE",
     "UNRESTRICTED",
@@ -19,6 +21,8 @@ __all__ = [
     "QueryKind",
     "SinkOptions",
     "SourceOptions",
+    "allowing",
+    "check_parsed",
     "disallowing",
     "ignored_options",
     "ignored_sink_options",

@@ -26,7 +26,7 @@ from . import sink_table, table
 from .batch_ends import ending_problems, mismatches, starting_problems
 from .client_settings import client_settings
 from .option import Option, QueryKind
-from .policy import UNRESTRICTED
+from .policy import DEFAULT_POLICY
 from .reading import Reading, ignored, lower
 from .source_options import SourceOptions
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 def parse_source_options(
-    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = UNRESTRICTED
+    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = DEFAULT_POLICY
 ) -> SourceOptions:
     """Return the options of a batch or streaming query.
 
     :raises DisallowedOptionError: if the policy forbids one.
-    :raises OptionsError: with all problems, in the order in which the JVM connector checks them,
-        unknown options last.
+    :raises OptionsError: with all problems, in the order in which the JVM connector checks them;
+        after them what needs the operator's permission, and unknown options last.
     """
     reading = _SourceReading(lower(raw))
     settings = client_settings(reading)
@@ -67,6 +67,7 @@ def parse_source_options(
     metadata_path = reading.metadata_path()
     projection = reading.projection()
     fields = reading.read_fields(table.TABLE)
+    reading.problems += policy.problems(settings, fields["client"])
     reading.refuse_unknown(table.TABLE, (option.key for option in sink_table.TABLE))
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
@@ -83,7 +84,7 @@ def parse_source_options(
 
 
 def parse_any_source_options(
-    raw: Mapping[str, str], policy: OptionPolicy = UNRESTRICTED
+    raw: Mapping[str, str], policy: OptionPolicy = DEFAULT_POLICY
 ) -> SourceOptions:
     """Read the options of a query that may be a batch or a stream.
 

@@ -15,7 +15,7 @@ from ..storage_path import StoragePath
 from . import sink_table, table
 from .client_settings import client_settings
 from .option import QueryKind
-from .policy import UNRESTRICTED
+from .policy import DEFAULT_POLICY
 from .reading import Reading, ignored, lower
 from .sink_options import DeliveryGuarantee, SinkOptions
 
@@ -29,12 +29,13 @@ _METADATA_DIRECTORY: Final = "sinks/pyspark_kafka"
 
 
 def parse_sink_options(
-    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = UNRESTRICTED
+    raw: Mapping[str, str], query: QueryKind, policy: OptionPolicy = DEFAULT_POLICY
 ) -> SinkOptions:
     """Return the options of a batch or a stream that is written.
 
     :raises DisallowedOptionError: if the policy forbids one.
-    :raises OptionsError: with all problems, those of Kafka's settings first, unknown options last.
+    :raises OptionsError: with all problems, those of Kafka's settings first; after them what needs
+        the operator's permission, and unknown options last.
     """
     reading = Reading(lower(raw))
     settings = client_settings(reading)
@@ -56,6 +57,7 @@ def parse_sink_options(
             )
     elif is_exactly_once:
         reading.problems += _exactly_once_problems(producer, location or checkpoint)
+    reading.problems += policy.problems(settings, reading.read(table.CLIENT))
     reading.refuse_unknown(
         sink_table.TABLE, {option.key for option in table.TABLE} | sink_table.SPARK_OPTIONS
     )

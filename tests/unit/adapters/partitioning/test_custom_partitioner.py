@@ -80,6 +80,7 @@ def test_a_function_may_be_part_of_something() -> None:
         ("no.such.module:f", "ModuleNotFoundError: No module named 'no'"),
         (f"{__name__}:nothing", "AttributeError: .* has no attribute 'nothing'"),
         (f"{__name__}:NO_FUNCTION", "is not a function"),
+        (f"{__name__}:pa.array", "TypeError: 'pa' is another module"),
     ],
 )
 def test_a_function_that_cannot_be_loaded_is_an_error_of_options(name: str, said: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_kafka.domain.errors import DisallowedOptionError, OptionPolicyError, OptionsError
 from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
+    DEFAULT_POLICY,
     OptionPolicy,
     QueryKind,
     disallowing,
@@ -46,7 +46,7 @@ PARSERS = pytest.mark.parametrize(
 )
 def test_a_forbidden_setting_is_refused(parse: Parse, name: str) -> None:
     """A setting of the list is refused however a query spells it, and without one accepted."""
-    parse({name: "1"}, UNRESTRICTED)
+    parse({name: "1"}, DEFAULT_POLICY)
     with pytest.raises(DisallowedOptionError) as caught:
         parse({name: "1", "nonsense": ""}, POLICY)
     spelled = name.lower().removeprefix("kafka.")
@@ -94,7 +94,7 @@ def test_a_name_with_the_prefix_is_refused(names: str) -> None:
 @pytest.mark.parametrize("names", ["", " ", ",", " , "])
 def test_an_empty_list_forbids_nothing(names: str) -> None:
     """An empty list is the same as none."""
-    assert disallowing(names, "THE_LIST") == UNRESTRICTED == OptionPolicy()
+    assert disallowing(names, "THE_LIST") == DEFAULT_POLICY == OptionPolicy()
 
 
 def test_a_policy_is_checked_before_options() -> None:

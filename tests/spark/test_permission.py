@@ -1,0 +1,81 @@
+"""What the operator of Spark allows the options of queries to do, by every way to set them."""
+
+from __future__ import annotations
+
+import _ctypes_test  # type: ignore[import-not-found]
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
+from pyspark_kafka.adapters.spark.registration import register_source
+from pyspark_kafka.bootstrap.spark import ContainerUseCases
+from pyspark_kafka.domain.kafka_settings.restricted import RESTRICTED, AllowList
+
+from .queries import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+LIBRARY: Final = str(_ctypes_test.__file__)
+QUERY: Final = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "confluent", "subscribe": "t"}
+VALUES: Final = {
+    "partitioner.class": "os:system",
+    "sasl.client.callback.handler.class": "os:getcwd",
+    "sasl.login.callback.handler.class": "os:getcwd",
+    "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
+}
+DANGEROUS: Final = {
+    **{f"kafka.{setting.name}": VALUES.get(setting.name, LIBRARY) for setting in RESTRICTED},
+    "kafka.enabled_events": "1",
+}
+
+
+class PermissiveSource(KafkaDataSource):
+    """The data source under another name, so that a session can have it with an environment."""
+
+    use_cases = ContainerUseCases()
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafka_of_a_permissive_operator"
+
+
+def read(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
+    spark.read.format(source).options(**options).load().collect()
+
+
+def select(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
+    given = ", ".join(f"'{name}' '{value}'" for name, value in options.items())
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW dangerous USING {source} OPTIONS ({given})")
+    spark.sql("SELECT * FROM dangerous").collect()
+
+
+def write(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
+    values = spark.range(1).selectExpr("'x' as value")
+    values.write.format(source).options(**options).option("topic", "t").mode("append").save()
+
+
+@pytest.mark.parametrize("way", [read, select, write])
+def test_no_query_does_more_than_to_read_and_write(
+    spark: SparkSession, way: Callable[[SparkSession, str, Mapping[str, str]], None]
+) -> None:
+    """Every dangerous setting is refused, by the DataFrame API and by SQL, all in one error."""
+    with pytest.raises(Exception, match=f"{len(DANGEROUS)} options cannot be used") as caught:
+        way(spark, OURS, QUERY | DANGEROUS)
+    for name in DANGEROUS:
+        assert f"'{name}' is " in str(caught.value)
+    assert "Ask the operator of Spark" in str(caught.value)
+
+
+@pytest.mark.parametrize("way", [read, select])
+def test_a_query_does_what_is_allowed(
+    spark: SparkSession, way: Callable[[SparkSession, str, Mapping[str, str]], None]
+) -> None:
+    """A listed library is loaded, and found to be no plugin, by the DataFrame API and by SQL."""
+    register_source(spark, PermissiveSource, {AllowList.FILES.variable: LIBRARY})
+    given = QUERY | {"kafka.plugin.library.paths": LIBRARY}
+    with pytest.raises(Exception, match="undefined symbol: conf_init"):
+        way(spark, PermissiveSource.name(), given)
