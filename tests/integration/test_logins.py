@@ -100,9 +100,16 @@ def assert_kerberos(world: KafkaWorld) -> None:
         values(world)
 
 
-def test_keytab(secured: SecuredBroker, world_of: WorldOf) -> None:
-    """A keytab logs in."""
-    assert_kerberos(world_of(secured.options("GSSAPI")))
+def test_keytab(
+    secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A keytab logs in, one that the login module names or that of the environment."""
+    options = secured.options("GSSAPI")
+    assert_kerberos(world_of(options))
+    monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "tickets"))
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(secured.kdc.keytab(USER)))
+    default = kdc.login_module(useKeyTab="true", principal=f"{USER}@{kdc.REALM}")
+    assert_kerberos(world_of(with_jaas(options, default)))
 
 
 def test_ticket_cache(
@@ -156,6 +163,21 @@ def test_refused_tickets(secured: SecuredBroker, tmp_path: Path) -> None:
     cache = Login("GSSAPI", uses_ticket_cache=True, ticket_cache=str(tmp_path / "none"))
     with pytest.raises(SaslAuthenticationFailedError, match=r"\(ticket cache '.*/none'\)"):
         next(gssapi_messages(cache, "127.0.0.1"))
+
+
+@needs_gssapi
+def test_a_security_layer_is_refused(secured: SecuredBroker) -> None:
+    """A broker that requires encryption by SASL is refused: Kafka encrypts by TLS."""
+    import gssapi
+
+    keytab = {"keytab": str(secured.kdc.service_keytab)}
+    credentials = gssapi.Credentials(usage="accept", store=keytab)
+    broker = gssapi.SecurityContext(creds=credentials, usage="accept")
+    messages = gssapi_messages(kerberos_login(secured), "127.0.0.1")
+    assert messages.send(broker.step(next(messages))) == b""
+    encryption_only = broker.wrap(bytes((4, 0, 16, 0)), encrypt=False).message
+    with pytest.raises(SaslAuthenticationFailedError, match="requires a security layer"):
+        messages.send(encryption_only)
 
 
 @needs_gssapi

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import SaslAuthenticationFailedError
-from kafka.net.sasl import get_sasl_mechanism
+from kafka.net.sasl import SaslMechanismPlain, get_sasl_mechanism
 
 from pyspark_kafka.adapters.kafka_python.settings import (
     OWN_SETTINGS,
@@ -272,6 +272,14 @@ def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) ->
     assert (refused.auth_bytes(), refused.is_done()) == (b"\x01", False)
     with pytest.raises(SaslAuthenticationFailedError, match="invalid_token"):
         refused.receive(b"")
+
+
+def test_clients_of_others() -> None:
+    """Clients that a program makes by itself keep the mechanisms of kafka-python."""
+    login = {"sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
+    client_config(SERVERS | login | {"security.protocol": "SASL_SSL"})
+    given = {"sasl_plain_username": "me", "sasl_plain_password": "mine"}
+    assert isinstance(get_sasl_mechanism("PLAIN")(**given), SaslMechanismPlain)
 
 
 def kerberos(options: str) -> dict[str, str]:

@@ -79,7 +79,7 @@ def gssapi_messages(login: Login, host: str) -> Generator[bytes, bytes, None]:
                 "GSSAPI: the broker requires a security layer of SASL, which Kafka does not have"
             )
         # Without a layer the largest message is 0, and the ticket says who the user is.
-        yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), False).message
+        yield context.wrap(bytes((_NO_LAYER, 0, 0, 0)), encrypt=False).message
 
 
 def _ask_kdc(start: Callable[[], _Started]) -> _Started:
