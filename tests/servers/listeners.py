@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import socket
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,7 @@ def cluster_listening(
     def with_listeners(
         node: Node, nodes: Sequence[Node], config: Mapping[str, str]
     ) -> dict[str, str]:
+        held.close()
         properties = server_properties(node, nodes, config)
         for listener, address in listeners.items():
             name, _, protocol = listener.partition(":")
@@ -38,7 +40,11 @@ def cluster_listening(
             properties["listener.security.protocol.map"] += f",{name}:{protocol or name}"
         return properties
 
-    with pytest.MonkeyPatch.context() as patch:
+    with ExitStack() as held, pytest.MonkeyPatch.context() as patch:
+        # The cluster chooses free ports of its own: these are taken until it has.
+        for address in listeners.values():
+            host, port = address.split(":")
+            held.enter_context(socket.socket()).bind((host, int(port)))
         patch.setattr(brokers, "server_properties", with_listeners)
         patch.setattr(brokers, "java_options", lambda *given: (*java_options(*given), *java))
         with KafkaCluster(config=config) as cluster:

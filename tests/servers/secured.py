@@ -58,6 +58,9 @@ MECHANISMS: Final[Mapping[str, str]] = {
 }
 """The users who may do everything, by how they log in."""
 
+ROTATED_SUITE: Final = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+"""What the listener ``rotated`` encrypts with, as Java spells it."""
+
 GUEST: Final = "guest"
 """A user of PLAIN and of SCRAM-SHA-256 without any right: a test grants what it needs."""
 
@@ -69,7 +72,8 @@ class SecuredBroker:
     """Where the broker listens, and what its clients need.
 
     ``expired`` and ``wrong_host`` are SASL_SSL listeners whose certificates have expired and have
-    another name. ``authority``, ``keystore`` and ``key`` are files.
+    another name. ``rotated`` is an SSL listener whose truststore a test may change; it has one
+    version of TLS and one cipher suite. ``authority``, ``keystore`` and ``key`` are files.
     """
 
     nodes: tuple[Node, ...]
@@ -78,6 +82,7 @@ class SecuredBroker:
     tls: str
     expired: str
     wrong_host: str
+    rotated: str
     token_url: str
     kdc: Kdc
     directory: Path
@@ -208,7 +213,14 @@ def run_secured() -> Iterator[SecuredBroker]:
     ):
         root = Path(directory)
         config = _write_stores(root) | _sasl(f"{issuer.url}/jwks", kdc)
-        names = ("SASL_SSL", "SASL_PLAINTEXT", "SSL", "EXPIRED:SASL_SSL", "WRONG_HOST:SASL_SSL")
+        names = (
+            "SASL_SSL",
+            "SASL_PLAINTEXT",
+            "SSL",
+            "EXPIRED:SASL_SSL",
+            "WRONG_HOST:SASL_SSL",
+            "ROTATED:SSL",
+        )
         addresses = [f"127.0.0.1:{port}" for port in free_ports(len(names))]
         java = (
             f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.url}/jwks",
@@ -217,7 +229,7 @@ def run_secured() -> Iterator[SecuredBroker]:
         listeners = dict(zip(names, addresses, strict=True))
         with cluster_listening(listeners, config, java) as cluster:
             _add_users(cluster.bootstrap_servers)
-            sasl, sasl_plaintext, tls, expired, wrong_host = addresses
+            sasl, sasl_plaintext, tls, expired, wrong_host, rotated = addresses
             yield SecuredBroker(
                 cluster._nodes,
                 sasl,
@@ -225,6 +237,7 @@ def run_secured() -> Iterator[SecuredBroker]:
                 tls,
                 expired,
                 wrong_host,
+                rotated,
                 f"{issuer.url}/token",
                 kdc,
                 root,
@@ -256,6 +269,9 @@ def _write_stores(root: Path) -> dict[str, str]:
         "ssl.truststore.location": str(root / "truststore.p12"),
         "ssl.truststore.password": STORE_PASSWORD,
         "listener.name.ssl.ssl.client.auth": "required",
+        "listener.name.rotated.ssl.client.auth": "required",
+        "listener.name.rotated.ssl.enabled.protocols": "TLSv1.2",
+        "listener.name.rotated.ssl.cipher.suites": ROTATED_SUITE,
         **listeners,
     }
 

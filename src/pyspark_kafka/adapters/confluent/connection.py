@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
 
@@ -21,6 +22,7 @@ from ...domain.kafka_settings.java import read_java_settings
 from ...domain.security.errors import AuthenticationError, AuthorizationError, TlsError
 from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
+from ..key_stores.rotation import Rotating
 from ..tokens.providers import token_provider
 from .client_handle import log
 from .error_codes import (
@@ -32,6 +34,7 @@ from .error_codes import (
 from .login_check import check_login
 from .refusals import is_plaintext, is_tls_failure, login_refusal, tls_error
 from .settings import client_config, token_source
+from .tls import require_loadable, tls_files
 from .tokens import TokenRefresh, principal_of
 
 if TYPE_CHECKING:
@@ -75,16 +78,19 @@ class Connection:
         settings = dict(options.kafka)
         self.bootstrap_servers = options.bootstrap_servers
         self.timeout_s = api_timeout_ms(settings) / 1_000
-        self._config = translate(settings)
+        self._translate = translate
+        self._files = tls_files(settings)
+        self._current = Rotating(self._files, partial(self._translated, settings))
+        self._used: Mapping[str, str] | None = None
+        config = self._current.current()
         source = token_source(settings)
         self.tokens = None if source is None else token_provider(source)
         self._refreshes: list[TokenRefresh] = []
-        own = self._config.get("sasl.mechanisms", "")
-        self._mechanism = own or self._config.get("sasl.mechanism", "")
-        self._user = self._config.get("sasl.username", "")
+        self._mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
+        self._user = config.get("sasl.username", "")
         known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
         self.principal = known
-        protocol = self._config["security.protocol"].upper()
+        protocol = config["security.protocol"].upper()
         self.has_login = protocol.startswith("SASL")
         self._is_checked = protocol == "PLAINTEXT"
         self._refused: AuthenticationError | None = None
@@ -128,7 +134,20 @@ class Connection:
 
     def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
         """Return a client's settings: forced ones override the user's, and these the tuned ones."""
-        return {**tuned, **self._config, **forced}
+        current = self._current.current()
+        if current is not self._used:
+            # Handshakes failed with other certificates.
+            self._tls_failure = ""
+        self._used = current
+        return {**tuned, **current, **forced}
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether certificates or keys were replaced since the settings were last returned.
+
+        librdkafka loads them when a client is created: it needs a new one.
+        """
+        return self._used is not None and self._current.current() is not self._used
 
     def token_refresh(self, library: ctypes.CDLL) -> TokenRefresh:
         """Return the callback for the tokens of a handle; the connection refers to it as well."""
@@ -170,7 +189,7 @@ class Connection:
         :raises TlsError: if the TLS handshake fails.
         """
         self.raise_refusal()
-        self._is_checked = self._is_checked or check_login(self, self._config)
+        self._is_checked = self._is_checked or check_login(self, self._current.current())
 
     def raise_refusal(self) -> None:
         """Raise what the handled events say of a refused login, or of a failed TLS handshake.
@@ -239,4 +258,14 @@ class Connection:
             # Several threads may raise it, and each adds its own traceback.
             return copy.copy(self._refused)
         failure, self._tls_failure = self._tls_failure, ""
-        return tls_error(self.bootstrap_servers, failure, self._config) if failure else None
+        config = self._current.current()
+        return tls_error(self.bootstrap_servers, failure, config) if failure else None
+
+    def _translated(self, settings: Mapping[str, str]) -> dict[str, str]:
+        config = self._translate(settings)
+        if self._files:
+            try:
+                require_loadable(config)
+            except KafkaException as error:
+                raise self.options_error(error.args[0].str()) from error
+        return config

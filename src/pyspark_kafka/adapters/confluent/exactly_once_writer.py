@@ -120,6 +120,18 @@ class ExactlyOnceWriter(StreamWriter):
         advanced, self._advanced = self._advanced, {}
         return advanced
 
+    def renew(self) -> None:
+        if not self._producers.connection.is_outdated:
+            return
+        self._close_metadata()
+        for transactions in self._running.values():
+            transactions.await_end()
+        # What was committed last has to be taken before its producers are forgotten.
+        self.handle_events()
+        self._running |= {partition: self._begin(partition) for partition in self._running}
+        for transactions in self._running.values():
+            transactions.await_fenced()
+
     def close(self) -> None:
         everything = self._all()
         self._stop()
@@ -128,9 +140,7 @@ class ExactlyOnceWriter(StreamWriter):
             transactions.join(deadline.remaining)
         self._running.clear()
         self._revoked.clear()
-        metadata, self._metadata = self._metadata, None
-        if metadata is not None:
-            metadata.close()
+        self._close_metadata()
         self._group.close()
 
     def _connected(self) -> SimpleProducer:
@@ -139,6 +149,11 @@ class ExactlyOnceWriter(StreamWriter):
             self._metadata = self._producers.create(FORCED, {})
             self._metadata.compile_kernels()
         return self._metadata
+
+    def _close_metadata(self) -> None:
+        metadata, self._metadata = self._metadata, None
+        if metadata is not None:
+            metadata.close()
 
     def _all(self) -> list[PartitionTransactions]:
         return [*self._running.values(), *self._revoked.values()]

@@ -255,6 +255,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         # The admin client's request aborts the process if a broker responds that it is not the
         # coordinator any more (confluentinc/librdkafka#5040); a consumer's does not.
         group = {"group.id": group_id, "enable.auto.commit": "false"}
+        self._drop_outdated()
         consumer = self._connection.make(Consumer, group)
         wanted = [_client_partition(partition) for partition in partitions]
         try:
@@ -315,10 +316,15 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             raise self._failure(request, error) from error
 
     def _client(self) -> Any:
+        self._drop_outdated()
         if self._admin is None:
             self._admin = self._connection.make(AdminClient, {})
             self._watch.start(self)
         return self._admin
+
+    def _drop_outdated(self) -> None:
+        if self._connection.is_outdated:
+            self.close()
 
     def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
         """Return the responses, without those for topics or partitions that do not exist."""

@@ -111,6 +111,8 @@ class ConfluentRecordReader(RecordReader):
             client.close()
 
     def _client(self) -> _Client:
+        if self._connection.is_outdated:
+            self._close_client()
         client = self._local.get() or self._local.set(self._new_client())
         self._watch.start(self)
         return client

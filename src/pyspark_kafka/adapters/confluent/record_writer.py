@@ -123,6 +123,8 @@ class ConfluentRecordWriter(RecordWriter):
         if self._uses is None:
             self._uses = ExitStack()
             self._uses.enter_context(self._watch.in_use())
+            if self._connection.is_outdated:
+                self._close_session()
 
     def _end(self) -> None:
         uses, self._uses = self._uses, None

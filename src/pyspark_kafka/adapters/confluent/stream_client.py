@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.deadline import Deadline
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...ports.stream_client import PolledRecords
     from .stream_writer import StreamWriter
+
+
+RENEWAL_S: Final = 1.0
+"""How often to look whether certificates or keys were replaced."""
 
 
 @final
@@ -51,11 +55,13 @@ class ConfluentStreamClient(StreamClient):
                 f"run continuous queries here: it needs {error}; use the client 'kafka-python'",
             ) from error
         self._is_closed = False
+        self._next_renewal = Deadline.after(RENEWAL_S)
         self._wake = WakePipe()
         self._consumer = StreamConsumer(loaded, source, self._wake.file)
         self._writer = _writer(loaded, source, sink, settings, self._wake)
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        self._renew()
         self._consumer.revoke(offsets.keys())
         begins = self._writer.assign(offsets)
         self._consumer.assign(begins)
@@ -67,6 +73,8 @@ class ConfluentStreamClient(StreamClient):
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         deadline = Deadline.after(timeout_s)
+        if self._next_renewal.has_passed:
+            self._renew()
         while not self._is_closed:
             self._writer.handle_events()
             found = self._consumer.poll() if takes_records else []
@@ -91,6 +99,11 @@ class ConfluentStreamClient(StreamClient):
         self._consumer.close()
         self._writer.close()
         self._wake.close()
+
+    def _renew(self) -> None:
+        self._next_renewal = Deadline.after(RENEWAL_S)
+        self._consumer.renew()
+        self._writer.renew()
 
 
 def _writer(

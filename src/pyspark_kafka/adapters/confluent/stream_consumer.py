@@ -126,6 +126,13 @@ class StreamConsumer:
                 self._retries.setdefault(partition, Deadline.after(0))
         return [polled for polled in found if polled.partition not in self._recreated]
 
+    def renew(self) -> None:
+        """Go on with a new consumer if certificates or keys were replaced."""
+        if self._connection.is_outdated and not self._retries:
+            positions = {partition: fetch.position for partition, fetch in self._fetches.items()}
+            self.close()
+            self.assign(positions)
+
     def close(self) -> None:
         """Destroy the consumer; a second call does nothing."""
         handle, self._handle = self._handle, None

@@ -68,6 +68,10 @@ class StreamWriter(ABC):
         """Return the offsets of the partitions that have advanced since the last call."""
 
     @abstractmethod
+    def renew(self) -> None:
+        """Go on with new producers if certificates or keys were replaced, once all is written."""
+
+    @abstractmethod
     def close(self) -> None:
         """Destroy what was created; a second call does nothing."""
 
@@ -105,6 +109,9 @@ class NoSink(StreamWriter):
 
     def take_acknowledged(self) -> Mapping[TopicPartition, int]:
         return self._tracker.take_acknowledged()
+
+    def renew(self) -> None:
+        """Do nothing: there is no producer."""
 
     def close(self) -> None:
         """Do nothing: nothing was created."""
@@ -194,10 +201,8 @@ class AtLeastOnceWriter(StreamWriter):
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         # The first record must not wait for connections.
-        producer = self._connected()
-        if self._outputs:
-            producer.flush()
-            self.handle_events()
+        self._connected()
+        self._flush()
         for partition in offsets:
             self._tracker.forget(partition)
         return offsets
@@ -230,10 +235,20 @@ class AtLeastOnceWriter(StreamWriter):
     def take_acknowledged(self) -> Mapping[TopicPartition, int]:
         return self._tracker.take_acknowledged()
 
+    def renew(self) -> None:
+        if self._producers.connection.is_outdated:
+            self._flush()
+            self.close()
+
     def close(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.close()
+
+    def _flush(self) -> None:
+        if self._outputs:
+            self._connected().flush()
+            self.handle_events()
 
     def _connected(self) -> SimpleProducer:
         if self._producer is None:

@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import Producer
+
 from ...domain.kafka_settings.tls import StoreFormat, store_format
 from ...domain.kafka_settings.values import TLS_1_2, Secret, Store, Tls
 from ..key_stores.store_files import certificates, key_pair, store_content
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FILES: Final = (
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.crl.location",
+    "ssl.key.location",
+    "ssl.keystore.location",
+    "ssl.truststore.location",
+)
+
+
+def tls_files(settings: Mapping[str, str]) -> list[str]:
+    """Return the files of certificates and keys that a client with these settings reads."""
+    if not settings.get("security.protocol", "").upper().endswith("SSL"):
+        return []
+    return [settings[name] for name in _FILES if settings.get(name)]
+
+
+def require_loadable(config: Mapping[str, str]) -> None:
+    """Have librdkafka load the certificates and keys of its settings.
+
+    :raises KafkaException: if it cannot, or if a key does not belong to its certificate.
+    """
+    own = {name: value for name, value in config.items() if name.startswith("ssl.")}
+    # A client loads them when it is created. Without a broker to connect to, it does no more.
+    Producer({**own, "security.protocol": "ssl", "log_level": "0"})
 
 
 def tls_config(tls: Tls) -> dict[str, str]:
