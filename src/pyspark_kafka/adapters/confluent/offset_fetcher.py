@@ -55,7 +55,7 @@ RETRY_S: Final = 0.1
 EVENTS_S: Final = 0.05
 """How often a request that waits looks whether the login was refused."""
 
-MIN_COMMITTED_S: Final = 1.0
+MIN_COMMITTED_S: Final = 0.5
 """The time-out of the first request for committed offsets, which doubles with each."""
 
 ATTEMPT_S: Final = 10.0

@@ -23,6 +23,7 @@ _ROWS: Final = 1_000
 
 _FLUSH_S: Final = 0.1
 _FULL_S: Final = 0.01
+_METADATA_S: Final = 1.0
 
 
 @final
@@ -62,7 +63,9 @@ class ProduceFallback:
 
         :raises KafkaException: if there is no response, or it is an error.
         """
-        metadata = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
+        # It waits without a look at the events, and is asked again.
+        listed = self._producer.list_topics(topic, timeout=min(timeout_s, _METADATA_S))
+        metadata = listed.topics[topic]
         if metadata.error is not None:
             raise KafkaException(metadata.error)
         return len(metadata.partitions)

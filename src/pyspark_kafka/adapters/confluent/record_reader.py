@@ -89,7 +89,7 @@ class ConfluentRecordReader(RecordReader):
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         with self._watch.in_use():
             partition = self._client().partition(offset_range, projection)
-            yield from read_range(partition, offset_range, self._poll_timeout_ms)
+        return self._read(partition, offset_range)
 
     def close(self) -> None:
         with self._watch.in_use():
@@ -104,6 +104,14 @@ class ConfluentRecordReader(RecordReader):
             except PysparkKafkaError:
                 self._close_client()
         return self._local.get() is not None
+
+    def _read(
+        self, partition: FetchedPartition, offset_range: OffsetRange
+    ) -> Iterator[pa.RecordBatch]:
+        with self._watch.in_use():
+            # The client may have been closed since.
+            self._connection.raise_refusal()
+            yield from read_range(partition, offset_range, self._poll_timeout_ms)
 
     def _close_client(self) -> None:
         client = self._local.pop()

@@ -46,9 +46,9 @@ FULL_MS: Final = 1
 _PURGE_ALL: Final = 0x1 | 0x2
 """``RD_KAFKA_PURGE_F_QUEUE`` and ``RD_KAFKA_PURGE_F_INFLIGHT``."""
 
-_METADATA_S: Final = 2.0
+_METADATA_S: Final = 0.25
 _PAUSE_MS: Final = 10
-"""How long one of several requests for metadata waits, and the time between two."""
+"""How long the first request for metadata waits, which doubles, and the time between two."""
 
 
 @final
@@ -232,16 +232,17 @@ class SimpleProducer:
         """Return a topic's number of partitions, and those that have a leader."""
         library = self._library
         response = ctypes.POINTER(Metadata)()
-        deadline = Deadline.after(timeout_s)
+        deadline, wait_s = Deadline.after(timeout_s), _METADATA_S
         while error := library.rd_kafka_metadata(
             self._handles.client,
             0,
             self._topic(topic),
             ctypes.byref(response),
-            round(min(_METADATA_S, deadline.remaining) * 1_000),
+            round(min(wait_s, deadline.remaining) * 1_000),
         ):
             # It waits without a look at the events.
             self._handle_events(_PAUSE_MS)
+            wait_s *= 2
             if error not in UNREACHABLE_ERRORS or deadline.has_passed:
                 break
         if error:
