@@ -13,7 +13,7 @@ from . import kill_points
 from .driver_process import DriverProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_queries.py"
 
@@ -31,11 +31,13 @@ class QueryPlan:
 
     client: str
     guarantee: str
+    login: str = ""
+    """The mechanism by which it logs in, if the broker asks for one."""
 
     @property
     def name(self) -> str:
         """What it is called, and its topic."""
-        return f"{self.guarantee}-{self.client}"
+        return "-".join(filter(None, (self.guarantee, self.client, self.login)))
 
     @property
     def is_exactly_once(self) -> bool:
@@ -67,11 +69,22 @@ class Driver(DriverProcess):
     """Runs queries from and to Kafka, on Spark."""
 
     def __init__(
-        self, directory: Path, queries: Sequence[QueryPlan], source: str, cluster: dict[str, str]
+        self,
+        directory: Path,
+        queries: Sequence[QueryPlan],
+        source: str,
+        options_of: Callable[[QueryPlan], dict[str, str]],
+        variables: Mapping[str, str] | None = None,
+        *,
+        trigger: str | None = None,
     ) -> None:
-        """Take a directory for checkpoints and logs; no process is started yet."""
+        """Take a directory for checkpoints and logs; no process is started yet.
+
+        ``trigger`` is how often there is a batch, in Spark's words; ``None`` is as often as can be.
+        """
         self._directory = directory
-        self._queries = [query.to_json(directory, source, cluster) for query in queries]
+        self._trigger = trigger
+        self._queries = [query.to_json(directory, source, options_of(query)) for query in queries]
         self._running = directory / "running"
         kill_points.install(directory / "site")
         environment = {
@@ -80,6 +93,7 @@ class Driver(DriverProcess):
             # Spark gives a worker 10 s to connect, which so many processes may take to start.
             "SPARK_HOME": str(unzipped_spark_home(directory / "spark")),
             kill_points.DIRECTORY: str(directory),
+            **(variables or {}),
         }
         super().__init__(PROGRAM, directory / "queries.json", directory / "driver.log", environment)
 
@@ -87,7 +101,8 @@ class Driver(DriverProcess):
         """Start the queries; they run on, or to the end of what is there."""
         self.kill()
         self._running.unlink(missing_ok=True)
-        config = {"to_its_end": to_its_end, "queries": self._queries}
+        trigger = {"availableNow": True} if to_its_end else {"processingTime": self._trigger}
+        config = {"trigger": trigger, "queries": self._queries}
         (self._directory / "queries.json").write_text(json.dumps(config))
         self.launch()
 

@@ -122,7 +122,7 @@ class Soak:
                 self._readers[query] = reader
                 closing.callback(reader.close)
             self._trap = Trap(directory)
-            self._driver = Driver(directory, self._queries, SOURCE, self._cluster.options)
+            self._driver = Driver(directory, self._queries, SOURCE, lambda _: self._cluster.options)
             closing.callback(self._driver.kill)
             self._closing = closing.pop_all()
         return self

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def start(spark: SparkSession, of_query: dict[str, Any], *, to_its_end: bool) -> Any:
+def start(spark: SparkSession, of_query: dict[str, Any], trigger: dict[str, Any]) -> Any:
     """Start one query; it is restarted where its checkpoint is."""
     records = (
         spark.readStream.format("pyspark_kafka").options(**of_query["read"]).load().select("value")
@@ -31,7 +31,7 @@ def start(spark: SparkSession, of_query: dict[str, Any], *, to_its_end: bool) ->
         .queryName(of_query["name"])
         .options(**of_query["write"])
     )
-    return (writer.trigger(availableNow=True) if to_its_end else writer).start()
+    return (writer.trigger(**trigger) if any(trigger.values()) else writer).start()
 
 
 def main(path: Path) -> None:
@@ -40,13 +40,11 @@ def main(path: Path) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
     # A task is tried four times.
     spark = session(path.parent, "local[2,4]")
-    queries = [
-        start(spark, of_query, to_its_end=config["to_its_end"]) for of_query in config["queries"]
-    ]
+    queries = [start(spark, of_query, config["trigger"]) for of_query in config["queries"]]
     while not all(query.lastProgress for query in queries if query.isActive):
         time.sleep(0.1)
     (path.parent / "running").touch()
-    if config["to_its_end"]:
+    if "availableNow" in config["trigger"]:
         for query in queries:
             query.awaitTermination()
     else:

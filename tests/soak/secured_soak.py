@@ -1,0 +1,145 @@
+"""Queries that log in for minutes, while sessions, tokens and tickets end under them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, final
+
+from ..servers.kdc import KRB5_CONFIG
+from ..servers.secured import MECHANISMS
+from .driver import Driver, QueryPlan
+from .numbers import NumberProducer, NumberReader, SoakError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from ..servers.secured import SecuredBroker
+
+LIFETIME_S: Final = 60
+"""How long tokens and tickets are valid; a session ends after ``SESSION_MS`` of the broker."""
+
+SECURED_QUERIES: Final = tuple(
+    QueryPlan("kafka-python", "exactly-once", mechanism) for mechanism in MECHANISMS
+)
+
+_PARTITIONS: Final = 2
+_RATE: Final = 50
+_TRIGGER: Final = "3 seconds"
+_SOURCE: Final = "numbers"
+_START_S: Final = 300.0
+_CHECK_S: Final = 180.0
+_REPORT_S: Final = 30.0
+
+
+@final
+class SecuredSoak:
+    """A driver of one query for each mechanism, which nothing kills: it must not end by itself."""
+
+    def __init__(
+        self, broker: SecuredBroker, queries: Sequence[QueryPlan], say: Callable[[str], None]
+    ) -> None:
+        self._broker = broker
+        self._queries = queries
+        self._say = say
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            cluster = self._broker.cluster
+            servers = cluster.bootstrap_servers
+            directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
+            closing.callback(shutil.rmtree, directory, ignore_errors=True)
+            for topic in (_SOURCE, *(query.name for query in self._queries)):
+                cluster.create_topic(topic, _PARTITIONS)
+            self._producer = NumberProducer(servers, _SOURCE, _PARTITIONS, _RATE)
+            self._readers: dict[str, NumberReader] = {}
+            for query in self._queries:
+                reader = NumberReader(servers, query.name, _PARTITIONS, committed=True)
+                self._readers[query.name] = reader
+                closing.callback(reader.close)
+            krb5_conf = directory / "krb5.conf"
+            self._broker.kdc.write_krb5_conf(krb5_conf, lifetime_s=LIFETIME_S)
+            self._driver = Driver(
+                directory,
+                self._queries,
+                _SOURCE,
+                self._options,
+                {KRB5_CONFIG: str(krb5_conf)},
+                trigger=_TRIGGER,
+            )
+            closing.callback(self._driver.kill)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    def run(self, minutes: float) -> None:
+        """Run the queries under load, and look for each number.
+
+        :raises SoakError: if one is lost, doubled, or does not come, or the driver ends.
+        """
+        self._driver.start()
+        began = time.monotonic()
+        while not self._driver.is_running():
+            self._keep(began + _START_S)
+        self._report("running", began)
+        began = time.monotonic()
+        with self._producer.writing():
+            reported = began
+            while time.monotonic() < began + 60 * minutes:
+                self._keep()
+                if time.monotonic() > reported + _REPORT_S:
+                    reported = time.monotonic()
+                    self._report("load", began)
+        deadline = time.monotonic() + _CHECK_S
+        try:
+            for query, reader in self._readers.items():
+                reader.await_all(self._producer.count, deadline, self._keep)
+                reader.await_end(deadline)
+                if reader.duplicates:
+                    raise SoakError(f"{query}: {reader.duplicates} duplicates")
+        finally:
+            self._report("checked", began)
+
+    def _options(self, query: QueryPlan) -> dict[str, str]:
+        options = self._broker.options(query.login)
+        endpoint = "kafka.sasl.oauthbearer.token.endpoint.url"
+        if endpoint in options:
+            options[endpoint] += f"/{LIFETIME_S}"
+        return options
+
+    def _keep(self, deadline: float | None = None) -> None:
+        """Read, so that the driver runs on meanwhile.
+
+        :raises SoakError: if it has ended, or the time is over.
+        """
+        if self._driver.has_ended():
+            raise SoakError(f"the driver has ended by itself\n{self._driver.last_words()}")
+        if deadline is not None and time.monotonic() > deadline:
+            raise SoakError(f"no running queries in time\n{self._driver.last_words()}")
+        for reader in self._readers.values():
+            reader.read()
+
+    def _report(self, event: str, began: float) -> None:
+        count = self._producer.count
+        line = {
+            "event": event,
+            "seconds": round(time.monotonic() - began, 1),
+            "numbers": count,
+            "records": {query: reader.records for query, reader in self._readers.items()},
+            "duplicates": {query: reader.duplicates for query, reader in self._readers.items()},
+            "missing": {query: reader.missing(count) for query, reader in self._readers.items()},
+        }
+        self._say(json.dumps(line))
