@@ -60,20 +60,21 @@ class KafkaSink:
     def recover(self) -> int:
         """Commit what an earlier driver has logged; return the last visible batch, -1 if none.
 
-        Tasks must not write these batches again.
+        Tasks must not write these batches again. Without the query's id, which tasks know, the
+        logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
 
         :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
         :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is.
         """
         planned = self._require_checkpoint()
         number, entry = self._newest()
-        if planned is not None and entry.batch_id > planned:
-            raise self._foreign(
-                number,
-                f"is of batch {entry.batch_id}, and the checkpoint's last batch is {planned}",
-            )
+        if planned is not None:
+            self._require_not_after(planned, number, entry)
         if entry.state is BatchState.PREPARED:
-            self._require_own(number, entry, self._query_id())
+            query_id = self._query_id()
+            self._require_own(number, entry, query_id)
+            if query_id is None:
+                return entry.batch_id
             entry = self._complete(number, entry)
         return entry.committed_through
 
@@ -85,10 +86,14 @@ class KafkaSink:
         """
         opened = _transactions_of(written)
         number, entry = self._newest()
+        self._require_not_after(batch_id, number, entry)
         self._require_own(number, entry, query_id)
         if entry.state is BatchState.PREPARED:
             entry = self._complete(number, entry)
             number += 1
+            if entry.batch_id == batch_id and entry.state is BatchState.DROPPED:
+                # Its tasks were told not to write it.
+                raise _dropped(entry)
         if batch_id <= entry.committed_through:
             # Spark runs a batch again if it failed between this commit and Spark's own.
             self.abort(written)
@@ -106,12 +111,7 @@ class KafkaSink:
         """Log a batch, and commit it."""
         self._append(number, prepared)
         if self._complete(number, prepared).state is BatchState.DROPPED:
-            raise TransactionLostError(
-                [transaction.transactional_id for transaction in prepared.transactions],
-                f"they were aborted before batch {prepared.batch_id} was complete",
-                "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
-                "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
-            )
+            raise _dropped(prepared)
 
     def _abort_abandoned(self, query_id: str) -> None:
         prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
@@ -184,6 +184,13 @@ class KafkaSink:
         except ValueError as error:
             raise MetadataLogError(str(self._log), str(error)) from error
 
+    def _require_not_after(self, batch_id: int, number: int, entry: SinkLogEntry) -> None:
+        """Raise if an entry would let Spark's last batch, and those before it, be skipped."""
+        if entry.batch_id > batch_id:
+            raise self._foreign(
+                number, f"is of batch {entry.batch_id}, and the query's last batch is {batch_id}"
+            )
+
     def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
         """Raise if an entry names transactions of others; only open ones need the prefix.
 
@@ -231,6 +238,15 @@ class KafkaSink:
                 "'metadataPath' to a path that every driver of this query can reach",
             )
         return latest[0]
+
+
+def _dropped(entry: SinkLogEntry) -> TransactionLostError:
+    return TransactionLostError(
+        [transaction.transactional_id for transaction in entry.transactions],
+        f"they were aborted before batch {entry.batch_id} was complete",
+        "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
+        "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
+    )
 
 
 def _transactions_of(written: Iterable[WriteResult | None]) -> tuple[Transaction, ...]:

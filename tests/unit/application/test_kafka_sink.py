@@ -509,8 +509,37 @@ def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
     with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<attempt>'"):
         stage.driver(query_id=None).recover()
-    stage.plant(f"{PREFIX}-{OTHER}-0-0")
-    assert stage.driver(query_id=None).recover() == 0
+
+
+def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage: Stage) -> None:
+    """Its tasks write nothing, and tell the id of the query."""
+    query = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a2"
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, query, stage.run_tasks(0, query=query))
+    driver = stage.driver(query_id=None)
+    assert driver.recover() == 0
+    assert stage.visible() == []
+    with pytest.raises(MetadataLogError, match=r"No transaction was committed"):
+        driver.commit(0, OTHER, [])
+    driver.commit(0, query, [WriteResult()] * TASKS)
+    assert stage.visible() == rows(0)
+    assert driver.recover() == 0
+
+
+def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: Stage) -> None:
+    """Its tasks wrote nothing: the batch fails, and the next run writes it."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    for one in written:
+        stage.time_out(one)
+    driver = stage.driver(query_id=None)
+    assert driver.recover() == 0
+    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete"):
+        driver.commit(0, OTHER, [WriteResult()] * TASKS)
+    assert driver.recover() == -1
+    driver.commit(0, OTHER, stage.run_tasks(0, query=OTHER))
+    assert stage.visible() == rows(0)
 
 
 def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
@@ -528,8 +557,10 @@ def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> 
     stage.log.add(0, SinkLogEntry(3, BatchState.COMMITTED).to_bytes())
     assert stage.driver(offsets=offsets).recover() == 3
     stage.log.add(1, SinkLogEntry(4, BatchState.COMMITTED).to_bytes())
-    with pytest.raises(MetadataLogError, match=r"is of batch 4, .* last batch is 3"):
-        stage.driver(offsets=offsets).recover()
+    driver = stage.driver(offsets=offsets)
+    for use in (driver.recover, lambda: driver.commit(3, "q", [])):
+        with pytest.raises(MetadataLogError, match=r"is of batch 4, .* last batch is 3"):
+            use()
 
 
 def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
