@@ -213,7 +213,7 @@ def test_versions_and_suites_of_kafka_python(secured: SecuredBroker) -> None:
 
 
 def test_suites_of_confluent(secured: SecuredBroker, fresh_name: Callable[[], str]) -> None:
-    """The client offers librdkafka's versions, the suites of the settings, and no other."""
+    """The client offers the suites of the settings, and no other."""
     topic = fresh_name()
     secured.cluster.create_topic(topic)
     options = secured.options(TLS_MECHANISM, client="confluent", subscribe=topic)
