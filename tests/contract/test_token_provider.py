@@ -127,7 +127,7 @@ class GoogleIssuer(HttpIssuer):
         assert claims["sub"] == token.principal == "me@project.iam.gserviceaccount.com"
         assert claims["exp"] == token.expires_ms // 1_000
         assert (claims["iss"], claims["scope"]) == ("Google", "kafka")
-        return super().accepts(Token(Secret(inner), token.expires_ms))
+        return super().accepts(Token(inner, token.expires_ms))
 
 
 class TestGoogleTokenProvider(TokenProviderContract):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import final
 
-if TYPE_CHECKING:
-    from ..domain.kafka_settings.values import Secret
+from ..domain.kafka_settings.values import Secret
 
 
 @final
@@ -19,10 +18,14 @@ class Token:
     token. ``extensions`` go to the broker with the token (RFC 7628, section 3.1).
     """
 
-    value: Secret = field(repr=False)
+    value: str = field(repr=False)
     expires_ms: int
     principal: str = ""
     extensions: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        # Functions of users return any text.
+        object.__setattr__(self, "value", Secret(self.value))
 
 
 class TokenProvider(ABC):

@@ -67,7 +67,7 @@ class TokenProviderContract:
         assert 0 < issuer.provider.token().expires_ms - now_ms < _WEEK_MS
 
     def test_a_token_is_hidden(self, issuer: TokenIssuer) -> None:
-        """Neither the provider's ``repr`` nor the token's contains its value or the secret."""
+        """The provider's ``repr`` contains neither the token nor the secret."""
         token = issuer.provider.token()
         shown = f"{token!r} {token.value!r} {issuer.provider!r}"
         assert token.value not in shown

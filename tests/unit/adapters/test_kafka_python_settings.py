@@ -22,7 +22,6 @@ from pyspark_kafka.adapters.kafka_python.settings import (
 from pyspark_kafka.domain.errors import MissingDependencyError, OptionsError
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.domain.kafka_settings.values import Secret
 from pyspark_kafka.ports.token_provider import Token
 
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
@@ -255,7 +254,7 @@ def test_tokens_that_cannot_be_had() -> None:
 
 def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first message is that of RFC 7628; the answer to a refusal is one byte."""
-    token = Token(Secret("abc.def"), 2**60, "me", (("logicalCluster", "lkc-1"),))
+    token = Token("abc.def", 2**60, "me", (("logicalCluster", "lkc-1"),))
     module = ModuleType("tokens_of_a_test")
     module.__dict__["token"] = lambda: token
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -18,7 +18,6 @@ from pyspark_kafka.domain.kafka_settings.values import (
     AzureIdentity,
     GoogleCredentials,
     MskIam,
-    Secret,
     TokenFunction,
     TokenSource,
 )
@@ -44,7 +43,7 @@ class Issuing(TokenProvider):
         if self.error is not None:
             raise self.error
         self.issued += 1
-        return Token(Secret(f"t{self.issued}"), self.now_ms + LIFE_MS)
+        return Token(f"t{self.issued}", self.now_ms + LIFE_MS)
 
     def kept_value(self) -> str:
         return str(self.kept.token().value)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import requires_extra
 from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.kafka_settings.values import Secret
 from ...domain.security.errors import AuthenticationError
 from ...ports.token_provider import Token, TokenProvider
 
@@ -40,4 +39,4 @@ class AzureTokenProvider(TokenProvider):
         except (self._error, ValueError) as error:
             reason = str(error).partition("\n")[0]
             raise AuthenticationError("Azure", OAUTHBEARER, "", reason) from error
-        return Token(Secret(found.token), 1_000 * found.expires_on)
+        return Token(found.token, 1_000 * found.expires_on)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...domain.errors import requires_extra
 from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.kafka_settings.values import Secret
 from ...domain.security.errors import AuthenticationError
 from ...ports.token_provider import Token, TokenProvider
 from .wall_clock import now_ms
@@ -64,7 +63,7 @@ def _token(credentials: Any) -> Token:
         "sub": user,
     }
     parts = (json.dumps(_HEADER), json.dumps(claims), credentials.token)
-    return Token(Secret(".".join(map(_base64, parts))), 1_000 * expires_s, user)
+    return Token(".".join(map(_base64, parts)), 1_000 * expires_s, user)
 
 
 def _base64(text: str) -> str:

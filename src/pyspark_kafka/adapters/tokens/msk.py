@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import requires_extra
-from ...domain.kafka_settings.values import Secret
 from ...domain.security.errors import AuthenticationError
 from ...ports.token_provider import Token, TokenProvider
 
@@ -36,7 +35,7 @@ class MskTokenProvider(TokenProvider):
             if isinstance(error, AttributeError):
                 reason = "no AWS credentials were found"
             raise AuthenticationError("Amazon MSK", "AWS IAM", "", reason) from error
-        return Token(Secret(value), expires_ms)
+        return Token(value, expires_ms)
 
     def _signed(self, region: str) -> tuple[str, int]:
         source, signer = self._source, self._signer

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote_plus, urlencode
 
 from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.kafka_settings.values import Secret
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.deadline import Deadline
 from ...ports.token_provider import Token, TokenProvider
@@ -133,7 +132,7 @@ def _token(response: Response, source: ClientCredentials) -> Token:
     claims = claims_of(value)
     principal = claims.get("sub")
     return Token(
-        Secret(value),
+        value,
         _expiry_ms(fields.get("expires_in"), claims.get("exp")),
         principal if isinstance(principal, str) else source.client_id,
         source.extensions,
