@@ -159,6 +159,7 @@ def test_a_missing_extra(
         ("no_such_module:token", "'no_such_module:token' cannot be loaded: ModuleNotFoundError"),
         ("os:no_such_function", "'os:no_such_function' cannot be loaded: AttributeError"),
         ("os:name", "'os:name' is not a function"),
+        ("os:path.join", "'os:path.join' cannot be loaded: TypeError: 'path' is another module"),
         ("vault", "0 providers are named 'vault'. Known names are azure, google, msk."),
     ],
 )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import import_module
 from threading import Lock
-from types import ModuleType
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -13,6 +11,7 @@ import pyarrow as pa
 
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import PREFIX, ROUND_ROBIN
+from ..named_functions import named_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,27 +65,10 @@ def custom_partitions(
 
 @lru_cache
 def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
-    module, _, path = name.partition(":")
     try:
-        found = _attribute(import_module(module), path)
-    except Exception as error:
-        # A module can raise anything while it is imported.
-        raise OptionsError(
-            [f"Option '{_OPTION}': '{name}' cannot be loaded: {type(error).__name__}: {error}"]
-        ) from error
-    if not callable(found):
-        raise OptionsError([f"Option '{_OPTION}': '{name}' is not a function"])
-    return found
-
-
-def _attribute(module: ModuleType, path: str) -> object:
-    found: object = module
-    for part in path.split("."):
-        found = getattr(found, part)
-        if isinstance(found, ModuleType):
-            # The operator allows modules by their names, and not those that they import.
-            raise TypeError(f"'{part}' is another module")
-    return found
+        return named_function(name)
+    except ValueError as error:
+        raise OptionsError([f"Option '{_OPTION}': {error}"]) from error
 
 
 def _describe(found: object) -> str:

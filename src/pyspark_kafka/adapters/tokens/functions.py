@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.token_provider import Token, TokenProvider
+from ..named_functions import checked_function, named_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,28 +50,18 @@ class FunctionTokenProvider(TokenProvider):
 
 
 def _function(name: str) -> Callable[[], object]:
-    entry_point = _entry_point(name)
     try:
-        found = entry_point.load()
-    except Exception as error:
-        # A module can raise anything while it is imported.
-        raise ValueError(
-            f"{_OPTION}: '{name}' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
-    if not callable(found):
-        problem = f"{_OPTION}: '{name}' is not a function"
-        raise ValueError(problem)  # noqa: TRY004 - of an option, which is collected with others
-    return found  # type: ignore[no-any-return]
+        if ":" in name:
+            return named_function(name)
+        return checked_function(name, _entry_point(name).load)
+    except ValueError as error:
+        raise ValueError(f"{_OPTION}: {error}") from error
 
 
 def _entry_point(name: str) -> EntryPoint:
-    if ":" in name:
-        return EntryPoint(name, name, GROUP)
     # If a distribution is on the path twice, importlib.metadata returns equal entry points.
     found = {each.value: each for each in entry_points(group=GROUP, name=name)}
     if len(found) != 1:
         known = ", ".join(sorted({*PROVIDER_NAMES, *entry_points(group=GROUP).names}))
-        raise ValueError(
-            f"{_OPTION}: {len(found)} providers are named '{name}'. Known names are {known}."
-        )
+        raise ValueError(f"{len(found)} providers are named '{name}'. Known names are {known}.")
     return next(iter(found.values()))
