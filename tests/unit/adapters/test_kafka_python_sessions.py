@@ -1,0 +1,59 @@
+"""How long a connection is used, whose login the broker has bounded in time."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_python.connections import RawConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Return the time by which connections go, which stands still."""
+    now = SimpleNamespace(seconds=1_000.0)
+    monkeypatch.setattr(
+        "pyspark_kafka.adapters.kafka_python.connections.time.monotonic", lambda: now.seconds
+    )
+    return now
+
+
+@pytest.fixture
+def client_socket() -> Iterator[socket.socket]:
+    """Yield a socket whose other end stays open."""
+    client, broker = socket.socketpair()
+    with client, broker:
+        yield client
+
+
+def connection(client_socket: socket.socket, session_ms: int) -> RawConnection:
+    """Return a connection that kafka-python opened and logged in on."""
+    transport = Mock(_sock=client_socket, _read_task=None)
+    reauth = Mock(session_lifetime_ms=session_ms)
+    return RawConnection(Mock(transport=transport, _reauth=reauth), 1_000)
+
+
+def test_a_session_is_left_before_it_ends(
+    clock: SimpleNamespace, client_socket: socket.socket
+) -> None:
+    """Another connection is opened after 85 % of a session, before the broker closes this one."""
+    connected = connection(client_socket, 10_000)
+    clock.seconds += 8.4
+    assert not connected.is_stale
+    clock.seconds += 0.2
+    assert connected.is_expired
+    assert connected.is_stale
+
+
+def test_a_session_without_an_end(clock: SimpleNamespace, client_socket: socket.socket) -> None:
+    """A connection stays if the broker bounds no session, as by default."""
+    connected = connection(client_socket, 0)
+    clock.seconds += 1e9
+    assert not connected.is_stale
