@@ -166,6 +166,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         patch.setenv("SPARK_HOME", str(home))
         # An operator of this Spark lets queries import what tests define.
         patch.setenv(AllowList.MODULES.variable, __package__)
+        # The issuer of tokens listens on any port.
+        patch.setenv(AllowList.OPTIONS.variable, "sasl.oauthbearer.token.endpoint.url")
         session = pyspark_kafka.session(
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")

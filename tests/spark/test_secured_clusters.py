@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_kafka.bootstrap.lag import lag_monitor_for
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
 from pyspark_kafka.domain.storage_path import StoragePath
 from tests.servers.secured import MECHANISMS
 
@@ -76,7 +76,7 @@ class SecuredQueries:
 
     def _lag(self) -> int:
         given = self._options | {"subscribe": self._origin}
-        options = parse_source_options(given, QueryKind.STREAM)
+        options = parse_source_options(given, QueryKind.STREAM, UNRESTRICTED)
         checkpoint = StoragePath(str(self._directory / "stream"))
         with lag_monitor_for(options, checkpoint, 1_000) as monitor:
             return ROWS - monitor.snapshot().total

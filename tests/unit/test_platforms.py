@@ -10,7 +10,7 @@ import pytest
 
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, parse_source_options
 from tests.documents import ROOT, sources
 from tests.servers.certificates import Authority, truststore
 
@@ -77,7 +77,9 @@ def test_options(name: str, options: dict[str, str], client: str, secrets: Path)
     given = with_files(options, secrets) | {"client": client, "subscribe": "t"}
     is_refused = "GSSAPI" in name and (client == "confluent" or find_spec("gssapi") is None)
     with (
-        closing_clients(container_for(parse_source_options(given, QueryKind.BATCH))) as container,
+        closing_clients(
+            container_for(parse_source_options(given, QueryKind.BATCH, UNRESTRICTED))
+        ) as container,
         pytest.raises(OptionsError, match="kerberos") if is_refused else nullcontext(),
     ):
         container.offset_fetcher()
