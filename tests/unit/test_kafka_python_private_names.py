@@ -27,6 +27,7 @@ ADAPTER = Path(str(adapter.__file__)).parent
 PARAMETERS = {
     (KafkaConnectionManager, "_connect"): ["self", "node", "conn"],
     (KafkaConnectionManager, "_do_bootstrap"): ["self", "deadline"],
+    (KafkaTCPTransport, "_sock_recv"): ["self"],
     (KafkaAdminClient, "_list_partition_offsets_request"): [
         "partition_timestamps",
         "isolation_level_int",
@@ -34,6 +35,9 @@ PARAMETERS = {
     (KafkaAdminClient, "_list_partition_offsets_process_response"): ["response"],
 }
 """Methods, with their first parameters."""
+
+REPLACED = {(KafkaConnectionManager, "_build_transport"): ["self", "node", "timeout_at"]}
+"""Methods that the adapter replaces and does not call, with all of their parameters."""
 
 ATTRIBUTES = {
     "_net": NetworkSelector,
@@ -98,6 +102,14 @@ def test_a_method_is_there(owner: type, name: str) -> None:
     assert found is not None, _advice(name)
     expected = PARAMETERS[owner, name]
     assert list(inspect.signature(found).parameters)[: len(expected)] == expected, _advice(name)
+
+
+@pytest.mark.parametrize(("owner", "name"), REPLACED, ids=[name for _, name in REPLACED])
+def test_a_replaced_method_is_called(owner: type, name: str) -> None:
+    found = getattr(owner, name, None)
+    assert found is not None, _advice(name)
+    assert list(inspect.signature(found).parameters) == REPLACED[owner, name], _advice(name)
+    assert f"self.{name}(" in inspect.getsource(owner), _advice(name)
 
 
 def test_an_admin_client_has_the_manager() -> None:

@@ -29,6 +29,7 @@ from ..domain.errors import (
     UnknownTopicError,
 )
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.security.errors import TlsError
 from ..ports.deadline import Deadline
 from .catch_ups import CatchUps
 from .continuous_errors import NotEnoughSlotsError, RestartsExhaustedError, TaskFailedError
@@ -167,7 +168,7 @@ class ContinuousExecution:
             raise JobFailedError("tasks of the last run have not ended")
         try:
             self._update_partitions()
-        except (BrokerUnreachableError, KafkaRequestError) as error:
+        except (BrokerUnreachableError, KafkaRequestError, TlsError) as error:
             if not self._generation:
                 raise
             raise JobFailedError(str(error)) from error

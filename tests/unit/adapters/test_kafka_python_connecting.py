@@ -12,9 +12,11 @@ import sys, threading
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.errors import KafkaTimeoutError
 from pyspark_kafka.adapters.kafka_python.cluster_metadata import connect
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 
+errors = ErrorMapper("127.0.0.1:1", 200)
 try:
-    connect({client}, {{"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 200}})
+    connect({client}, {{"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 200}}, errors)
 except KafkaTimeoutError as error:
     assert "ECONNREFUSED" in str(error), error
     others = set(threading.enumerate()) - {{threading.main_thread()}}

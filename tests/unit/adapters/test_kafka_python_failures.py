@@ -25,7 +25,19 @@ from pyspark_kafka.domain.producer.requests import Failure, ProduceError
         (kafka_errors.UnknownBrokerIdError, ProduceError.RETRIABLE),
         (kafka_errors.KafkaConnectionError, ProduceError.DISCONNECTED),
         (ConnectionResetError, ProduceError.DISCONNECTED),
-        (kafka_errors.TopicAuthorizationFailedError, ProduceError.FATAL),
+        (
+            kafka_errors.TopicAuthorizationFailedError,
+            ProduceError.TOPIC_AUTHORIZATION_FAILED,
+        ),
+        (
+            kafka_errors.ClusterAuthorizationFailedError,
+            ProduceError.CLUSTER_AUTHORIZATION_FAILED,
+        ),
+        (
+            kafka_errors.TransactionalIdAuthorizationFailedError,
+            ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ),
+        (kafka_errors.GroupAuthorizationFailedError, ProduceError.FATAL),
         (kafka_errors.for_code(9_999), ProduceError.FATAL),
     ],
 )

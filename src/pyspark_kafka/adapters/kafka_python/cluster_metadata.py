@@ -12,8 +12,11 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
+from .failures import RefusedError
 from .log_filter import hide_secrets
+from .transports import HANGUPS, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -37,16 +40,43 @@ hide_secrets()
 
 @final
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
-    """kafka-python's manager, whose bootstrap says why the last connection failed.
+    """kafka-python's manager, which does not repeat a refused login or TLS handshake.
 
-    3.0.12 only logs it: "Unable to bootstrap from [...]" has neither the refused connection nor the
-    failed TLS handshake or name resolution.
+    3.0.12 tries again for as long as the process lives, and only logs why: "Unable to bootstrap
+    from [...]" has neither the refused connection nor the failed name resolution.
     """
 
     _last_error: Exception | None = None
 
+    def __init__(self, network: Any, errors: ErrorMapper, **config: Any) -> None:
+        self._errors = errors
+        super().__init__(network, **config)
+
+    def get_connection(self, node_id: Any, *arguments: Any, **named: Any) -> Any:
+        if node_id not in self._conns:
+            self._errors.refusal.check()
+        return super().get_connection(node_id, *arguments, **named)
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await open_transport(
+                self._net, node, self.config, timeout_at, with_tls=self.ssl_enabled
+            )
+        except OSError as error:
+            is_hangup = self.ssl_enabled and isinstance(error, HANGUPS)
+            may_be_plain = is_hangup and not self.bootstrapped
+            if may_be_plain and await answers_without_tls(self._net, node, self.config):
+                raise RefusedError(self._errors.not_tls()) from error
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+
     async def _connect(self, node: Any, conn: Any, **arguments: Any) -> None:
-        conn.close_future.add_errback(self._remember)
+        lose = conn.connection_lost
+
+        def connection_lost(error: Exception | None) -> None:
+            lose(error and self._judge(error, is_new=not conn.init_future.is_done))
+
+        # All requests of the connection fail with this error; there is no other hook.
+        conn.connection_lost = connection_lost
         await super()._connect(node, conn, **arguments)
 
     async def _do_bootstrap(self, deadline: float | None) -> Any:
@@ -56,11 +86,16 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
             reason = str(self._last_error or error.args[0])
             raise kafka_errors.KafkaTimeoutError(reason) from self._last_error
 
-    def _remember(self, error: Exception) -> None:
+    def _judge(self, error: Exception, *, is_new: bool) -> Exception:
         self._last_error = error
+        refused = self._errors.refused(error, is_new=is_new)
+        if refused is None:
+            return error
+        self._errors.refusal.remember(refused)
+        return RefusedError(refused)
 
 
-def connect(client: Callable[..., T], config: Mapping[str, Any]) -> T:
+def connect(client: Callable[..., T], config: Mapping[str, Any], errors: ErrorMapper) -> T:
     """Return a connected ``KafkaAdminClient`` or ``KafkaConsumer``.
 
     If that fails, 3.0.12 leaves the thread of its network client running, which tries to connect
@@ -70,7 +105,7 @@ def connect(client: Callable[..., T], config: Mapping[str, Any]) -> T:
 
     def keep(**network_config: Any) -> Any:
         network = NetworkSelector(**network_config)
-        manager = ConnectionManager(network, **network_config)
+        manager = ConnectionManager(network, errors, **network_config)
         made.append(KafkaNetClient(network, manager))
         return made[-1]
 
@@ -100,7 +135,7 @@ class ClusterMetadata:
         self._errors = errors
         config = {"receive_message_max_bytes": MAX_FRAME_BYTES, **config}
         self._network = NetworkSelector(**config)
-        self._manager = ConnectionManager(self._network, **config)
+        self._manager = ConnectionManager(self._network, errors, **config)
         # Reading must not create a deleted topic again.
         self._manager.cluster.config["allow_auto_create_topics"] = for_writing
         self._for_writing = for_writing
@@ -115,19 +150,21 @@ class ClusterMetadata:
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id; ``None`` while there is none.
 
-        :raises KafkaError: if no broker answers in time.
+        :raises KafkaError: if no broker answers in time, or the user must not know the topic.
         """
         self._use(partition.topic)
         client_partition = ClientPartition(partition.topic, partition.partition)
         metadata = self._manager.cluster
         if partition in self._stale or metadata.leader_for_partition(client_partition) in NO_LEADER:
             self.refresh()
+            self.check_right(partition.topic)
         return self.known_leader(partition)
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist.
 
-        :raises KafkaError: if no broker answers in time, or the topic's name is invalid.
+        :raises KafkaError: if no broker answers in time, the topic's name is invalid, or the user
+            must not know it.
         """
         self._use(topic)
         metadata = self._manager.cluster
@@ -137,9 +174,24 @@ class ClusterMetadata:
             or age_ms > metadata.config["metadata_max_age_ms"]
         ):
             self.refresh()
-        if topic in metadata.unauthorized_topics:
-            raise kafka_errors.TopicAuthorizationFailedError(topic)
+        self.check_right(topic)
         return len(metadata.partitions_for_topic(topic) or ())
+
+    def check_right(self, topic: str) -> None:
+        """Check that the user may know a topic, by the last metadata.
+
+        :raises RefusedError: with the missing right; one to write includes that to describe.
+        """
+        if topic in self._manager.cluster.unauthorized_topics:
+            operation = Operation.WRITE if self._for_writing else Operation.DESCRIBE
+            rights = [topic_right(operation, topic)]
+            error = kafka_errors.TopicAuthorizationFailedError
+            raise RefusedError(self._errors.request_error("a request for metadata", error, rights))
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics in use."""
+        return frozenset(self._topics)
 
     def refresh(self) -> None:
         """Request the metadata of the topics in use.

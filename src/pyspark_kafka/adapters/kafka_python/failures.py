@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import BrokerUnreachableError, KafkaRequestError
+from ...domain.errors import BrokerUnreachableError, KafkaRequestError, PysparkKafkaError
 from ...domain.producer.requests import Failure, ProduceError
+from ...domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from ...domain.security.rights import ResourceType
+from ...domain.security.tls_failures import TlsFailure, tls_failure
 from ...ports.deadline import Deadline
+from .transports import HANGUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from ...domain.security.rights import Right
 
 T = TypeVar("T")
 
@@ -36,6 +43,11 @@ _PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
     kafka_errors.OutOfOrderSequenceNumberError: ProduceError.SEQUENCE_LOST,
     kafka_errors.UnknownProducerIdError: ProduceError.SEQUENCE_LOST,
     kafka_errors.InvalidProducerIdMappingError: ProduceError.SEQUENCE_LOST,
+    kafka_errors.TopicAuthorizationFailedError: ProduceError.TOPIC_AUTHORIZATION_FAILED,
+    kafka_errors.ClusterAuthorizationFailedError: ProduceError.CLUSTER_AUTHORIZATION_FAILED,
+    kafka_errors.TransactionalIdAuthorizationFailedError: (
+        ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    ),
     OSError: ProduceError.DISCONNECTED,
     kafka_errors.KafkaConnectionError: ProduceError.DISCONNECTED,
     **dict.fromkeys(RETRIABLE_ERRORS[1:], ProduceError.RETRIABLE),
@@ -50,26 +62,134 @@ UNREACHABLE: Final = (
 )
 
 
+LOGIN_REMEMBERED_S: Final = 300.0
+"""How long a refused login is not tried again: as long as an idle client is kept for reading."""
+
+_TLS_REMEMBERED_S: Final = 1.0
+"""Long enough for kafka-python's bootstrap to end, which tries again at once."""
+
+_LOGIN_ERRORS: Final = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.IllegalSaslStateError,
+)
+
+_RESOURCES: Final[Mapping[type[Exception], ResourceType]] = {
+    kafka_errors.TopicAuthorizationFailedError: ResourceType.TOPIC,
+    kafka_errors.GroupAuthorizationFailedError: ResourceType.GROUP,
+    kafka_errors.TransactionalIdAuthorizationFailedError: ResourceType.TRANSACTIONAL_ID,
+    kafka_errors.ClusterAuthorizationFailedError: ResourceType.CLUSTER,
+}
+
+
+@final
+class RefusedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
+    """Carries an error of this library to where kafka-python's are mapped; nothing retries it.
+
+    The error itself is an ``OSError``, as a lost connection is.
+    """
+
+    def __init__(self, error: PysparkKafkaError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@final
+class Refusal:
+    """The last refused login or TLS handshake, which connections must not repeat at once."""
+
+    def __init__(self) -> None:
+        self._error: PysparkKafkaError | None = None
+        self._until = -math.inf
+
+    def remember(self, error: PysparkKafkaError) -> None:
+        """Raise this error instead of connecting, for some time."""
+        is_login = isinstance(error, AuthenticationError)
+        self._error = error
+        self._until = time.monotonic() + (LOGIN_REMEMBERED_S if is_login else _TLS_REMEMBERED_S)
+
+    def check(self) -> None:
+        """Raise what is remembered.
+
+        :raises RefusedError: with the error.
+        """
+        if self._error is not None and time.monotonic() < self._until:
+            raise RefusedError(self._error)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ErrorMapper:
-    """Maps kafka-python's errors, with the cluster and the timeout that they name."""
+    """Maps kafka-python's errors, with the cluster, the timeout and the user that they name.
+
+    ``refusal`` is shared by all connections of an adapter.
+    """
 
     bootstrap_servers: str
     timeout_ms: int
+    mechanism: str = ""
+    user: str = ""
+    principal: str | None = None
+    refusal: Refusal = field(default_factory=Refusal, compare=False)
 
     @contextmanager
-    def mapped_errors(self, request: str) -> Iterator[None]:
-        """Raise kafka-python's errors of ``request`` as this library's."""
+    def mapped_errors(self, request: str, *rights: Right) -> Iterator[None]:
+        """Raise kafka-python's errors of ``request`` as this library's.
+
+        ``rights`` are all that the request needs; an error names those on resources of the type
+        that the broker refused.
+        """
         try:
             yield
+        except RefusedError as error:
+            raise error.error.with_traceback(None) from error
         except UNREACHABLE as error:
-            cause = "; ".join(map(str, error.args)) or type(error).__name__
             raise BrokerUnreachableError(
-                self.bootstrap_servers, self.timeout_ms / 1_000, cause
+                self.bootstrap_servers, self.timeout_ms / 1_000, _reason(error)
             ) from error
         except kafka_errors.KafkaError as error:
-            raise KafkaRequestError(request, str(error)) from error
+            raise self.request_error(request, error, rights) from error
+
+    def request_error(
+        self,
+        request: str,
+        error: kafka_errors.KafkaError | type[kafka_errors.KafkaError],
+        rights: Collection[Right],
+    ) -> PysparkKafkaError:
+        """Return the error of a request, as ``mapped_errors`` raises it."""
+        kind = error if isinstance(error, type) else type(error)
+        resource = _RESOURCES.get(kind)
+        # Write on any topic replaces the right on the cluster.
+        missing = [right for right in rights if resource in (right.resource, ResourceType.CLUSTER)]
+        if missing:
+            return AuthorizationError(request, missing, self.bootstrap_servers, self.principal)
+        return KafkaRequestError(request, error.__name__ if error is kind else str(error))
+
+    def refused(self, error: Exception, *, is_new: bool) -> PysparkKafkaError | None:
+        """Return why a connection failed if another one would fail as well, else ``None``.
+
+        ``is_new`` is whether it was being made; it may also be lost when the login is renewed.
+        """
+        if isinstance(error, RefusedError):
+            return error.error
+        if isinstance(error, PysparkKafkaError):
+            return error
+        if not is_new and isinstance(error, kafka_errors.IllegalSaslStateError):
+            # A broker does not renew a login within a second.
+            return None
+        is_passing = isinstance(error, OSError | kafka_errors.KafkaError)
+        if isinstance(error, _LOGIN_ERRORS) or (self.mechanism and not is_passing):
+            # What is neither a broker's nor the network's is the mechanism's own.
+            return AuthenticationError(
+                self.bootstrap_servers, self.mechanism, self.user, _reason(error)
+            )
+        failure = tls_failure(_reason(error)) if is_new and not _is_hangup(error) else None
+        return failure and TlsError(self.bootstrap_servers, failure, _reason(error))
+
+    def not_tls(self) -> TlsError:
+        """Return the error of a broker that answers without TLS."""
+        reason = "the listener answers without TLS"
+        return TlsError(self.bootstrap_servers, TlsFailure.NOT_TLS, reason)
 
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
         """Return what a call returns, repeated while its errors may pass and the time is not up."""
@@ -88,3 +208,16 @@ def failure_of(error: type[Exception], message: str) -> Failure:
     classes = (_PRODUCE_ERRORS[base] for base in error.__mro__ if base in _PRODUCE_ERRORS)
     description: str = getattr(error, "description", None) or error.__name__
     return Failure(next(classes), message or description)
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, without the names of kafka-python's classes."""
+    said = "; ".join(map(str, error.args)).removeprefix("SaslAuthenticationFailedError: ")
+    described: str = getattr(error, "description", None) or type(error).__name__
+    return said or described
+
+
+def _is_hangup(error: Exception) -> bool:
+    """Return whether the broker hung up in the middle of a handshake: it may be ending."""
+    cause = error.__cause__ or next(iter(error.args), None)
+    return isinstance(cause, HANGUPS)

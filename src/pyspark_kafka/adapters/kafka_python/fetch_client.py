@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import CorruptBatchError, KafkaRequestError
+from ...domain.errors import CorruptBatchError
+from ...domain.security.rights import Operation, topic_right
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
@@ -20,10 +21,20 @@ from .fetch_wire import NO_REPLICA, FetchedData, FetchSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...domain.errors import PysparkKafkaError
     from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
     from .failures import ErrorMapper
+
+
+def fetch_error(
+    errors: ErrorMapper, partition: TopicPartition, error: type[kafka_errors.KafkaError]
+) -> PysparkKafkaError:
+    """Return the error of a fetch that a broker refuses."""
+    right = topic_right(Operation.READ, partition.topic)
+    return errors.request_error(f"a fetch from {partition}", error, [right])
+
 
 TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
 """The Java client's ``FetchCollector`` retries UNKNOWN_SERVER_ERROR too; it is not retriable."""
@@ -208,7 +219,7 @@ class PartitionFetcher(FetchedPartition):
         if error is kafka_errors.CorruptRecordError:
             raise CorruptBatchError(self._partition, position, "its broker cannot read it")
         if not issubclass(error, TRANSIENT_ERRORS):
-            raise KafkaRequestError(f"a fetch from {self._partition}", error.__name__)
+            raise fetch_error(self._client.errors, self._partition, error)
         return self._try_again(position)
 
     def _try_again(self, position: int, error: Exception | None = None) -> Fetched:

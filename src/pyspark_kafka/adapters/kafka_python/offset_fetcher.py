@@ -11,19 +11,20 @@ from kafka.protocol.consumer import IsolationLevel, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
-from ...domain.kafka_settings import api_timeout_ms
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .cluster_metadata import connect
-from .failures import RETRIABLE_ERRORS, ErrorMapper
-from .settings import admin_config, client_config
+from .failures import RETRIABLE_ERRORS
+from .settings import admin_config, client_config, error_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
     from ...domain.options import SourceOptions
+    from ...domain.security.rights import Right
 
 NOT_FOUND: Final = -1
 """The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
@@ -44,7 +45,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """
         settings = dict(options.kafka)
         self._config = admin_config(client_config(settings))
-        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
+        self._errors = error_mapper(settings)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[TopicPartition, int] = {}
         self._connected: Any = None
@@ -82,6 +83,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         found = self._of_group(
             "a request for committed offsets",
             lambda admin: admin.list_group_offsets({group_id: wanted}).get(group_id, {}),
+            group_right(Operation.DESCRIBE, group_id),
+            *_topic_rights(Operation.DESCRIBE, partitions),
         )
         return PartitionOffsets(
             (_ours(partition), committed.offset)
@@ -99,11 +102,16 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             results: dict[ClientPartition, type[Exception]]
             results = admin.alter_group_offsets(group_id, committed)
             for error in results.values():
-                if issubclass(error, RETRIABLE_ERRORS):
+                if issubclass(error, (*RETRIABLE_ERRORS, kafka_errors.AuthorizationError)):
                     raise error
             return results
 
-        results = self._of_group("a request to commit offsets", alter)
+        results = self._of_group(
+            "a request to commit offsets",
+            alter,
+            group_right(Operation.READ, group_id),
+            *_topic_rights(Operation.READ, offsets),
+        )
         failed = sorted(
             f"{_ours(partition)}: {error.__name__}"
             for partition, error in results.items()
@@ -137,6 +145,13 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             "a request for metadata", lambda admin: admin.describe_topics(topics)
         )
         described = [each for each in answered if topics is None or each["name"] in topics]
+        refused = kafka_errors.TopicAuthorizationFailedError
+        hidden = sorted(
+            topic["name"] for topic in described if topic["error_code"] == refused.errno
+        )
+        if hidden:
+            rights = [topic_right(Operation.DESCRIBE, topic) for topic in hidden]
+            raise self._errors.request_error("a request for metadata", refused, rights)
         self._leaders |= {
             TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]
             for topic in described
@@ -164,6 +179,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 isolation_level=self._isolation_level,
                 timeout_ms=self._errors.timeout_ms,
             ),
+            *_topic_rights(Operation.DESCRIBE, existing),
         )
         return _only(
             ((_ours(partition), answer.offset) for partition, answer in found.items()), wanted
@@ -206,7 +222,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             return None
         return found
 
-    def _of_group(self, request: str, call: Callable[[Any], Any]) -> Any:
+    def _of_group(self, request: str, call: Callable[[Any], Any], *rights: Right) -> Any:
         def ask(admin: Any) -> Any:
             try:
                 return call(admin)
@@ -216,17 +232,17 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 self.close()
                 raise
 
-        return self._run(request, ask)
+        return self._run(request, ask, *rights)
 
-    def _run(self, request: str, call: Callable[[Any], Any]) -> Any:
-        with self._errors.mapped_errors(request):
+    def _run(self, request: str, call: Callable[[Any], Any], *rights: Right) -> Any:
+        with self._errors.mapped_errors(request, *rights):
             # The admin client does not retry while a coordinator is being found or a connection
             # comes back.
             return self._errors.retry(lambda: call(self._admin()), RETRY_S)
 
     def _admin(self) -> Any:
         if self._connected is None:
-            self._connected = connect(KafkaAdminClient, self._config)
+            self._connected = connect(KafkaAdminClient, self._config, self._errors)
         return self._connected
 
 
@@ -245,6 +261,11 @@ def _only(
 ) -> list[tuple[TopicPartition, int]]:
     """Return the offsets without those that were not asked for."""
     return [(partition, offset) for partition, offset in found if partition in wanted]
+
+
+def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> Iterable[Right]:
+    topics = sorted({partition.topic for partition in partitions})
+    return [topic_right(operation, topic) for topic in topics]
 
 
 def _theirs(partition: TopicPartition) -> ClientPartition:

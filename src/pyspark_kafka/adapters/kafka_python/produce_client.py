@@ -26,10 +26,11 @@ from ...domain.producer.requests import (
     Sleep,
 )
 from ...domain.producer.sender import Sender
+from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of
-from .transactions import TransactionRequests
+from .transactions import TransactionRequests, partitions_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -97,12 +98,17 @@ class ProduceClient:
         """Connect to nothing yet; ``config`` is kafka-python's, complete."""
         self._settings = settings
         self._metadata = metadata
+        self._errors = errors
         self._requests = TransactionRequests(metadata, errors)
         self._encoder = encoder
         self._timeout_ms = config["request_timeout_ms"]
         self._connections: dict[int, ProduceConnection] = {}
         self._sender: Sender[Rows] = Sender(
-            producer, config["retry_backoff_ms"] / 1_000, errors.bootstrap_servers, on_delivery
+            producer,
+            config["retry_backoff_ms"] / 1_000,
+            errors.bootstrap_servers,
+            on_delivery,
+            principal=errors.principal,
         )
 
     def join_transaction(self, transaction: Transaction | None) -> None:
@@ -187,8 +193,7 @@ class ProduceClient:
     def _perform(self, request: Request[Rows]) -> None:
         match request:
             case InitProducerId():
-                producer = ProducerIdAndEpoch(*self._requests.new_producer())
-                self._sender.producer_id_received(producer)
+                self._begin_producer()
             case Encode(batch, producer):
                 records = batch.records
                 encoded = self._encoder.encode(
@@ -198,7 +203,9 @@ class ProduceClient:
             case FindLeaders(partitions, stale):
                 self._find_leaders(partitions, stale)
             case AddPartitionsToTxn(transaction, partitions):
-                self._requests.add_partitions(transaction, partitions)
+                rights = partitions_rights(transaction, partitions)
+                with self._errors.mapped_errors("a request to add partitions", *rights):
+                    self._requests.add_partitions(transaction, partitions)
             case Produce(node, batches, transactional_id):
                 self._produce(node, batches, transactional_id)
             case Receive(nodes):
@@ -206,6 +213,13 @@ class ProduceClient:
                     self._receive(node)
             case Sleep(seconds):
                 time.sleep(seconds)
+
+    def _begin_producer(self) -> None:
+        topics = sorted(self._metadata.topics)
+        rights = [topic_right(Operation.WRITE, topic) for topic in topics]
+        with self._errors.mapped_errors("a request for a producer id", *rights, IDEMPOTENT_WRITE):
+            producer = ProducerIdAndEpoch(*self._requests.new_producer())
+        self._sender.producer_id_received(producer)
 
     def _find_leaders(
         self, partitions: Collection[TopicPartition], stale: Collection[TopicPartition]

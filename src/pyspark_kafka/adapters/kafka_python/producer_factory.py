@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, final
 
 from kafka import KafkaConsumer
 
-from ...domain.kafka_settings import api_timeout_ms
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.record_encoder import RecordEncoder
 from .cluster_metadata import ClusterMetadata
-from .failures import ErrorMapper
 from .produce_client import ProduceClient, Rows
 from .produce_wire import ProduceSettings
 from .row_partitioner import RowPartitioner
-from .settings import client_config
+from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +31,7 @@ class ProducerFactory:
         """
         settings = dict(options.kafka)
         self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
-        self.errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
+        self.errors = error_mapper(settings)
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = RowPartitioner(self.metadata, self.errors, options.producer)
         codec = Codec[options.producer.compression.upper()]

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
-from ...domain.kafka_settings import api_timeout_ms
 from ...ports.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
-from .failures import ErrorMapper
 from .fetch_client import FetchClient, PartitionFetcher
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
-from .settings import client_config
+from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +50,7 @@ class KafkaPythonRecordReader(RecordReader):
         self._options = options
         self._client = FetchClient(
             config,
-            ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings)),
+            error_mapper(settings),
             FetchSettings(
                 client_id=config["client_id"],
                 rack=config["client_rack"],

@@ -15,6 +15,7 @@ from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
 from ..clear_text import warn_about_clear_text
+from .failures import ErrorMapper
 from .sasl import OWN_MECHANISMS, msk_config, sasl_config
 from .tls import CurrentContext, PemFiles
 
@@ -105,6 +106,19 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
         raise OptionsError(problems)
     warn_about_clear_text(java)
     return {**config, **_in_order(config), **_socket_options(java.others)}
+
+
+def error_mapper(settings: Mapping[str, str]) -> ErrorMapper:
+    """Return the mapper of a client's errors, with the user who logs in by its settings."""
+    java = read_java_settings(_one_spelling(settings)[0])
+    login = java.login
+    return ErrorMapper(
+        settings[BOOTSTRAP_SERVERS],
+        api_timeout_ms(settings),
+        login.mechanism if login else "",
+        (login.username or login.principal) if login else "",
+        java.principal,
+    )
 
 
 def admin_config(config: Mapping[str, Any]) -> dict[str, Any]:

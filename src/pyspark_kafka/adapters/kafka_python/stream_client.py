@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
-from ...domain.kafka_settings import api_timeout_ms
 from ...ports.deadline import Deadline
 from ...ports.stream_client import PolledRecords, StreamClient
 from ..fetching import Watermarks
 from .awaited import receive_ready
 from .cluster_metadata import ClusterMetadata
-from .failures import ErrorMapper
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .record_reader import MAX_WAIT_MS, PARTITION_BYTES
-from .settings import client_config
+from .settings import client_config, error_mapper
 from .stream_fetcher import MAX_BACKOFF_S, StreamFetcher
 from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
 from .stream_transactions import ExactlyOnceSink
@@ -57,7 +55,7 @@ class KafkaPythonStreamClient(StreamClient):
             "reconnect_backoff_max_ms": int(1_000 * MAX_BACKOFF_S),
             **client_config(settings),
         }
-        self._errors = ErrorMapper(source.bootstrap_servers, api_timeout_ms(settings))
+        self._errors = error_mapper(settings)
         self._metadata = ClusterMetadata(config, self._errors)
         self._fetcher = StreamFetcher(
             config,

@@ -13,7 +13,6 @@ from kafka import errors as kafka_errors
 
 from ...domain.errors import (
     CorruptBatchError,
-    KafkaRequestError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
     UnknownTopicError,
@@ -24,7 +23,7 @@ from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
-from .fetch_client import TRANSIENT_ERRORS
+from .fetch_client import TRANSIENT_ERRORS, fetch_error
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -330,8 +329,7 @@ class StreamFetcher:
         elif issubclass(error, TRANSIENT_ERRORS):
             self._lose_leader(leader, position)
         else:
-            refused = KafkaRequestError(f"a fetch from {position.partition}", error.__name__)
-            self._stop(position, refused)
+            self._stop(position, fetch_error(self._errors, position.partition, error))
 
     def _handle_records(self, leader: _Leader, position: _Position, data: FetchedData) -> None:
         records = FetchedRecords.of(data.records, data.aborted)
@@ -380,6 +378,7 @@ class StreamFetcher:
         for position in list(self._positions.values()):
             self._check_topic(position)
         for position in due:
+            self._metadata.check_right(position.partition.topic)
             node = self._metadata.known_leader(position.partition)
             if node is None or (position.is_out_of_range and not self._is_in_range(position)):
                 position.back_off(now, self._retry_s)

@@ -28,6 +28,12 @@ from ...domain.producer.transaction_cycle import (
     TxnOffsetCommit,
     WriteRecords,
 )
+from ...domain.security.rights import (
+    Operation,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
 from .awaited import receive_ready
 from .connections import CoordinatorConnection, CoordinatorRequest
 from .failures import RETRIABLE_ERRORS
@@ -42,17 +48,20 @@ from .transactions import (
     check_response,
     commit_offsets_request,
     end_request,
+    partitions_rights,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
     from ...domain.continuous.output_tracker import Output
     from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.errors import PysparkKafkaError
     from ...domain.options import SinkOptions
+    from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
     from ...domain.transaction import Transaction
     from ...ports.stream_client import PolledRecords
@@ -81,12 +90,15 @@ class _Coordinator:
         factory: ProducerFactory,
         requests: TransactionRequests,
         cycle: TransactionCycle[Rows],
+        rights: Callable[[TransactionRequest[Rows]], Collection[Right]],
     ) -> None:
+        """Take ``rights``, which returns what a request needs."""
         self._key = key
         self._kind = kind
         self._factory = factory
         self._requests = requests
         self._cycle = cycle
+        self._rights = rights
         self._connection: CoordinatorConnection | None = None
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
 
@@ -156,10 +168,18 @@ class _Coordinator:
         except COORDINATOR_MOVED as error:
             self._fail(request, error)
             self._disconnect(error)
+        except kafka_errors.AuthorizationError as error:
+            raise self._refused(request, error) from error
         except kafka_errors.KafkaError as error:
             self._fail(request, error)
         else:
             self._cycle.succeeded(request, now)
+
+    def _refused(
+        self, request: TransactionRequest[Rows], error: kafka_errors.AuthorizationError
+    ) -> PysparkKafkaError:
+        name = f"a request of type {type(request).__name__}"
+        return self._factory.errors.request_error(name, error, self._rights(request))
 
     def _disconnect(self, error: Exception) -> None:
         """Find the coordinator again; what is in flight is sent again."""
@@ -186,6 +206,18 @@ def _class_of(error: Exception) -> TransactionError:
     if isinstance(error, RETRIABLE_ERRORS):
         return TransactionError.RETRIABLE
     return TransactionError.FATAL
+
+
+def _cycle_rights(
+    transactional_ids: Iterable[str], group_id: str, partitions: Iterable[TopicPartition]
+) -> list[Right]:
+    """Return what transactions need that commit a group's offsets of partitions."""
+    topics = sorted({partition.topic for partition in partitions})
+    return [
+        *(transactional_id_right(Operation.WRITE, name) for name in transactional_ids),
+        group_right(Operation.READ, group_id),
+        *(topic_right(Operation.READ, topic) for topic in topics),
+    ]
 
 
 @final
@@ -216,13 +248,18 @@ class _TransactionalWriter:
         self._written: WriteRecords[Rows] | None = None
         self._repeated_requests: dict[TransactionRequest[Rows], CoordinatorRequest] = {}
         self._coordinator, self._group = (
-            _Coordinator(key, kind, factory, requests, self.cycle)
+            _Coordinator(key, kind, factory, requests, self.cycle, self._rights)
             for key, kind in (
                 (transaction.transactional_id, CoordinatorType.TRANSACTION),
                 (group_id, CoordinatorType.GROUP),
             )
         )
         self.outputs: deque[Output] = deque()
+
+    @property
+    def transactional_id(self) -> str:
+        """The id of its transactions."""
+        return self._transaction.transactional_id
 
     def connect(self, topic: str | None) -> None:
         """Connect before there are records, as far as that works."""
@@ -269,6 +306,13 @@ class _TransactionalWriter:
         self._producer.close()
         self._coordinator.close()
         self._group.close()
+
+    def _rights(self, request: TransactionRequest[Rows]) -> Collection[Right]:
+        match request:
+            case AddPartitionsToTxn(transaction, partitions):
+                return partitions_rights(transaction, partitions)
+            case _:
+                return _cycle_rights([self.transactional_id], self._group_id, [self._partition])
 
     def _perform(self, request: TransactionRequest[Rows]) -> None:
         match request:
@@ -342,9 +386,13 @@ class ExactlyOnceSink(StreamSink):
         if not offsets:
             return offsets
         group_id = self._continuous.group_id
-        with self._factory.errors.mapped_errors("a request to begin a transaction"):
-            for partition in offsets:
-                name = self._continuous.transactional_id(partition.topic, partition.partition)
+        names = {
+            partition: self._continuous.transactional_id(partition.topic, partition.partition)
+            for partition in offsets
+        }
+        rights = _cycle_rights(names.values(), group_id, offsets)
+        with self._factory.errors.mapped_errors("a request to begin a transaction", *rights):
+            for partition, name in names.items():
                 transaction = self._requests.begin(name, self._timeout_ms)
                 self._writers[partition] = _TransactionalWriter(
                     partition, transaction, group_id, self._factory, self._requests
@@ -419,4 +467,6 @@ class ExactlyOnceSink(StreamSink):
                 writer.close()
 
     def _mapped_errors(self) -> AbstractContextManager[None]:
-        return self._factory.errors.mapped_errors("a request of a transaction")
+        ids = [writer.transactional_id for writer in self._writers.values()]
+        rights = _cycle_rights(ids, self._continuous.group_id, self._writers)
+        return self._factory.errors.mapped_errors("a request of a transaction", *rights)

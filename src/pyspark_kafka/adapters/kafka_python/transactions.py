@@ -19,18 +19,20 @@ from kafka.protocol.producer import (
 )
 
 from ...domain.errors import TransactionLostError
-from ...domain.kafka_settings import api_timeout_ms
+from ...domain.security.rights import Operation, topic_right, transactional_id_right
 from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import FORGOTTEN, Transaction
 from ...ports.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
-from .failures import ErrorMapper
-from .settings import client_config
+from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+    from contextlib import AbstractContextManager
 
     from ...domain.options import SinkOptions
+    from ...domain.security.rights import Right
+    from .failures import ErrorMapper
 
 _RETRY_S: Final = 0.05
 
@@ -199,6 +201,16 @@ def add_partitions_request(
     )
 
 
+def partitions_rights(
+    transaction: Transaction, partitions: Iterable[TopicPartition]
+) -> list[Right]:
+    """Return what adding partitions to a transaction needs."""
+    return [
+        transactional_id_right(Operation.WRITE, transaction.transactional_id),
+        *(topic_right(Operation.WRITE, name) for name in sorted(_by_topic(partitions))),
+    ]
+
+
 def add_offsets_request(transaction: Transaction, group_id: str) -> AddOffsetsToTxnRequest:
     """Return a request to add a group's offsets to a transaction."""
     return AddOffsetsToTxnRequest(
@@ -289,24 +301,25 @@ class KafkaPythonTransactions(Transactions):
         :raises OptionsError: if kafka-python does not know a setting or cannot read its value.
         """
         settings = dict(options.kafka)
-        self._errors = ErrorMapper(options.bootstrap_servers, api_timeout_ms(settings))
+        self._errors = error_mapper(settings)
         self._timeout_ms = options.producer.transaction_timeout_ms
         self._metadata = ClusterMetadata(client_config(settings), self._errors)
         self._requests = TransactionRequests(self._metadata, self._errors)
 
     def begin(self, transactional_id: str) -> Transaction:
-        with self._errors.mapped_errors("a request to begin a transaction"):
+        with self._writing("a request to begin a transaction", transactional_id):
             return self._requests.begin(transactional_id, self._timeout_ms)
 
     def commit(self, transaction: Transaction) -> None:
-        with self._errors.mapped_errors("a request to commit a transaction"):
+        name = transaction.transactional_id
+        with self._writing("a request to commit a transaction", name):
             try:
                 self._requests.end(transaction, commit=True)
             except _ENDED as error:
                 if self._has_nothing_to_commit(transaction, error):
                     return
                 raise TransactionLostError(
-                    [transaction.transactional_id],
+                    [name],
                     "it was aborted, by its timeout or by another writer",
                     "Write its records again.",
                 ) from error
@@ -330,7 +343,7 @@ class KafkaPythonTransactions(Transactions):
 
     def abort(self, transaction: Transaction) -> None:
         with (
-            self._errors.mapped_errors("a request to abort a transaction"),
+            self._writing("a request to abort a transaction", transaction.transactional_id),
             suppress(*_ENDED, kafka_errors.InvalidProducerIdMappingError),
         ):
             self._requests.end(transaction, commit=False)
@@ -343,8 +356,13 @@ class KafkaPythonTransactions(Transactions):
                 ]
             except kafka_errors.IncompatibleBrokerVersion:
                 return
-            for transactional_id in abandoned:
-                self._requests.begin(transactional_id, self._timeout_ms)
+        for transactional_id in abandoned:
+            self.begin(transactional_id)
 
     def close(self) -> None:
         self._metadata.close()
+
+    def _writing(self, request: str, transactional_id: str) -> AbstractContextManager[None]:
+        # It includes the right to describe, with which a coordinator is found.
+        right = transactional_id_right(Operation.WRITE, transactional_id)
+        return self._errors.mapped_errors(request, right)

@@ -38,6 +38,10 @@ class ProduceError(Enum):
     DISCONNECTED = auto()
     """Retriable, and the cluster counts as unreachable if it lasts."""
 
+    TOPIC_AUTHORIZATION_FAILED = auto()
+    CLUSTER_AUTHORIZATION_FAILED = auto()
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = auto()
+
     FATAL = auto()
 
 

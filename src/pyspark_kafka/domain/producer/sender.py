@@ -17,6 +17,8 @@ from ..errors import (
     RecordDeliveryError,
     RecordTooLargeError,
 )
+from ..security.errors import AuthorizationError
+from ..security.rights import IDEMPOTENT_WRITE, Operation, topic_right, transactional_id_right
 from ..write_result import DeliveryStats
 from .batch import PartitionQueue, ProducerBatch, ProducerIdAndEpoch, R
 from .requests import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ..kafka_settings import ProducerSettings
+    from ..security.rights import Right
     from ..topic_partition import TopicPartition
     from ..transaction import Transaction
 
@@ -54,6 +57,7 @@ class Sender(Generic[R]):
     :raises RecordDeliveryError: naming it.
     :raises BrokerUnreachableError: if brokers were not to be reached for too long.
     :raises ProducerFencedError: if somebody else has the transaction's id now.
+    :raises AuthorizationError: if the user may not write.
     """
 
     def __init__(
@@ -62,12 +66,17 @@ class Sender(Generic[R]):
         retry_backoff_s: float,
         bootstrap_servers: str,
         on_delivery: Callable[[R], None] | None = None,
+        principal: str | None = None,
     ) -> None:
-        """Begin without a batch; ``on_delivery`` is called with acknowledged records."""
+        """Begin without a batch; ``on_delivery`` is called with acknowledged records.
+
+        ``principal`` is Kafka's name of the user, for errors.
+        """
         self._settings = settings
         self._on_delivery = on_delivery
         self._retry_backoff_s = retry_backoff_s
         self._bootstrap_servers = bootstrap_servers
+        self._principal = principal
         self._queues: dict[TopicPartition, PartitionQueue[R]] = {}
         self._pending: dict[TopicPartition, PartitionQueue[R]] = {}
         self._unencoded: dict[ProducerBatch[R], None] = {}
@@ -280,8 +289,20 @@ class Sender(Generic[R]):
                 self._lose_sequence(batch, failure, now)
             case ProduceError.RETRIABLE | ProduceError.DISCONNECTED:
                 self._reenqueue(batch, failure, now)
+            case ProduceError.TOPIC_AUTHORIZATION_FAILED:
+                raise self._missing(topic_right(Operation.WRITE, batch.partition.topic))
+            case ProduceError.CLUSTER_AUTHORIZATION_FAILED:
+                raise self._missing(IDEMPOTENT_WRITE)
+            case ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if self._transaction:
+                name = self._transaction.transactional_id
+                raise self._missing(transactional_id_right(Operation.WRITE, name))
             case _:
                 raise RecordDeliveryError(*_first_record(batch), failure.reason)
+
+    def _missing(self, right: Right) -> AuthorizationError:
+        return AuthorizationError(
+            "a request to produce", [right], self._bootstrap_servers, self._principal
+        )
 
     def _split(self, batch: ProducerBatch[R]) -> None:
         """Replace a batch that is too large for its topic by two.

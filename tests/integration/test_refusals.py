@@ -1,0 +1,369 @@
+"""What a cluster that refuses a login, a certificate or a request makes of a query."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
+from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from pyspark_kafka.domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    Right,
+    group_right,
+    topic_right,
+    transactional_id_right,
+)
+from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from tests.servers.certificates import Authority
+from tests.servers.counting_proxy import CountingProxy, counted_connections
+from tests.servers.secured import GUEST, PASSWORD, login_module
+
+from .commands import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.servers.secured import SecuredBroker
+
+MAX_SECONDS: Final = 3.0
+MAX_LOGINS: Final = 2
+WRONG: Final = "wrong-secret"
+
+CLIENTS: Final = ("kafka-python",)
+EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    """Return each client in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels(secured: SecuredBroker) -> None:
+    """Load what a first task loads, which is not the time of a refusal."""
+    secured.cluster.create_topic("kernels")
+    for client in CLIENTS:
+        options = {**secured.cluster.options, "client": client}
+        write(options, "kernels")
+        read(options, "kernels")
+
+
+@contextmanager
+def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]]:
+    """Expect an error in time, without a secret."""
+    begun = time.monotonic()
+    with pytest.raises(kind) as raised:
+        yield raised
+    assert time.monotonic() - begun < MAX_SECONDS
+    told = str(raised.value)
+    for secret in (WRONG, PASSWORD):
+        assert secret not in told
+
+
+def plan(options: dict[str, str], topic: str) -> None:
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
+    with closing_clients(container_for(given)) as container:
+        container.batch().plan_input_partitions()
+
+
+def stream_offsets(options: dict[str, str], topic: str) -> None:
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
+    with closing_clients(container_for(given)) as container:
+        container.offset_fetcher().latest([TopicPartition(topic, 0)])
+
+
+def read(options: dict[str, str], topic: str) -> None:
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
+    with closing_clients(container_for(given)) as container:
+        wanted = OffsetRange(TopicPartition(topic, 0), 0, 1)
+        for _ in container.range_read().read(wanted, Projection(("value",))):
+            pass
+
+
+def write(options: dict[str, str], topic: str) -> None:
+    given = parse_sink_options({**options, "topic": topic}, QueryKind.BATCH)
+    with closing_clients(sink_container_for(given)) as container:
+        container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"x"]})])
+
+
+def begin_transaction(options: dict[str, str], topic: str) -> None:
+    sink = {**options, **EXACTLY_ONCE, "topic": topic}
+    with closing_clients(sink_container_for(parse_sink_options(sink, QueryKind.STREAM))) as made:
+        made.transactions().begin(f"id-{topic}")
+
+
+def run_continuously(options: dict[str, str], topic: str, **sink: str) -> None:
+    source = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
+    written = parse_sink_options({**options, "topic": topic, **sink}, QueryKind.STREAM)
+    with closing_clients(container_for(source)) as container:
+        client = container.stream_client(written, ContinuousSettings(f"group-{topic}"))
+        try:
+            client.assign(PartitionOffsets({TopicPartition(topic, 0): 0}))
+            deadline = time.monotonic() + MAX_SECONDS
+            while time.monotonic() < deadline:
+                for polled in client.poll(0.5):
+                    client.write(polled, () if polled.records is None else [polled.records])
+        finally:
+            client.close()
+
+
+def run_exactly_once(options: dict[str, str], topic: str) -> None:
+    run_continuously(options, topic, **EXACTLY_ONCE)
+
+
+def commit_offsets(options: dict[str, str], topic: str) -> None:
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
+    with closing_clients(container_for(given)) as container:
+        container.offset_fetcher().commit(
+            f"group-{topic}", PartitionOffsets({TopicPartition(topic, 0): 1})
+        )
+
+
+def fetch_committed(options: dict[str, str], topic: str) -> None:
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
+    with closing_clients(container_for(given)) as container:
+        container.offset_fetcher().committed(f"group-{topic}", [TopicPartition(topic, 0)])
+
+
+USES: Final[dict[str, Callable[[dict[str, str], str], None]]] = {
+    "plan": plan,
+    "read": read,
+    "write": write,
+    "transaction": begin_transaction,
+    "continuous": run_continuously,
+}
+
+
+@pytest.fixture
+def proxy(secured: SecuredBroker) -> Iterator[CountingProxy]:
+    """Return a proxy in front of the listener with TLS and logins."""
+    with counted_connections(secured.sasl) as running:
+        yield running
+
+
+def through(proxy: CountingProxy, client: str, options: dict[str, str]) -> dict[str, str]:
+    return {**options, "kafka.bootstrap.servers": proxy.address, "client": client}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_wrong_password_is_tried_once(
+    secured: SecuredBroker, proxy: CountingProxy, client: str, use: str
+) -> None:
+    """Whatever is done, the first answer is the error: who logged in, how, and the reason."""
+    options = through(proxy, client, secured.plain_options("ada", WRONG))
+    with refused(AuthenticationError) as raised:
+        USES[use](options, "t")
+    assert (raised.value.mechanism, raised.value.user) == ("PLAIN", "ada")
+    assert "Invalid username or password" in str(raised.value)
+    assert 1 <= proxy.connections <= MAX_LOGINS
+
+
+def test_a_wrong_password_of_scram(
+    secured: SecuredBroker, proxy: CountingProxy, client: str
+) -> None:
+    """The proof of a wrong password is refused on the first answer, too."""
+    mechanism, user = "SCRAM-SHA-512", "scram-512-user"
+    module = login_module("scram.ScramLoginModule", username=user, password=WRONG)
+    options = through(proxy, client, secured.options(mechanism, kafka__sasl__jaas__config=module))
+    with refused(AuthenticationError) as raised:
+        plan(options, "t")
+    assert (raised.value.mechanism, raised.value.user) == (mechanism, user)
+    assert 1 <= proxy.connections <= MAX_LOGINS
+
+
+def test_a_mechanism_that_the_broker_does_not_have(secured: SecuredBroker, client: str) -> None:
+    """A listener without logins refuses every mechanism on the first answer."""
+    plain = secured.cluster.bootstrap_servers
+    with counted_connections(plain) as proxy:
+        options = through(proxy, client, secured.plain_options("ada", WRONG))
+        with refused(AuthenticationError) as raised:
+            plan({**options, "kafka.security.protocol": "SASL_PLAINTEXT"}, "t")
+        assert raised.value.mechanism == "PLAIN"
+        assert 1 <= proxy.connections <= MAX_LOGINS
+
+
+def test_a_process_remembers_that_a_login_was_refused(
+    secured: SecuredBroker, proxy: CountingProxy, client: str
+) -> None:
+    """A task that is tried again does not log in again, but for another password."""
+    pool = ContainerPool()
+    options = through(proxy, client, secured.plain_options("ada", WRONG, subscribe="t"))
+    for _ in range(4):
+        with (
+            refused(AuthenticationError),
+            pool.lease(parse_source_options(options, QueryKind.BATCH)) as container,
+        ):
+            container.batch().plan_input_partitions()
+    assert 1 <= proxy.connections <= MAX_LOGINS
+    rotated = through(proxy, client, secured.plain_options(GUEST, subscribe="t"))
+    with (
+        refused(AuthorizationError),
+        pool.lease(parse_source_options(rotated, QueryKind.BATCH)) as container,
+    ):
+        container.batch().plan_input_partitions()
+
+
+def test_an_adapter_remembers_that_a_login_was_refused(
+    secured: SecuredBroker, proxy: CountingProxy, client: str
+) -> None:
+    """A monitor that goes on after errors does not log in each time."""
+    options = through(proxy, client, secured.plain_options("ada", WRONG, subscribe="t"))
+    given = parse_source_options(options, QueryKind.STREAM)
+    with closing_clients(container_for(given)) as container:
+        for _ in range(4):
+            with refused(AuthenticationError):
+                container.offset_fetcher().latest([TopicPartition("t", 0)])
+    assert 1 <= proxy.connections <= MAX_LOGINS
+
+
+def options_without_trust(secured: SecuredBroker, path: Path) -> dict[str, str]:
+    other = path / "other.pem"
+    other.write_text(Authority("Another authority").pem)
+    given = {"kafka.ssl.truststore.location": str(other), "kafka.ssl.truststore.type": "PEM"}
+    options = {**secured.options("PLAIN"), **given}
+    del options["kafka.ssl.truststore.password"]
+    return options
+
+
+def options_at(secured: SecuredBroker, listener: str) -> dict[str, str]:
+    return {**secured.options("PLAIN"), "kafka.bootstrap.servers": listener}
+
+
+def options_with_cipher(secured: SecuredBroker) -> dict[str, str]:
+    return secured.options(
+        "PLAIN",
+        kafka__ssl__enabled__protocols="TLSv1.2",
+        kafka__ssl__cipher__suites="TLS_RSA_WITH_AES_128_CBC_SHA",
+    )
+
+
+def options_without_key(secured: SecuredBroker) -> dict[str, str]:
+    options = secured.options("mTLS")
+    return {name: value for name, value in options.items() if "keystore" not in name}
+
+
+TLS: Final[dict[TlsFailure, Callable[[SecuredBroker, Path], dict[str, str]]]] = {
+    TlsFailure.CERTIFICATE_NOT_TRUSTED: options_without_trust,
+    TlsFailure.CERTIFICATE_EXPIRED: lambda secured, _: options_at(secured, secured.expired),
+    TlsFailure.HOST_NAME_MISMATCH: lambda secured, _: options_at(secured, secured.wrong_host),
+    TlsFailure.CIPHER_NOT_SHARED: lambda secured, _: options_with_cipher(secured),
+    TlsFailure.CLIENT_CERTIFICATE_REFUSED: lambda secured, _: options_without_key(secured),
+    TlsFailure.NOT_TLS: lambda secured, _: options_at(secured, secured.sasl_plaintext),
+}
+
+
+@pytest.mark.parametrize("failure", TLS, ids=lambda failure: failure.name)
+def test_a_failed_tls_handshake_says_why(
+    secured: SecuredBroker, client: str, failure: TlsFailure, tmp_path: Path
+) -> None:
+    """The error names the reason at once, and what to do about it."""
+    options = {**TLS[failure](secured, tmp_path), "client": client}
+    for use in (plan, write):
+        with refused(TlsError) as raised:
+            use(options, "t")
+        assert raised.value.failure is failure, raised.value
+        assert f"[KAFKA_TLS_FAILED.{failure.name}]" in str(raised.value)
+
+
+RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], list[Right]]]]] = {
+    "plan": (plan, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
+    "offsets": (stream_offsets, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
+    "read": (read, ["Describe Topic"], lambda t: [topic_right(Operation.READ, t)]),
+    "read what is hidden": (read, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
+    "continuous": (
+        run_continuously,
+        ["Describe Topic"],
+        lambda t: [topic_right(Operation.READ, t)],
+    ),
+    "write": (
+        write,
+        ["Describe Topic"],
+        lambda t: [topic_right(Operation.WRITE, t), IDEMPOTENT_WRITE],
+    ),
+    "write to what is hidden": (write, [], lambda t: [topic_right(Operation.WRITE, t)]),
+    "transaction": (
+        begin_transaction,
+        [],
+        lambda t: [transactional_id_right(Operation.WRITE, f"id-{t}")],
+    ),
+    "committed offsets": (
+        fetch_committed,
+        ["Describe Topic"],
+        lambda t: [group_right(Operation.DESCRIBE, f"group-{t}")],
+    ),
+    "commit": (
+        commit_offsets,
+        ["Read Topic"],
+        lambda t: [group_right(Operation.READ, f"group-{t}")],
+    ),
+    "commit of a topic": (
+        commit_offsets,
+        ["Describe Topic", "Read Group"],
+        lambda t: [topic_right(Operation.READ, t)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RIGHTS)
+def test_a_missing_right_is_named(
+    secured: SecuredBroker, client: str, case: str, fresh_name: Callable[[], str]
+) -> None:
+    """The error names the principal and the right, and has the command that grants it."""
+    use, granted, missing = RIGHTS[case]
+    topic = f"refused-{fresh_name()}"
+    secured.cluster.create_topic(topic)
+    for right in granted:
+        operation, resource = right.split()
+        name = f"group-{topic}" if resource == "Group" else topic
+        secured.grant(GUEST, operation, resource, name)
+    options = {**secured.plain_options(GUEST), "client": client}
+    with refused(AuthorizationError) as raised:
+        use(options, topic)
+    assert list(raised.value.rights) == missing(topic)
+    assert raised.value.principal == f"User:{GUEST}"
+    assert f"--allow-principal User:{GUEST}" in str(raised.value)
+
+
+def test_a_command_says_why_in_one_line(
+    secured: SecuredBroker, proxy: CountingProxy, client: str, tmp_path: Path
+) -> None:
+    """A command fails with the error alone, without a log of the client and without a secret."""
+    for log, text in (
+        ("offsets", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":1}}'),
+        ("commits", "v1\n{}"),
+    ):
+        (tmp_path / log).mkdir()
+        (tmp_path / log / "0").write_text(text)
+    options = through(proxy, client, secured.plain_options("ada", WRONG))
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "".join(
+            f"{name.removeprefix('kafka.')}={value}\n"
+            for name, value in options.items()
+            if name.startswith("kafka.")
+        )
+    )
+    given = ("--checkpoint", str(tmp_path), "--bootstrap-servers", proxy.address)
+    ended = run("lag", *given, "--client", client, "--command-config", str(config))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("error: [KAFKA_AUTHENTICATION_FAILED] The login of the user 'ada'")
+    assert WRONG not in line
+    assert 1 <= proxy.connections <= MAX_LOGINS
