@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -48,7 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
         # Processes of tests and of Spark inherit it.
-        os.environ[KRB5_CONFIG] = f"{tempfile.mkdtemp(prefix='pyspark-kafka-krb5-')}/krb5.conf"
+        directory = tempfile.TemporaryDirectory(prefix="pyspark-kafka-krb5-")
+        config.add_cleanup(directory.cleanup)
+        os.environ[KRB5_CONFIG] = f"{directory.name}/krb5.conf"
     config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
     # A port is free until its broker is up: processes that start brokers at once choose from
     # different ones.
@@ -96,8 +97,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if DESK in config.stash:
         config.stash[DESK].close()
     config.stash[SERVERS].close()
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(Path(os.environ[KRB5_CONFIG]).parent)
 
 
 @pytest.fixture(scope="session")

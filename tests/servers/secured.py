@@ -307,6 +307,8 @@ def _sasl(keys_url: str, kdc: Kdc) -> dict[str, str]:
             )
             for mechanism in ("gssapi", "scram-sha-512")
         },
+        # Tests write records with old timestamps.
+        "log.retention.ms": "-1",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "delegation.token.secret.key": "delegation-token-secret",
