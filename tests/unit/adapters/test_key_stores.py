@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 import pyspark_kafka
+from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.kafka_python.settings import client_config
 from pyspark_kafka.adapters.key_stores import store_files
 from pyspark_kafka.adapters.key_stores.jks import read_jks
@@ -23,6 +25,7 @@ from pyspark_kafka.adapters.key_stores.rotation import Rotating
 from pyspark_kafka.adapters.key_stores.store_files import certificates, key_pair
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.values import Secret, Store
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from tests.servers.certificates import Authority, Certificate, truststore
 
 if TYPE_CHECKING:
@@ -298,3 +301,58 @@ def test_rotating_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Non
     file.write_text("better")
     assert [rotating.current(), rotating.current()] == ["better", "better"]
     assert calls == 5
+
+
+def test_rotation_of_librdkafka(
+    authority: Authority, client: Certificate, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client is replaced once librdkafka can load the new files, and not before."""
+    keystore = client.write_pem(tmp_path / "key.pem")
+    settings = {
+        "kafka.bootstrap.servers": "b:9092",
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.keystore.location": str(keystore),
+        "kafka.ssl.truststore.certificates": authority.pem,
+        "subscribe": "t",
+    }
+    connection = Connection(parse_source_options(settings, QueryKind.BATCH))
+
+    def is_outdated() -> bool:
+        return connection.is_outdated
+
+    assert not is_outdated()
+    first = connection.config({}, {})
+    assert not is_outdated()
+
+    other = authority.issue("client")
+    keystore.write_text(other.key_pem() + client.chain_pem)
+    assert not is_outdated()
+    assert connection.config({}, {}) == first
+    [record] = caplog.records
+    assert "key values mismatch" in record.getMessage()
+    assert "PRIVATE KEY" not in caplog.text
+
+    other.write_pem(keystore)
+    assert is_outdated()
+    assert connection.config({}, {})["ssl.key.pem"] == other.key_pem()
+    assert not is_outdated()
+
+
+def test_a_password_that_librdkafka_cannot_use(client: Certificate) -> None:
+    """A key that cannot be decrypted is refused in one line without a secret."""
+    settings = {
+        "kafka.bootstrap.servers": "b:9092",
+        "kafka.security.protocol": "SSL",
+        "kafka.ssl.keystore.key": client.key_pem(KEY_PASSWORD),
+        "kafka.ssl.keystore.certificate.chain": client.chain_pem,
+        "kafka.ssl.key.password": WRONG,
+        "subscribe": "t",
+    }
+    connection = Connection(parse_source_options(settings, QueryKind.BATCH))
+    with pytest.raises(OptionsError) as caught:
+        connection.make(AdminClient, {})
+    told = str(caught.value)
+    assert "ssl.key.pem" in told
+    assert "\n" not in told
+    for secret in (WRONG, KEY_PASSWORD, "PRIVATE KEY"):
+        assert secret not in told
