@@ -211,12 +211,13 @@ def leaks(secured: SecuredBroker, s3: S3Server, tmp_path_factory: pytest.TempPat
         folder.mkdir(parents=True)
     (inputs / "sitecustomize.py").write_text(LOGS_EVERYTHING)
     found = Leaks(searched, needles(secured))
+    environment = surroundings(secured, searched, inputs)
     given = program_input(secured, s3, searched)
-    with found.watching_arguments(), running_program(searched, inputs, given) as program:
+    with found.watching_arguments(), running_program(environment, searched, given) as program:
         ready = program.stdout.readline() if program.stdout else ""
         assert ready == "ready\n", (searched / "errors").read_text()[-4_000:]
         for client in CLIENTS:
-            show_lag(secured, client, searched, inputs)
+            show_lag(secured, client, environment, searched, inputs)
         assert program.poll() is None
     return found
 
@@ -238,18 +239,19 @@ def program_input(secured: SecuredBroker, s3: S3Server, searched: Path) -> dict[
     }
 
 
-def surroundings(searched: Path, inputs: Path) -> dict[str, str]:
+def surroundings(secured: SecuredBroker, searched: Path, inputs: Path) -> dict[str, str]:
     """Return the environment of a process whose logs and temporary files are searched."""
     return os.environ | {
         "PYTHONPATH": os.pathsep.join((str(inputs), str(HOME))),
         "EVERYTHING_LOGGED": str(searched / "log"),
         "TMPDIR": str(searched / "tmp"),
+        "PYSPARK_KAFKA_ALLOWED_URLS": secured.token_url,
     }
 
 
 @contextmanager
 def running_program(
-    searched: Path, inputs: Path, given: Mapping[str, Any]
+    environment: Mapping[str, str], searched: Path, given: Mapping[str, Any]
 ) -> Iterator[subprocess.Popen[str]]:
     """Run the program until the end of the block, then kill it and all of its processes."""
     with (searched / "errors").open("w") as errors:
@@ -260,7 +262,7 @@ def running_program(
             stderr=errors,
             text=True,
             cwd=searched / "tmp",
-            env=surroundings(searched, inputs),
+            env=environment,
         )
     timer = threading.Timer(SECONDS, program.kill)
     timer.start()
@@ -279,7 +281,13 @@ def running_program(
             program.stdout.close()
 
 
-def show_lag(secured: SecuredBroker, client: str, searched: Path, inputs: Path) -> None:
+def show_lag(
+    secured: SecuredBroker,
+    client: str,
+    environment: Mapping[str, str],
+    searched: Path,
+    inputs: Path,
+) -> None:
     """Run the command with the password in a file."""
     config = inputs / "client.properties"
     options = secured.options("SCRAM-SHA-512")
@@ -294,7 +302,7 @@ def show_lag(secured: SecuredBroker, client: str, searched: Path, inputs: Path) 
             stderr=output,
             timeout=60,
             check=True,
-            env=surroundings(searched, inputs),
+            env=environment,
         )
 
 
