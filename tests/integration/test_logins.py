@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.kafka_settings.values import Login
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import ALL_COLUMNS
+from pyspark_kafka.domain.security.errors import AuthenticationError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.testing.kafka_world import KafkaWorld
@@ -163,6 +165,18 @@ def test_refused_tickets(secured: SecuredBroker, tmp_path: Path) -> None:
     cache = Login("GSSAPI", uses_ticket_cache=True, ticket_cache=str(tmp_path / "none"))
     with pytest.raises(SaslAuthenticationFailedError, match=r"\(ticket cache '.*/none'\)"):
         next(gssapi_messages(cache, "127.0.0.1"))
+
+
+@needs_gssapi
+def test_a_refused_query(secured: SecuredBroker, world_of: WorldOf) -> None:
+    """A query whose keytab has no key of its principal fails with the reason, and at once."""
+    stranger = kdc.keytab_login("stranger", secured.kdc.keytab(USER))
+    options = with_jaas(secured.options("GSSAPI"), stranger)
+    started = time.monotonic()
+    with pytest.raises(AuthenticationError, match="'stranger@") as caught:
+        values(world_of(options))
+    assert time.monotonic() - started < 3
+    assert caught.value.condition == "KAFKA_AUTHENTICATION_FAILED"
 
 
 @needs_gssapi
