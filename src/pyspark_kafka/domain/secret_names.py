@@ -23,7 +23,7 @@ _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES)
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 
 _NO_VALUE: Final = re.compile(
-    r"[._](?:class|endpoint|file|id|location|ms|name|provider|scope|seconds|type|ur[il])s?$",
+    r"(?:[._](?:class|endpoint|file|id|location|ms|name|scope|seconds|type|ur[il])|provider)s?$",
     re.IGNORECASE,
 )
 """How names end that only say where a secret is, or whose."""

@@ -65,6 +65,7 @@ def test_places_of_secrets_are_no_secrets() -> None:
         "kafka.sasl.oauthbearer.assertion.private.key.file",
         "key",
         "includeKey",
+        "tokenProvider",
     ],
 )
 def test_other_names_are_no_secrets(name: str) -> None:
