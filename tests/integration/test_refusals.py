@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -35,24 +35,32 @@ from tests.servers.secured import GUEST, PASSWORD, login_module
 from .commands import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from tests.servers.secured import SecuredBroker
+
+T = TypeVar("T")
 
 MAX_SECONDS: Final = 3.0
 MAX_LOGINS: Final = 2
 WRONG: Final = "wrong-secret"
 
-CLIENTS: Final = ("kafka-python",)
+CLIENTS: Final = ("confluent", "kafka-python")
+ONLY_KAFKA_PYTHON: Final = frozenset({"transaction", TlsFailure.CIPHER_NOT_SHARED})
+"""librdkafka cannot end the transaction of another process, and always offers TLS 1.3."""
+
 EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 
 
-@pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> str:
-    """Return each client in turn."""
-    name: str = request.param
-    return name
+def with_clients(cases: Iterable[T]) -> list[tuple[str, T]]:
+    """Return each case with each client that has it."""
+    return [
+        (client, case)
+        for case in cases
+        for client in CLIENTS
+        if client == "kafka-python" or case not in ONLY_KAFKA_PYTHON
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,6 +132,11 @@ def run_continuously(options: dict[str, str], topic: str, **sink: str) -> None:
             client.close()
 
 
+def read_continuously(options: dict[str, str], topic: str) -> None:
+    # Without a producer id, for which a right is missing as well.
+    run_continuously({**options, "kafka.enable.idempotence": "false"}, topic)
+
+
 def run_exactly_once(options: dict[str, str], topic: str) -> None:
     run_continuously(options, topic, **EXACTLY_ONCE)
 
@@ -148,6 +161,9 @@ USES: Final[dict[str, Callable[[dict[str, str], str], None]]] = {
     "write": write,
     "transaction": begin_transaction,
     "continuous": run_continuously,
+    "exactly once": run_exactly_once,
+    "commit": commit_offsets,
+    "committed offsets": fetch_committed,
 }
 
 
@@ -162,7 +178,7 @@ def through(proxy: CountingProxy, client: str, options: dict[str, str]) -> dict[
     return {**options, "kafka.bootstrap.servers": proxy.address, "client": client}
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(("client", "use"), with_clients(USES))
 def test_a_wrong_password_is_tried_once(
     secured: SecuredBroker, proxy: CountingProxy, client: str, use: str
 ) -> None:
@@ -269,7 +285,9 @@ TLS: Final[dict[TlsFailure, Callable[[SecuredBroker, Path], dict[str, str]]]] = 
 }
 
 
-@pytest.mark.parametrize("failure", TLS, ids=lambda failure: failure.name)
+@pytest.mark.parametrize(
+    ("client", "failure"), with_clients(TLS), ids=lambda case: getattr(case, "name", case)
+)
 def test_a_failed_tls_handshake_says_why(
     secured: SecuredBroker, client: str, failure: TlsFailure, tmp_path: Path
 ) -> None:
@@ -288,7 +306,7 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
     "read": (read, ["Describe Topic"], lambda t: [topic_right(Operation.READ, t)]),
     "read what is hidden": (read, [], lambda t: [topic_right(Operation.DESCRIBE, t)]),
     "continuous": (
-        run_continuously,
+        read_continuously,
         ["Describe Topic"],
         lambda t: [topic_right(Operation.READ, t)],
     ),
@@ -302,6 +320,15 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
         begin_transaction,
         [],
         lambda t: [transactional_id_right(Operation.WRITE, f"id-{t}")],
+    ),
+    "exactly once": (
+        run_exactly_once,
+        ["Describe Topic"],
+        lambda t: [
+            transactional_id_right(
+                Operation.WRITE, ContinuousSettings(f"group-{t}").transactional_id(t, 0)
+            )
+        ],
     ),
     "committed offsets": (
         fetch_committed,
@@ -321,7 +348,7 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
 }
 
 
-@pytest.mark.parametrize("case", RIGHTS)
+@pytest.mark.parametrize(("client", "case"), with_clients(RIGHTS))
 def test_a_missing_right_is_named(
     secured: SecuredBroker, client: str, case: str, fresh_name: Callable[[], str]
 ) -> None:
