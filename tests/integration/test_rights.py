@@ -1,0 +1,225 @@
+"""What each feature needs: without a right it is refused by name, with the rights it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.bootstrap.container import (
+    Container,
+    SinkContainer,
+    closing_clients,
+    container_for,
+    sink_container_for,
+)
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.security.errors import AuthorizationError
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pyspark_kafka.domain.security.rights import Right
+    from tests.servers.secured import SecuredBroker
+
+ROWS = pa.RecordBatch.from_pydict({"value": [b"a", b"b"]})
+QUERY_ID = "q1"
+SHORT = {
+    "kafka.default.api.timeout.ms": "10000",
+    "kafka.request.timeout.ms": "5000",
+    "kafka.max.block.ms": "10000",
+    "kafka.delivery.timeout.ms": "10000",
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of one user, with a topic that has two records, one without any, and a group."""
+
+    options: dict[str, str]
+    topic: str
+    copy: str
+    group: str
+    directory: Path
+
+    def source(self) -> AbstractContextManager[Container]:
+        """Open a stream's container."""
+        given = {**self.options, **SHORT, "subscribe": self.topic, "startingOffsets": "earliest"}
+        return closing_clients(container_for(parse_source_options(given, QueryKind.STREAM)))
+
+    def sink(self, **more: str) -> AbstractContextManager[SinkContainer]:
+        """Open a stream's sink."""
+        given = {
+            **self.options,
+            **SHORT,
+            "topic": self.copy,
+            "checkpointLocation": str(self.directory / "checkpoint"),
+        }
+        return closing_clients(
+            sink_container_for(parse_sink_options(given | more, QueryKind.STREAM))
+        )
+
+
+def read(query: Query) -> None:
+    """Read the topic as a stream does."""
+    with query.source() as container:
+        stream = container.micro_batch_stream()
+        start = stream.initial_offset()
+        end = stream.latest_offset(start, stream.default_read_limit)
+        rows = [
+            batch.num_rows
+            for part in stream.plan_input_partitions(start, end)
+            for batch in container.range_read().read(part, Projection(("value",)))
+        ]
+        assert sum(rows) == 2
+
+
+def commit(query: Query) -> None:
+    """Commit offsets for tools that show lag."""
+    with query.source() as container:
+        fetcher = container.offset_fetcher()
+        fetcher.commit(query.group, PartitionOffsets({TopicPartition(query.topic, 0): 1}))
+
+
+def committed(query: Query) -> None:
+    """Read the offsets that a group has committed."""
+    with query.source() as container:
+        partition = TopicPartition(query.topic, 0)
+        assert container.offset_fetcher().committed(query.group, [partition]) == {}
+
+
+def write(query: Query) -> None:
+    """Write two records."""
+    with query.sink() as container:
+        assert container.sink_task().write([ROWS]).delivered.records == 2
+
+
+def write_once(query: Query) -> None:
+    """Write two records in a transaction."""
+    with query.sink(deliveryGuarantee="exactly-once") as container:
+        written = container.sink_task().write([ROWS], f"pyspark-kafka-{QUERY_ID}-0-0")
+        container.kafka_sink().commit(0, QUERY_ID, [written])
+
+
+def copy_once(query: Query) -> None:
+    """Copy the topic as a continuous query with exactly-once delivery does."""
+    given = {**query.options, **SHORT}
+    source = parse_source_options(given | {"subscribe": query.topic}, QueryKind.STREAM)
+    written = {
+        "topic": query.copy,
+        "deliveryGuarantee": "exactly-once",
+        "checkpointLocation": str(query.directory),
+    }
+    sink = parse_sink_options(given | written, QueryKind.STREAM)
+    partition = TopicPartition(query.topic, 0)
+    with closing_clients(container_for(source)) as container:
+        client = container.stream_client(sink, ContinuousSettings(f"pyspark-kafka-{QUERY_ID}"))
+        acknowledged: dict[TopicPartition, int] = {}
+        deadline = Deadline.after(30)
+        try:
+            client.assign(PartitionOffsets({partition: 0}))
+            while acknowledged.get(partition) != 2:
+                assert not deadline.has_passed
+                for polled in client.poll(0.2):
+                    client.write(polled, () if polled.records is None else [polled.records])
+                acknowledged.update(client.acknowledged())
+        finally:
+            client.close()
+
+
+def lag(query: Query) -> None:
+    """Measure how far a query is behind."""
+    with query.source() as container:
+        behind = PartitionOffsets({TopicPartition(query.topic, 0): 0})
+        [measured] = container.lag_meter(max_counted=10).measure_all([behind])
+        assert measured.lag.total == 2
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature and its rights; in a resource ``{}`` stands for the query's own name."""
+
+    name: str
+    use: Callable[[Query], None]
+    rights: tuple[tuple[str, str, str], ...]
+    clients: tuple[str, ...] = field(default=("kafka-python", "confluent"))
+
+
+TOPIC, COPY, GROUP = "{0.topic}", "{0.copy}", "{0.group}"
+READ = ("Read", "Topic", TOPIC)
+WRITE = ("Write", "Topic", COPY)
+IDS = ("Write", "Transactional_Id", "pyspark-kafka-*")
+FEATURES = (
+    Feature("read", read, (READ,)),
+    Feature("commitOffsetsToGroup", commit, (("Read", "Group", GROUP), READ)),
+    Feature("startingOffsets=group", committed, (("Describe", "Group", GROUP), READ)),
+    Feature("write", write, (WRITE,)),
+    Feature("exactly-once", write_once, (WRITE, IDS), ("kafka-python",)),
+    Feature(
+        "continuous, exactly-once",
+        copy_once,
+        (READ, WRITE, IDS, ("Read", "Group", f"pyspark-kafka-{QUERY_ID}")),
+    ),
+    Feature("lag", lag, (READ,)),
+)
+
+
+CASES = [
+    pytest.param(feature, client, id=f"{feature.name}-{client}")
+    for feature in FEATURES
+    for client in feature.clients
+]
+
+
+@pytest.mark.parametrize(("feature", "client"), CASES)
+def test_rights(
+    secured: SecuredBroker,
+    fresh_name: Callable[[], str],
+    tmp_path: Path,
+    feature: Feature,
+    client: str,
+) -> None:
+    """A feature works once it has its rights, each of which an error has named before."""
+    user, topic, copy, group = (fresh_name() for _ in range(4))
+    for name in (topic, copy):
+        secured.cluster.create_topic(name)
+    fill(secured, topic)
+    options = secured.add_user(user) | {"client": client}
+    query = Query(options, topic, copy, group, tmp_path)
+    missing = {
+        (resource.upper(), name.format(query)): operation
+        for operation, resource, name in feature.rights
+    }
+    while missing:
+        with pytest.raises(AuthorizationError) as refused:
+            feature.use(query)
+        assert refused.value.principal == f"User:{user}"
+        [named] = refused.value.rights
+        [found] = [each for each in missing if is_for(each, named)]
+        secured.grant(user, missing.pop(found), *found)
+    feature.use(query)
+
+
+def fill(secured: SecuredBroker, topic: str) -> None:
+    """Write two records as the superuser."""
+    options = parse_sink_options(secured.cluster.options | {"topic": topic}, QueryKind.BATCH)
+    with closing_clients(sink_container_for(options)) as container:
+        container.sink_task().write([ROWS])
+
+
+def is_for(granted: tuple[str, str], named: Right) -> bool:
+    """Return whether a right, perhaps on a prefix, is on the resource that an error has named."""
+    resource, name = granted
+    if resource != named.resource.name:
+        return False
+    prefix = name.removesuffix("*")
+    return named.name == name if prefix == name else named.name.startswith(prefix)
