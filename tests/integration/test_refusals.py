@@ -14,7 +14,12 @@ from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.options import (
+    UNRESTRICTED,
+    QueryKind,
+    parse_sink_options,
+    parse_source_options,
+)
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
@@ -30,7 +35,8 @@ from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from tests.servers.certificates import Authority
 from tests.servers.counting_proxy import CountingProxy, counted_connections
-from tests.servers.secured import GUEST, PASSWORD, login_module
+from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, login_module
+from tests.servers.token_issuer import run_token_issuer
 
 from .commands import run
 
@@ -86,7 +92,7 @@ def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]
 
 
 def plan(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
+    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH, UNRESTRICTED)
     with closing_clients(container_for(given)) as container:
         container.batch().plan_input_partitions()
 
@@ -213,6 +219,27 @@ def test_a_mechanism_that_the_broker_does_not_have(secured: SecuredBroker, clien
             plan({**options, "kafka.security.protocol": "SASL_PLAINTEXT"}, "t")
         assert raised.value.mechanism == "PLAIN"
         assert 1 <= proxy.connections <= MAX_LOGINS
+
+
+@pytest.mark.parametrize("refuser", ["issuer", "broker"])
+def test_a_wrong_token(
+    secured: SecuredBroker, proxy: CountingProxy, client: str, refuser: str
+) -> None:
+    """A client's wrong secret, and a token of an issuer that the broker does not know."""
+    user = MECHANISMS["OAUTHBEARER"]
+    secret = WRONG if refuser == "broker" else "another"
+    with run_token_issuer({user: secret}) as unknown:
+        module = "oauthbearer.OAuthBearerLoginModule"
+        options = secured.options(
+            "OAUTHBEARER",
+            kafka__sasl__jaas__config=login_module(module, clientId=user, clientSecret=WRONG),
+            kafka__sasl__oauthbearer__token__endpoint__url=f"{unknown.url}/token",
+        )
+        with refused(AuthenticationError) as raised:
+            plan(through(proxy, client, options), "t")
+    assert raised.value.mechanism == "OAUTHBEARER"
+    assert ("invalid_token" in str(raised.value)) == (refuser == "broker")
+    assert proxy.connections <= MAX_LOGINS
 
 
 def test_a_process_remembers_that_a_login_was_refused(

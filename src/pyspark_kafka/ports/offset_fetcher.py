@@ -21,7 +21,10 @@ class OffsetFetcher(ABC):
     but ``close`` may raise, in addition to its own errors:
 
     :raises BrokerUnreachableError: if no broker answered in that time.
-    :raises KafkaRequestError: if a broker refused the request; missing permissions included.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not describe a topic, or use a group.
+    :raises KafkaRequestError: if a broker refused the request for another reason.
     :raises UnsupportedFeatureError: if the client does not support groups or timestamps.
     """
 

@@ -36,6 +36,9 @@ class RecordReader(ABC):
         :raises FetchTimeoutError: if the broker holds the next offset and does not return it.
         :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
         :raises BrokerUnreachableError: if no broker answers.
+        :raises AuthenticationError: if a login is refused; it is not tried again.
+        :raises TlsError: if a TLS handshake fails.
+        :raises AuthorizationError: if the user may not read.
         :raises CorruptBatchError: if a record batch is corrupt.
         :raises KafkaRequestError: if a broker refuses the request, and retries do not help.
         """

@@ -20,6 +20,9 @@ class RecordWriter(ABC):
     :raises RecordDeliveryError: for the first record that could not be delivered.
     :raises UnknownTopicError: if a record's topic does not exist.
     :raises BrokerUnreachableError: if no broker answers in time.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not write.
     :raises ProducerFencedError: if another producer took over the transactional id.
     """
 

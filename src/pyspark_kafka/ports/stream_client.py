@@ -41,7 +41,11 @@ class StreamClient(ABC):
     own. Every method but ``close`` may raise:
 
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises KafkaRequestError: if a broker refuses a request, and retries do not help.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not read, write or commit.
+    :raises KafkaRequestError: if a broker refuses a request for another reason, and retries do not
+        help.
     :raises ProducerFencedError: if another task took over a partition's transactional id.
     :raises TransactionLostError: if brokers forgot a transactional id, which was not used for long.
     """

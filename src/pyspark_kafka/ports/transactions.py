@@ -15,7 +15,10 @@ class Transactions(ABC):
     Every method may raise:
 
     :raises BrokerUnreachableError: if no broker answers in time.
-    :raises KafkaRequestError: if a broker refuses the request, such as for missing permissions.
+    :raises AuthenticationError: if a login is refused; it is not tried again.
+    :raises TlsError: if a TLS handshake fails.
+    :raises AuthorizationError: if the user may not use the transactional id.
+    :raises KafkaRequestError: if a broker refuses the request for another reason.
     """
 
     @abstractmethod
