@@ -53,8 +53,11 @@ MAX_LOGINS: Final = 2
 WRONG: Final = "wrong-secret"
 
 CLIENTS: Final = ("confluent", "kafka-python")
-ONLY_KAFKA_PYTHON: Final = frozenset({"transaction", TlsFailure.CIPHER_NOT_SHARED})
-"""librdkafka cannot end the transaction of another process, and always offers TLS 1.3."""
+ONLY_KAFKA_PYTHON: Final = frozenset(
+    {"transaction", "group of exactly once", TlsFailure.CIPHER_NOT_SHARED}
+)
+"""librdkafka cannot end the transaction of another process, and always offers TLS 1.3. Confluent
+names the right to describe the group first, with which it asks for the offsets."""
 
 EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 
@@ -136,6 +139,10 @@ def run_continuously(options: dict[str, str], topic: str, **sink: str) -> None:
                     client.write(polled, () if polled.records is None else [polled.records])
         finally:
             client.close()
+
+
+def write_without_id(options: dict[str, str], topic: str) -> None:
+    write({**options, "kafka.enable.idempotence": "false"}, topic)
 
 
 def read_continuously(options: dict[str, str], topic: str) -> None:
@@ -342,6 +349,11 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
         ["Describe Topic"],
         lambda t: [topic_right(Operation.WRITE, t), IDEMPOTENT_WRITE],
     ),
+    "write without a producer id": (
+        write_without_id,
+        ["Describe Topic"],
+        lambda t: [topic_right(Operation.WRITE, t)],
+    ),
     "write to what is hidden": (write, [], lambda t: [topic_right(Operation.WRITE, t)]),
     "transaction": (
         begin_transaction,
@@ -356,6 +368,16 @@ RIGHTS: Final[dict[str, tuple[Callable[..., None], list[str], Callable[[str], li
                 Operation.WRITE, ContinuousSettings(f"group-{t}").transactional_id(t, 0)
             )
         ],
+    ),
+    "group of exactly once": (
+        run_exactly_once,
+        ["Describe Topic", "Write Transactional_Id"],
+        lambda t: [group_right(Operation.READ, f"group-{t}")],
+    ),
+    "output of exactly once": (
+        run_exactly_once,
+        ["Read Topic", "Read Group", "Write Transactional_Id"],
+        lambda t: [topic_right(Operation.WRITE, t)],
     ),
     "committed offsets": (
         fetch_committed,
@@ -385,8 +407,10 @@ def test_a_missing_right_is_named(
     secured.cluster.create_topic(topic)
     for right in granted:
         operation, resource = right.split()
-        name = f"group-{topic}" if resource == "Group" else topic
-        secured.grant(GUEST, operation, resource, name)
+        names = {"Group": f"group-{topic}", "Transactional_Id": f"group-{topic}*"}
+        secured.grant(GUEST, operation, resource, names.get(resource, topic))
+    if "Read Topic" in granted:
+        write({**secured.cluster.options, "client": client}, topic)
     options = {**secured.plain_options(GUEST), "client": client}
     with refused(AuthorizationError) as raised:
         use(options, topic)

@@ -27,6 +27,14 @@ from pyspark_kafka.domain.producer.requests import (
     Sleep,
 )
 from pyspark_kafka.domain.producer.sender import Sender
+from pyspark_kafka.domain.security.errors import AuthorizationError
+from pyspark_kafka.domain.security.rights import (
+    IDEMPOTENT_WRITE,
+    Operation,
+    Right,
+    topic_right,
+    transactional_id_right,
+)
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import Transaction
 from pyspark_kafka.domain.write_result import DeliveryStats
@@ -44,6 +52,7 @@ BACKOFF_S: Final = 0.5
 PRODUCER: Final = ProducerIdAndEpoch(7, 0)
 TRANSACTION: Final = Transaction("id", 9, 3)
 SERVERS: Final = "broker:9092"
+PRINCIPAL: Final = "User:ada"
 
 
 class Client:
@@ -55,7 +64,11 @@ class Client:
         self.settings = ProducerSettings(**given)  # type: ignore[arg-type]
         self.delivered: list[int] = []
         self.sender: Sender[Numbers] = Sender(
-            self.settings, BACKOFF_S, SERVERS, lambda records: self.delivered.append(len(records))
+            self.settings,
+            BACKOFF_S,
+            SERVERS,
+            lambda records: self.delivered.append(len(records)),
+            PRINCIPAL,
         )
         self.leaders = leaders or {P0: NODE, P1: NODE}
         self.producers = iter(range(PRODUCER.producer_id, 100))
@@ -472,6 +485,29 @@ def test_a_fence_ends_the_transaction(error: ProduceError) -> None:
     client.sent()
     with pytest.raises(ProducerFencedError, match="'id'"):
         client.fail(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "right"),
+    [
+        (ProduceError.TOPIC_AUTHORIZATION_FAILED, topic_right(Operation.WRITE, "t")),
+        (ProduceError.CLUSTER_AUTHORIZATION_FAILED, IDEMPOTENT_WRITE),
+        (
+            ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            transactional_id_right(Operation.WRITE, "id"),
+        ),
+    ],
+)
+def test_a_missing_right_is_named(error: ProduceError, right: Right) -> None:
+    """A batch that the user may not write ends the writer."""
+    client = Client()
+    client.sender.join_transaction(TRANSACTION)
+    client.append(1)
+    client.next()
+    client.sent()
+    with pytest.raises(AuthorizationError) as raised:
+        client.fail(error)
+    assert (raised.value.rights, raised.value.principal) == ((right,), PRINCIPAL)
 
 
 @pytest.mark.parametrize("error", [ProduceError.FATAL, ProduceError.PRODUCER_FENCED])
