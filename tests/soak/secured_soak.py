@@ -28,6 +28,8 @@ SECURED_QUERIES: Final = tuple(
     QueryPlan("kafka-python", "exactly-once", mechanism) for mechanism in MECHANISMS
 )
 
+_ENDPOINT: Final = "kafka.sasl.oauthbearer.token.endpoint.url"
+_ALLOWED_URLS: Final = "PYSPARK_KAFKA_ALLOWED_URLS"
 _PARTITIONS: Final = 2
 _RATE: Final = 50
 _TRIGGER: Final = "3 seconds"
@@ -70,7 +72,7 @@ class SecuredSoak:
                 self._queries,
                 _SOURCE,
                 self._options,
-                {KRB5_CONFIG: str(krb5_conf)},
+                {KRB5_CONFIG: str(krb5_conf), _ALLOWED_URLS: self._token_url},
                 trigger=_TRIGGER,
             )
             closing.callback(self._driver.kill)
@@ -115,10 +117,13 @@ class SecuredSoak:
 
     def _options(self, query: QueryPlan) -> dict[str, str]:
         options = self._broker.options(query.login)
-        endpoint = "kafka.sasl.oauthbearer.token.endpoint.url"
-        if endpoint in options:
-            options[endpoint] += f"/{LIFETIME_S}"
+        if _ENDPOINT in options:
+            options[_ENDPOINT] = self._token_url
         return options
+
+    @property
+    def _token_url(self) -> str:
+        return f"{self._broker.token_url}/{LIFETIME_S}"
 
     def _keep(self, deadline: float | None = None) -> None:
         """Read, so that the driver runs on meanwhile.
