@@ -90,7 +90,8 @@ class RefusedError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-pyth
     """
 
     def __init__(self, error: PysparkKafkaError) -> None:
-        super().__init__(str(error))
+        # kafka-python logs it several times.
+        super().__init__(error.condition)
         self.error = error
 
 
