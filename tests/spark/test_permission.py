@@ -12,8 +12,6 @@ from pyspark_kafka.adapters.spark.registration import register_source
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.kafka_settings.restricted import RESTRICTED, AllowList
 
-from .queries import OURS
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -33,14 +31,21 @@ DANGEROUS: Final = {
 }
 
 
-class PermissiveSource(KafkaDataSource):
+class OperatedSource(KafkaDataSource):
     """The data source under another name, so that a session can have it with an environment."""
 
     use_cases = ContainerUseCases()
 
     @classmethod
     def name(cls) -> str:
-        return "kafka_of_a_permissive_operator"
+        return "kafka_with_permission"
+
+
+def operated(spark: SparkSession, **lists: str) -> str:
+    """Return the format of the data source in processes with the operator's lists, or none."""
+    variables = {entries.variable: lists.get(entries.name, "") for entries in AllowList}
+    register_source(spark, OperatedSource, variables)
+    return OperatedSource.name()
 
 
 def read(spark: SparkSession, source: str, options: Mapping[str, str]) -> None:
@@ -64,7 +69,7 @@ def test_no_query_does_more_than_to_read_and_write(
 ) -> None:
     """Every dangerous setting is refused, by the DataFrame API and by SQL, all in one error."""
     with pytest.raises(Exception, match=f"{len(DANGEROUS)} options cannot be used") as caught:
-        way(spark, OURS, QUERY | DANGEROUS)
+        way(spark, operated(spark), QUERY | DANGEROUS)
     for name in DANGEROUS:
         assert f"'{name}' is " in str(caught.value)
     assert "Ask the operator of Spark" in str(caught.value)
@@ -75,7 +80,6 @@ def test_a_query_does_what_is_allowed(
     spark: SparkSession, way: Callable[[SparkSession, str, Mapping[str, str]], None]
 ) -> None:
     """A listed library is loaded, and found to be no plugin, by the DataFrame API and by SQL."""
-    register_source(spark, PermissiveSource, {AllowList.FILES.variable: LIBRARY})
     given = QUERY | {"kafka.plugin.library.paths": LIBRARY}
     with pytest.raises(Exception, match="undefined symbol: conf_init"):
-        way(spark, PermissiveSource.name(), given)
+        way(spark, operated(spark, FILES=LIBRARY), given)

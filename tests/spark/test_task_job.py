@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+VARIABLE: Final = "PYSPARK_KAFKA_TESTED"
 PROGRAM: Final = Path(__file__).parent / "programs" / "lose_executor.py"
 
 
@@ -54,6 +55,19 @@ def exit_at_once(_slot: int, _attempt: str) -> None:
 
 def miss_a_topic(_slot: int, _attempt: str) -> None:
     raise UnknownTopicError(["nope"], "subscribe", "h:9092")
+
+
+def require_a_variable(_slot: int, _attempt: str) -> None:
+    assert os.environ[VARIABLE] == "yes"
+
+
+def test_tasks_have_the_variables_that_they_are_given(spark: SparkSession) -> None:
+    """They are those of this job's workers only."""
+    runner = SparkTaskRunner(spark, variables={VARIABLE: "yes"})
+    runner.start(1, require_a_variable)
+    await_end(runner)
+    assert runner.failure() is None
+    assert VARIABLE not in spark.sparkContext.environment
 
 
 def test_a_cancellation_ends_tasks_that_do_not_end_by_themselves(

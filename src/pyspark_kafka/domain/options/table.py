@@ -102,7 +102,8 @@ TOKEN_PROVIDER: Final[Option[str | None]] = Option(
     "What gets the tokens of a login by `OAUTHBEARER`. A function takes no arguments and returns a "
     "`pyspark_kafka.ports.token_provider.Token`; entry points of the group "
     "`pyspark_kafka.token_providers` refer to such functions. Takes precedence over Java's "
-    "`kafka.sasl.login.callback.handler.class`.",
+    "`kafka.sasl.login.callback.handler.class`. The operator of Spark has to "
+    "[allow](security.md#allowing-settings) the module of a function.",
 )
 SUBSCRIBE: Final = text_option(
     "subscribe", "topics, separated by commas", "Reads all partitions of these topics."
