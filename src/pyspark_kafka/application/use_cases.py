@@ -30,10 +30,11 @@ class UseCases(ABC):
         """
 
     @abstractmethod
-    def check_client(self, options: SourceOptions) -> None:
+    def check_client(self, options: SourceOptions | SinkOptions) -> None:
         """Check what can be known of a client without connecting it.
 
-        :raises OptionsError: if there is no such client, or it does not know a setting.
+        :raises OptionsError: if there is no such client, it does not know a setting, or it cannot
+            write as a sink's options demand.
         :raises MissingDependencyError: if its package is not installed.
         """
 

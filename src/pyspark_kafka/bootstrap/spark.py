@@ -9,7 +9,7 @@ from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
 from ..domain.options import SinkOptions, SourceOptions, check_parsed
-from .container import closing_clients, container_for
+from .container import closing_clients, container_for, sink_container_for
 from .option_policy import operator_policy, worker_environment
 from .pool import POOL, ContainerPool
 
@@ -43,7 +43,12 @@ class ContainerUseCases(UseCases):
     def option_policy(self) -> OptionPolicy:
         return operator_policy()
 
-    def check_client(self, options: SourceOptions) -> None:
+    def check_client(self, options: SourceOptions | SinkOptions) -> None:
+        if isinstance(options, SinkOptions):
+            client = sink_container_for(_permitted(options)).client()
+            if client.check_sink is not None:
+                client.check_sink(options)
+            return
         with closing_clients(container_for(_permitted(options))) as container:
             container.offset_fetcher()
 

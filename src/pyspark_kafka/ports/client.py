@@ -39,6 +39,12 @@ class Client:
     stream_client: StreamClientFactory | None = None
     """For continuous queries; without a sink's options, it writes nothing."""
 
+    check_sink: Callable[[SinkOptions], None] | None = None
+    """Checks the settings of a sink as its writer does, without what a writer has to load.
+
+    :raises OptionsError: if the client does not know or support a setting.
+    """
+
     preload: Callable[[], None] | None = None
     """Imports and compiles what a first task needs, so that forked workers share it.
 

@@ -40,6 +40,12 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
     return ConfluentRecordWriter(options)
 
 
+def _check_sink(options: SinkOptions) -> None:
+    with _requires_confluent():
+        from .producer_config import producer_client_config
+    producer_client_config(dict(options.kafka))
+
+
 def _stream_client(
     source: SourceOptions, sink: SinkOptions | None, settings: ContinuousSettings
 ) -> StreamClient:
@@ -58,6 +64,7 @@ CLIENT: Final = Client(
     _record_reader,
     _record_writer,
     stream_client=_stream_client,
+    check_sink=_check_sink,
     preload=_preload,
 )
 """Without transactions: librdkafka cannot end one that another process began."""

@@ -32,6 +32,12 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
     return KafkaPythonRecordWriter(options)
 
 
+def _check_sink(options: SinkOptions) -> None:
+    from .settings import client_config
+
+    client_config(dict(options.kafka))
+
+
 def _transactions(options: SinkOptions) -> Transactions:
     from .transactions import KafkaPythonTransactions
 
@@ -59,5 +65,6 @@ CLIENT: Final = Client(
     _record_writer,
     _transactions,
     _stream_client,
+    check_sink=_check_sink,
     preload=_preload,
 )

@@ -93,6 +93,7 @@ class KafkaDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a batch writer.
 
+        :raises OptionsError: if options are invalid, or the client does not know a setting.
         :raises SaveModeError: if the mode is to overwrite.
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         """
@@ -122,6 +123,7 @@ class KafkaDataSource(DataSource):
         options = parse_sink_options(self.options, query, self.use_cases.option_policy())
         columns = {field.name: field.dataType.simpleString() for field in schema.fields}
         check_sink_schema(columns, has_topic_option=options.topic is not None)
+        self.use_cases.check_client(options)
         return options
 
     def _parse(self, query: QueryKind) -> SourceOptions:

@@ -1,0 +1,42 @@
+"""What the data source of Spark refuses before there is a task."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from pyspark_kafka.bootstrap.spark import DefaultSource
+from pyspark_kafka.domain.errors import OptionsError
+
+SCHEMA = StructType([StructField("value", BinaryType())])
+OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
+KERBEROS = {
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
+}
+
+
+def test_a_writer_connects_no_client(client: str) -> None:
+    """A writer is made of valid options, also if no broker runs."""
+    source = DefaultSource(OPTIONS | {"client": client})
+    source.writer(SCHEMA, overwrite=False)
+    source.streamWriter(SCHEMA, overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("client", "settings", "problem"),
+    [
+        ("confluent", KERBEROS, "no GSSAPI provider"),
+        ("confluent", {"kafka.no.such": "1"}, "'kafka.no.such'"),
+        ("kafka-python", {"kafka.no.such": "1"}, "'kafka.no.such'"),
+        ("none", {}, "'none' is not known"),
+    ],
+)
+def test_what_a_client_cannot_do_is_refused_on_the_driver(
+    client: str, settings: dict[str, str], problem: str
+) -> None:
+    """A client that does not know or support a setting says so before the first task."""
+    source = DefaultSource(OPTIONS | settings | {"client": client})
+    for write in (source.writer, source.streamWriter):
+        with pytest.raises(OptionsError, match=problem):
+            write(SCHEMA, False)
