@@ -9,6 +9,7 @@ from ...domain.kafka_settings.oauth import OAUTHBEARER, PROVIDER_NAMES
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.token_provider import Token, TokenProvider
 from ..named_functions import checked_function, named_function
+from .error_texts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ class FunctionTokenProvider(TokenProvider):
             raise
         except Exception as error:
             # The function may raise anything, and so may what it calls.
-            raise self._error(f"{type(error).__name__}: {error}") from error
+            raise self._error(one_line(error)) from error
         if not isinstance(found, Token):
             raise self._error(
                 f"it returned {type(found).__name__}, not pyspark_kafka.ports.token_provider.Token"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...domain.errors import requires_extra
 from ...domain.kafka_settings.oauth import OAUTHBEARER
-from ...domain.security.errors import AuthenticationError
+from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.token_provider import Token, TokenProvider
+from .error_texts import one_line
 from .wall_clock import now_ms
 
 if TYPE_CHECKING:
@@ -33,10 +34,11 @@ class GoogleTokenProvider(TokenProvider):
         """
         with requires_extra("google", "google", "The login at Google"):
             import google.auth
-            from google.auth.exceptions import GoogleAuthError
+            from google.auth.exceptions import GoogleAuthError, TransportError
             from google.auth.transport.requests import Request
         self._default = google.auth.default
         self._error = GoogleAuthError
+        self._unavailable = TransportError
         self._request: type[Any] = Request
 
     def token(self) -> Token:
@@ -44,9 +46,10 @@ class GoogleTokenProvider(TokenProvider):
             credentials: Any = self._default(scopes=[_SCOPE])[0]
             credentials.refresh(partial(self._request(), timeout=_TIMEOUT_S))
             return _token(credentials)
+        except self._unavailable as error:
+            raise TokenUnavailableError("Google", one_line(error)) from error
         except (self._error, ValueError) as error:
-            reason = f"{type(error).__name__}: {error.args[0] if error.args else ''}"
-            raise AuthenticationError("Google", OAUTHBEARER, "", reason) from error
+            raise AuthenticationError("Google", OAUTHBEARER, "", one_line(error)) from error
 
 
 def _token(credentials: Any) -> Token:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import requires_extra
-from ...domain.security.errors import AuthenticationError
+from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.token_provider import Token, TokenProvider
+from .error_texts import one_line
 
 if TYPE_CHECKING:
     from ...domain.kafka_settings.values import MskIam
@@ -23,17 +24,20 @@ class MskTokenProvider(TokenProvider):
         """
         with requires_extra("msk", "aws_msk_iam_sasl_signer", "The login at Amazon MSK"):
             from aws_msk_iam_sasl_signer import MSKAuthTokenProvider
+            from botocore import exceptions
         self._signer = MSKAuthTokenProvider
+        self._unavailable = (exceptions.ConnectionError, exceptions.HTTPClientError)
         self._source = source
 
     def token(self) -> Token:
         try:
             value, expires_ms = self._signed(self._source.region or _default_region())
+        except self._unavailable as error:
+            raise TokenUnavailableError("AWS", one_line(error)) from error
         except Exception as error:
             # botocore's errors, and an AttributeError if there are no credentials.
-            reason = f"{type(error).__name__}: {error}"
-            if isinstance(error, AttributeError):
-                reason = "no AWS credentials were found"
+            is_missing = isinstance(error, AttributeError)
+            reason = "no AWS credentials were found" if is_missing else one_line(error)
             raise AuthenticationError("Amazon MSK", "AWS IAM", "", reason) from error
         return Token(value, expires_ms)
 

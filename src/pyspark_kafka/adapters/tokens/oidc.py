@@ -16,6 +16,7 @@ from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.deadline import Deadline
 from ...ports.token_provider import Token, TokenProvider
 from .bounded_post import PostError, Response, post
+from .error_texts import readable
 from .wall_clock import now_ms
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ TIMEOUT_S: Final = 10.0
 """For all attempts together: Java's connections to token endpoints have no limit at all."""
 
 _PAUSE_S: Final = 0.2
-_MAX_TEXT: Final = 300
 _BEARER: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """RFC 6750, section 2.1."""
 
@@ -60,10 +60,10 @@ class OidcTokenProvider(TokenProvider):
             response = self._response(Deadline.after(self._timeout_s))
             return _token(response, source)
         except _RefusedError as error:
-            reason = _readable(str(error).replace(source.client_secret, "[hidden]"))
+            reason = readable(str(error).replace(source.client_secret, "[hidden]"))
             raise AuthenticationError(self._place, OAUTHBEARER, source.client_id, reason) from None
         except PostError as error:
-            raise TokenUnavailableError(self._place, _readable(str(error))) from error
+            raise TokenUnavailableError(self._place, readable(str(error))) from error
 
     def _response(self, deadline: Deadline) -> Response:
         """Return the first response that is not a passing failure, or the last one."""
@@ -174,9 +174,3 @@ def _json_object(content: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _readable(text: str) -> str:
-    """Return what another server said, in one line of limited length."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}…"
