@@ -163,13 +163,11 @@ def test_an_endpoint_that_does_not_end(scheme: str, chunk: bytes) -> None:
 
 
 def test_a_response_without_end() -> None:
-    """No more than its limit is kept of a response."""
-    body = b'{"access_token": "t", "expires_in": 60}' + b" " * MAX_RESPONSE_BYTES
-    with (
-        serving(lambda _: Response(body)) as url,
-        pytest.raises(TokenUnavailableError, match=f"exceeds {MAX_RESPONSE_BYTES} bytes"),
-    ):
-        OidcTokenProvider(source(url), timeout_s=0.3).token()
+    """No more than its limit is read of a response."""
+    with talking(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 16), 0.001) as address:
+        provider = OidcTokenProvider(source(f"http://{address}"), timeout_s=0.5)
+        with pytest.raises(TokenUnavailableError, match=f"exceeds {MAX_RESPONSE_BYTES} bytes"):
+            provider.token()
 
 
 def test_certificates(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +38,7 @@ class Issuing(TokenProvider):
     def __init__(self) -> None:
         self.now_ms = 1_000_000
         self.issued = 0
+        self.takes_s = 0.0
         self.error: Exception | None = None
         self.kept = RenewedTokens(self, lambda: self.now_ms)
 
@@ -43,6 +46,7 @@ class Issuing(TokenProvider):
         if self.error is not None:
             raise self.error
         self.issued += 1
+        time.sleep(self.takes_s)
         return Token(f"t{self.issued}", self.now_ms + LIFE_MS)
 
     def kept_value(self) -> str:
@@ -99,6 +103,7 @@ def test_an_expired_token_is_not_used() -> None:
 def test_one_thread_asks() -> None:
     """Threads that need a token at once get that of one request."""
     issuing = Issuing()
+    issuing.takes_s = 0.05
     together = threading.Barrier(8)
 
     def wait_and_ask() -> str:
@@ -119,6 +124,7 @@ def test_a_child_process_has_its_own_token() -> None:
     with held.lock:
         child = os.fork()
         if not child:
+            signal.alarm(10)
             is_right = issuing.kept_value() == "t1"
             os._exit(0 if is_right else 1)
         assert os.waitpid(child, 0)[1] == 0
