@@ -792,3 +792,9 @@ def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra() -> None:
     """Its error stays as it is."""
     with pytest.raises(ModuleNotFoundError), requires_extra("cli", "vendor", "the vendor"):
         raise ModuleNotFoundError(name="vendors")
+
+
+def test_an_authorization_error_names_a_right() -> None:
+    """An error without a right would not say what to grant."""
+    with pytest.raises(ValueError, match="at least one right"):
+        AuthorizationError("a request", [], "b:9092")

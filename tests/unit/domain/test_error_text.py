@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_kafka.domain.error_text import QuotedError, describe_error, find_error
+from pyspark_kafka.domain.error_text import QuotedError, describe_error, excerpt, find_error
 from pyspark_kafka.domain.errors import DriverLostError, OptionsError
 
 
@@ -40,3 +40,9 @@ def test_our_error_is_found_in_a_traceback_that_spark_quotes() -> None:
 
 def test_a_text_may_have_no_error_of_ours() -> None:
     assert find_error("ValueError: [X] y") is None
+
+
+def test_an_excerpt_shows_no_control_characters() -> None:
+    """What a terminal would obey is escaped, and a long text is cut."""
+    assert excerpt("a\x1b[2J\n") == r"a\x1b[2J\n"
+    assert excerpt("x" * 10_000).endswith("x...")

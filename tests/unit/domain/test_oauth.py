@@ -274,3 +274,18 @@ def test_a_provider_of_tokens_is_named(parse: Callable[..., SourceOptions | Sink
         parse(options | {"kafka.sasl.mechanism": "PLAIN"}, QueryKind.STREAM)
     needed = "Option 'tokenProvider' requires 'kafka.sasl.mechanism' OAUTHBEARER"
     assert caught.value.problems == (needed,)
+
+
+def test_certificates_of_the_endpoint_in_a_jaas_line() -> None:
+    """A JAAS line may name a PEM file of the authorities that the endpoint's certificate has."""
+    line = 'clientId=me clientSecret=s ssl.truststore.location="/ca.pem" ssl.truststore.type=PEM'
+    found = source(ISSUER | jaas(line))
+    assert isinstance(found, ClientCredentials)
+    assert found.ca_location == "/ca.pem"
+
+
+def test_the_identity_of_aws() -> None:
+    """A profile or a role is another identity than the default one."""
+    assert not MskIam("eu-west-1").names_identity
+    assert MskIam(profile="p").names_identity
+    assert MskIam(role_arn="r").names_identity

@@ -5,7 +5,12 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.transaction import SinkTaskId, Transaction, query_id_prefix
+from pyspark_kafka.domain.transaction import (
+    SinkTaskId,
+    Transaction,
+    is_id_of_query,
+    query_id_prefix,
+)
 from pyspark_kafka.domain.write_result import DeliveryStats, WriteResult
 
 PREFIX = "pyspark-kafka"
@@ -49,3 +54,15 @@ def test_what_a_task_tells_crosses_to_the_driver() -> None:
     """It is pickled, as Spark does with commit messages."""
     written = WriteResult(DeliveryStats(3, 30), Transaction("id", 1, 2))
     assert pickle.loads(pickle.dumps(written)) == written  # noqa: S301
+
+
+@given(tasks, st.sampled_from([PREFIX, "other", None]), st.booleans())
+def test_ids_of_a_query_are_told_from_others(
+    task: SinkTaskId, prefix: str | None, knows_query: bool
+) -> None:
+    """An id belongs to a query if the prefix and the query id that are known are its own."""
+    ours = task.transactional_id(PREFIX)
+    query_id = task.query_id if knows_query else None
+    assert is_id_of_query(ours, prefix, query_id) is (prefix != "other")
+    assert not is_id_of_query(ours, prefix, "another query")
+    assert not is_id_of_query(f"{ours}-x", prefix, query_id)

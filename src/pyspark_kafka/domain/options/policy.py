@@ -150,7 +150,7 @@ class OptionPolicy:
                 return self.module_problem(option, value.partition(":")[0])
             case AllowList.MODULES:
                 return None
-            case AllowList.OPTIONS:
+            case _:
                 return _refusal(option, setting.effect, f"'{setting.name}'", AllowList.OPTIONS)
 
     def _has(self, entries: AllowList, entry: str) -> bool:

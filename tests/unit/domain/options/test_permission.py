@@ -334,3 +334,16 @@ def test_round_robin_needs_no_permission_in_tasks() -> None:
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
     raw = {**SERVERS, "kafka.partitioner.class": name}
     check_parsed(parse_sink_options(raw, QueryKind.BATCH), DEFAULT_POLICY)
+
+
+def test_an_author_who_is_trusted_needs_no_permission() -> None:
+    """A program that writes its own options may name any module, file and URL."""
+    assert UNRESTRICTED.module_problem("o", "m") is None
+    assert UNRESTRICTED.file_problem("o", "/f") is None
+    assert UNRESTRICTED.url_problem("o", "http://example.test") is None
+
+
+def test_a_list_has_its_names() -> None:
+    """The operator sets a list by a variable, or in the configuration of Spark's application."""
+    assert AllowList.URLS.variable == "PYSPARK_KAFKA_ALLOWED_URLS"
+    assert AllowList.URLS.spark_setting == "spark.pyspark_kafka.allowedUrls"
