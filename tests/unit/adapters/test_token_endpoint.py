@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pyspark_kafka.adapters.tokens.bounded_post import MAX_RESPONSE_BYTES
+from pyspark_kafka.adapters.tokens.bounded_post import MAX_RESPONSE_BYTES, PostError, post
 from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
 from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Secret
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
+from pyspark_kafka.ports.deadline import Deadline
 from tests.servers.certificates import Authority
 from tests.servers.http_server import Request, Response, serving
 
@@ -163,11 +164,17 @@ def test_an_endpoint_that_does_not_end(scheme: str, chunk: bytes) -> None:
 
 
 def test_a_response_without_end() -> None:
-    """No more than its limit is read of a response."""
-    with talking(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 16), 0.001) as address:
-        provider = OidcTokenProvider(source(f"http://{address}"), timeout_s=0.5)
-        with pytest.raises(TokenUnavailableError, match=f"exceeds {MAX_RESPONSE_BYTES} bytes"):
-            provider.token()
+    """No more than its limit is read of a response, and what is cut off by time is none."""
+    with (
+        talking(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(1 << 16), 0.001) as address,
+        pytest.raises(PostError, match=f"exceeds {MAX_RESPONSE_BYTES} bytes"),
+    ):
+        post(f"http://{address}", b"", {}, Deadline.after(5))
+    with (
+        talking(b"HTTP/1.1 200 OK\r\n\r\n{}", 0.1) as address,
+        pytest.raises(PostError, match="did not answer in time"),
+    ):
+        post(f"http://{address}", b"", {}, Deadline.after(0.3))
 
 
 def test_certificates(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024
+_LATE: Final = "it did not answer in time"
 
 
 class PostError(Exception):
@@ -61,8 +62,11 @@ def post(
                     content = response.read(MAX_RESPONSE_BYTES + 1)
     except (OSError, HTTPException) as error:
         if deadline.has_passed:
-            raise PostError("it did not answer in time") from error
+            raise PostError(_LATE) from error
         raise PostError(f"{type(error).__name__}: {error}") from error
+    if deadline.has_passed:
+        # What was received looks like a whole response if none said how long it is.
+        raise PostError(_LATE)
     if len(content) > MAX_RESPONSE_BYTES:
         raise PostError(f"its response exceeds {MAX_RESPONSE_BYTES} bytes")
     return Response(response.status, content)
