@@ -106,7 +106,7 @@ PERMISSION_HEAD: Final = """
 ## Settings that need permission
 
 These settings load code, run commands, or read files and URLs, with the rights of Spark's
-processes. They are refused, whatever the client, unless the operator of Spark lists the setting in
+processes. They are refused with every client, unless the operator of Spark lists the setting in
 `{options}`, or its value in the list of the last column.
 [Security](security.md#what-options-may-do) explains the lists. The other settings on this page need
 no permission.

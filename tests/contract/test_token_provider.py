@@ -179,7 +179,7 @@ class AwsIssuer(TokenIssuer):
         return len(query["X-Amz-Signature"]) == 64 and token.expires_ms > 1_000 * time.time()
 
     def expire(self) -> None:
-        """Do nothing: each token is signed anew."""
+        """Do nothing: each token is signed again."""
 
     def refuse(self) -> None:
         self._environment.delenv("AWS_ACCESS_KEY_ID")

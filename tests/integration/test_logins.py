@@ -105,7 +105,7 @@ def assert_kerberos(world: KafkaWorld) -> None:
 def test_keytab(
     secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A keytab logs in, one that the login module names or that of the environment."""
+    """A keytab logs in, one that the login module or the environment names."""
     options = secured.options("GSSAPI")
     assert_kerberos(world_of(options))
     monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "tickets"))
@@ -117,7 +117,7 @@ def test_keytab(
 def test_ticket_cache(
     secured: SecuredBroker, world_of: WorldOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ticket cache logs in, that of the environment or one that the login module names."""
+    """A ticket cache logs in, one that the environment or the login module names."""
     cache = str(tmp_path / "tickets")
     if HAS_GSSAPI:
         get_ticket(secured, cache)

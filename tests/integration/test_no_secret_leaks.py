@@ -308,7 +308,7 @@ def show_lag(
 
 @pytest.mark.timeout(600)
 def test_secrets_are_nowhere(leaks: Leaks) -> None:
-    """A process that is killed leaves nothing of a secret behind, whatever it logs.
+    """A process that is killed leaves nothing of a secret behind, at any log level.
 
     The planted text shows that the search finds what is there, in all places.
     """

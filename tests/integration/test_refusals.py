@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_SECONDS: Final = 3.0
+MAX_SECONDS: Final = 10.0
+"""A third of the time-out of a request: a refusal is known from the first answer."""
+
 MAX_LOGINS: Final = 2
 WRONG: Final = "wrong-secret"
 
@@ -195,7 +197,7 @@ def through(proxy: CountingProxy, client: str, options: dict[str, str]) -> dict[
 def test_a_wrong_password_is_tried_once(
     secured: SecuredBroker, proxy: CountingProxy, client: str, use: str
 ) -> None:
-    """Whatever is done, the first answer is the error: who logged in, how, and the reason."""
+    """For each kind of use, the first answer is the error: who logged in, how, and the reason."""
     options = through(proxy, client, secured.plain_options("ada", WRONG))
     with refused(AuthenticationError) as raised:
         USES[use](options, "t")

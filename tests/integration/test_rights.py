@@ -188,7 +188,7 @@ def test_rights(
     feature: Feature,
     client: str,
 ) -> None:
-    """A feature works once it has its rights, each of which an error has named before."""
+    """A feature works once it has its rights, and an error has named each before."""
     user, topic, copy, group = (fresh_name() for _ in range(4))
     for name in (topic, copy):
         secured.cluster.create_topic(name)

@@ -85,7 +85,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates. Brokers and clients trust those of an authority that they know."""
+    """Signs certificates. Brokers and clients trust a certificate if they know its authority."""
 
     def __init__(self, name: str = "Test authority") -> None:
         """Make the authority's own certificate."""

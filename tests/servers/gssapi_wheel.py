@@ -1,6 +1,6 @@
 """Install the package ``gssapi``, which has no wheel for Linux and is therefore built here.
 
-Without MIT Kerberos's headers, those of Debian are downloaded, which needs no root. Where there are
+Without MIT Kerberos's headers, Debian's are downloaded, which needs no root. Where there are
 none, the tests of Kerberos check that it is refused.
 """
 

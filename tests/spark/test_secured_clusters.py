@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 ROWS = 20
 
 IN_ORDER = ("sink", "batch", "stream", "exactly-once", "lag")
-"""What is written first is read by the others, and lag is that of the stream."""
+"""What is written first is read by the others, and lag is measured for the stream."""
 
 
 class SecuredQueries:
-    """Queries by one login, each of which returns how many rows there are after it."""
+    """Queries by one login; each returns how many rows there are after it."""
 
     def __init__(
         self, spark: SparkSession, options: dict[str, str], directory: Path, topics: list[str]

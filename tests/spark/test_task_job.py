@@ -62,7 +62,7 @@ def require_a_variable(_slot: int, _attempt: str) -> None:
 
 
 def test_tasks_have_the_variables_that_they_are_given(spark: SparkSession) -> None:
-    """They are those of this job's workers only."""
+    """Only this job's workers have them."""
     runner = SparkTaskRunner(spark, variables={VARIABLE: "yes"})
     runner.start(1, require_a_variable)
     await_end(runner)

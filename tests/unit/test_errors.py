@@ -306,8 +306,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.USER,
         (
             "[KAFKA_AUTHENTICATION_FAILED] The login of the user 'ada' by PLAIN at b:9092 was "
-            "refused: Invalid username or password. It is not tried again, so that no account is "
-            "locked. Correct the login in the options 'kafka.sasl.*'."
+            "refused: Invalid username or password. It is not tried again for five minutes, so "
+            "that no account is locked. Correct the login in the options 'kafka.sasl.*'."
         ),
     ),
     (
@@ -316,8 +316,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.USER,
         (
             "[KAFKA_AUTHENTICATION_FAILED] The login by OAUTHBEARER at b:9092 was refused: "
-            "invalid_token. It is not tried again, so that no account is locked. Correct the login "
-            "in the options 'kafka.sasl.*'."
+            "invalid_token. It is not tried again for five minutes, so that no account is locked. "
+            "Correct the login in the options 'kafka.sasl.*'."
         ),
     ),
     (

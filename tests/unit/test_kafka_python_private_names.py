@@ -53,7 +53,7 @@ ATTRIBUTES = {
 
 @pytest.fixture
 def owners() -> Iterator[dict[str, object]]:
-    """Yield an object of kafka-python for each attribute, none of which is connected."""
+    """Yield an object of kafka-python for each attribute; none is connected."""
     network = NetworkSelector()
     manager = KafkaConnectionManager(network, bootstrap_servers=["127.0.0.1:1"])
     client = KafkaNetClient(network, manager)

@@ -141,11 +141,11 @@ class KafkaSink:
     def _unknown(
         self, number: int, prepared: SinkLogEntry, error: TransactionLostError
     ) -> TransactionLostError:
-        """Return the error for a batch of which nobody knows whether it is committed."""
+        """Return the error for a batch that may be committed or not."""
         return TransactionLostError(
             error.transactional_ids,
             FORGOTTEN,
-            f"Nobody knows whether batch {prepared.batch_id} was committed before. Look for its "
+            f"It is unknown whether batch {prepared.batch_id} was committed before. Look for its "
             "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
             f"'prepared' by 'committed' in '{self._log}/{number}', otherwise by 'dropped': then "
             "start the query, which writes a dropped batch again.",
@@ -194,7 +194,7 @@ class KafkaSink:
     def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
         """Raise if an entry names transactions of others; only open ones need the prefix.
 
-        The prefix is an option, which may differ from that of an earlier run.
+        The prefix is an option, which an earlier run may have set to another value.
         """
         is_open = entry.state is BatchState.PREPARED
         prefix = self._options.transactional_id_prefix if is_open else None
@@ -205,7 +205,7 @@ class KafkaSink:
                 raise self._foreign(
                     number,
                     f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
-                    f"{each.producer_id}, epoch {each.epoch}), and those of this query are named "
+                    f"{each.producer_id}, epoch {each.epoch}), and this query's are named "
                     f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<attempt>'",
                 )
 

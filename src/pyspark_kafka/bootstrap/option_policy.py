@@ -63,7 +63,7 @@ def _session_lists(spark: SparkSession) -> dict[str, str]:
 
     lists = {SESSION_VARIABLE: spark.conf.get(SPARK_SETTING, "") or ""}
     if is_classic(spark):
-        # Not `spark.conf`: a SET statement changes that of a session, and not the application's.
+        # Not `spark.conf`: a SET statement changes the session's, and not the application's.
         conf = spark.sparkContext.getConf()
         lists |= {
             SESSION_ALLOWED[entries]: conf.get(entries.spark_setting, "") or ""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ..domain.security.errors import AuthenticationError
+from ..domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..domain.options import SinkOptions, SourceOptions
     from ..ports.clock import Clock
 
-REFUSED_SECONDS: Final = 300.0
-"""How long a refused login is not tried again: cluster operators lock accounts after a few."""
 
 _OF_LOGINS: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
@@ -34,7 +32,7 @@ class _Refusal:
 class RefusedLogins:
     """Remembers the settings of refused logins for a time: Spark starts failed tasks again."""
 
-    def __init__(self, clock: Clock, seconds: float = REFUSED_SECONDS) -> None:
+    def __init__(self, clock: Clock, seconds: float = REFUSED_LOGIN_S) -> None:
         self._clock = clock
         self._seconds = seconds
         self._refusals: dict[_Login, _Refusal] = {}
@@ -53,7 +51,12 @@ class RefusedLogins:
         try:
             yield
         except AuthenticationError as error:
-            until_ms = self._clock.now_ms() + self._seconds * 1_000
+            now = self._clock.now_ms()
+            until_ms = now + self._seconds * 1_000
+            # Passwords that are not tried any more are not kept.
+            self._refusals = {
+                each: refusal for each, refusal in self._refusals.items() if refusal.until_ms > now
+            }
             self._refusals[login] = _Refusal(copy.copy(error), until_ms)
             raise
 

@@ -26,10 +26,10 @@
     ├── DriverLostError            a task of a continuous query has lost its driver
     └── UnsupportedFeatureError    a client or a storage lacks a feature
 
-Those of logins, rights and TLS are in ``security.errors``. Errors that only one outer layer raises
-are defined there: ``application.errors``, ``brokers.errors``, ``bootstrap.plugins``. A message
-holds the condition in brackets, the facts, and what to do next, because Spark wraps what a Python
-source raises and only the text reaches the user.
+``security.errors`` has the ones about logins, rights and TLS. Errors that only one outer layer
+raises are defined there: ``application.errors``, ``brokers.errors``, ``bootstrap.plugins``. A
+message holds the condition in brackets, the facts, and what to do next, because Spark wraps what a
+Python source raises and only the text reaches the user.
 """
 
 from __future__ import annotations
@@ -439,7 +439,7 @@ class ProducerFencedError(PysparkKafkaError):
 class TransactionLostError(PysparkKafkaError):
     """A transaction was aborted before its commit, so that its records are never visible.
 
-    With ``may_be_committed`` nobody knows any more whether it was aborted or committed.
+    With ``may_be_committed`` it is unknown whether it was aborted or committed.
     """
 
     condition = "KAFKA_TRANSACTION_LOST"

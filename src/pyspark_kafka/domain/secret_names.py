@@ -10,14 +10,14 @@ SENSITIVE_NAMES: Final = (
     r"secret|password|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
     r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options"
 )
-"""A pattern of such names, for Python and for Java, whatever their case.
+"""A pattern of such names, for Python and for Java, in upper or lower case.
 
 Java's clients, librdkafka, kafka-python (with underscores for dots) and fsspec name them. It
-matches some names too many: those of files, addresses and times.
+matches some names too many: of files, addresses and times.
 """
 
 SENSITIVE_VALUES: Final = r"://[^/@ ]*:[^/@ ]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-"""A pattern of values that are secrets whatever their name: URLs with a password, private keys."""
+"""A pattern of values that are secrets under any name: URLs with a password, private keys."""
 
 _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES)
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)

@@ -29,7 +29,7 @@ class TokenIssuer(ABC):
     """The provider under test."""
 
     secret: str
-    """What the provider shows to the issuer, and nobody else may see."""
+    """What the provider shows to the issuer alone."""
 
     @abstractmethod
     def accepts(self, token: Token) -> bool:
@@ -57,7 +57,7 @@ class TokenProviderContract:
         raise NotImplementedError(f"{type(self).__name__} must override the fixture 'issuer'")
 
     def test_a_token_is_accepted(self, issuer: TokenIssuer) -> None:
-        """Brokers accept a token, also that of a second call."""
+        """Brokers accept a token, also one of a second call."""
         assert issuer.accepts(issuer.provider.token())
         assert issuer.accepts(issuer.provider.token())
 

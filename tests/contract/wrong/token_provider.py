@@ -88,7 +88,7 @@ class RenewsOnce(Asking):
 
 
 class Invents(Asking):
-    """Returns a token that nobody issued."""
+    """Returns a token that was never issued."""
 
     def token(self) -> Token:
         return replace(super().token(), value="invented")

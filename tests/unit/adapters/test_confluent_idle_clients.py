@@ -1,4 +1,4 @@
-"""Clients that nobody uses, whose login is refused: the password was changed."""
+"""Idle clients whose login is refused: the password was changed."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_idle_client_is_closed_when_its_login_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     adapter: Callable[[Broker, pytest.MonkeyPatch], Use],
 ) -> None:
-    """Nobody calls it meanwhile, and the next use fails without another login."""
+    """It is not called meanwhile, and the next use fails without another login."""
     use = adapter(broker, monkeypatch)
     for _ in range(2):
         use()

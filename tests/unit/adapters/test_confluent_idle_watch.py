@@ -1,4 +1,4 @@
-"""The thread that handles the events of clients that nobody uses."""
+"""The thread that handles the events of idle clients."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_a_refused_login_is_remembered(
         ) as raised:
             connection.make(dict, {})
         assert "secret" not in str(raised.value)
-    monkeypatch.setattr(connections, "LOGIN_REMEMBERED_S", 0.0)
+    monkeypatch.setattr(connections, "REFUSED_LOGIN_S", 0.0)
     connection.remember_error(KafkaError(AUTHENTICATION, WRONG_PASSWORD))
     connection.raise_refusal()
 
@@ -227,6 +227,6 @@ def test_missing_rights_are_those_on_what_was_refused(
 
 
 def test_a_refusal_without_a_known_right_is_a_failed_request(connection: Connection) -> None:
-    """An error may not name rights that nobody knows."""
+    """An error names no unknown right."""
     error = connection.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
     assert isinstance(error, KafkaRequestError)

@@ -34,7 +34,7 @@ def challenge(nonce: str = SERVER_NONCE, salt: str = SALT, iterations: str = "40
 
 
 def test_rfc_7677() -> None:
-    """The messages are those of the example in RFC 7677."""
+    """The messages are the same as in the example of RFC 7677."""
     messages, first = started()
     assert first == f"n,,n=user,r={NONCE}"
     assert messages.send(challenge()).decode() == (

@@ -253,7 +253,7 @@ def test_tokens_that_cannot_be_had() -> None:
 
 
 def test_a_token_is_sent_with_its_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first message is that of RFC 7628; the answer to a refusal is one byte."""
+    """The first message is as in RFC 7628; the answer to a refusal is one byte."""
     token = Token("abc.def", 2**60, "me", (("logicalCluster", "lkc-1"),))
     module = ModuleType("tokens_of_a_test")
     module.__dict__["token"] = lambda: token

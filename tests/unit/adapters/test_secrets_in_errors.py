@@ -69,7 +69,7 @@ def refusal(client: str, settings: Mapping[str, str], **options: str) -> str:
 
 @pytest.mark.parametrize("login", LOGINS)
 def test_no_error_shows_a_secret(client: str, login: str) -> None:
-    """Whatever is wrong with the settings, the value of a secret one is not in the error."""
+    """No error about settings has the value of a secret one."""
     refused = [refusal(client, {**LOGINS[login], name: SECRET}) for name in SECRETS]
     assert any(refused)
     assert not [text for text in refused if SECRET in text]

@@ -154,7 +154,7 @@ def talking(chunk: bytes, pause_s: float) -> Iterator[str]:
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("chunk", [b"", b"H", b"HTTP/1.1 100 Continue\r\n\r\n"])
 def test_an_endpoint_that_does_not_end(scheme: str, chunk: bytes) -> None:
-    """Whatever comes byte by byte, or nothing, is waited for until the deadline and no longer."""
+    """The wait for a response that comes byte by byte, or never, ends at the deadline."""
     with talking(chunk, 0.02) as address:
         provider = OidcTokenProvider(source(f"{scheme}://{address}"), timeout_s=0.3)
         began = time.monotonic()

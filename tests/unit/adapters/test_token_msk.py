@@ -76,7 +76,7 @@ def test_a_role(monkeypatch: pytest.MonkeyPatch) -> None:
     assert request.form["RoleArn"] == "arn:aws:iam::1:role/r"
     assert request.form["RoleSessionName"] == "me"
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    # Nobody serves the URL any more.
+    # The URL is not served any more.
     with pytest.raises(TokenUnavailableError, match="EndpointConnectionError"):
         signed(MskIam("us-east-2", role_arn="arn:aws:iam::1:role/r"))
 

@@ -101,7 +101,7 @@ def test_an_expired_token_is_not_used() -> None:
 
 
 def test_one_thread_asks() -> None:
-    """Threads that need a token at once get that of one request."""
+    """Threads that need a token at once share the token of one request."""
     issuing = Issuing()
     issuing.takes_s = 0.05
     together = threading.Barrier(8)

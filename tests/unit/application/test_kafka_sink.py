@@ -488,7 +488,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("transactional_id", FOREIGN)
 def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: str) -> None:
-    """Whatever an entry names that is not this query's stays open, and the error names it."""
+    """A transaction of an entry that is not this query's stays open, and the error names it."""
     stage.plant(transactional_id)
     driver = stage.driver()
     for use in (driver.recover, lambda: driver.commit(1, "q", [])):

@@ -8,7 +8,6 @@ import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.pool import ContainerPool
-from pyspark_kafka.bootstrap.refused_logins import REFUSED_SECONDS
 from pyspark_kafka.domain.options import (
     QueryKind,
     SinkOptions,
@@ -16,7 +15,7 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
     parse_source_options,
 )
-from pyspark_kafka.domain.security.errors import AuthenticationError
+from pyspark_kafka.domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
 
 LOGIN = {"bootstrap.servers": "memory", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}
 
@@ -68,7 +67,7 @@ def test_another_login_is_tried(pool: ContainerPool) -> None:
 
 def test_a_refused_login_is_tried_after_a_time(pool: ContainerPool, clock: MemoryClock) -> None:
     """The password may have been corrected on the brokers."""
-    clock.sleep_ms(round(REFUSED_SECONDS * 1_000) - 1)
+    clock.sleep_ms(round(REFUSED_LOGIN_S * 1_000) - 1)
     with pytest.raises(AuthenticationError):
         pool.lease(source()).__enter__()
     clock.sleep_ms(1)

@@ -7,7 +7,7 @@ import math
 import time
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -19,7 +19,12 @@ from ...domain.errors import (
 )
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
 from ...domain.kafka_settings.java import read_java_settings
-from ...domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from ...domain.security.errors import (
+    REFUSED_LOGIN_S,
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+)
 from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
 from ..key_stores.rotation import Rotating
@@ -45,9 +50,6 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
 
 T = TypeVar("T")
-
-LOGIN_REMEMBERED_S: Final = 300.0
-"""How long a refused login is not tried again: as long as an idle client is kept for reading."""
 
 
 class ConnectionOptions(Protocol):
@@ -219,7 +221,7 @@ class Connection:
     def authorization_error(
         self, request: str, code: int, rights: Iterable[Right]
     ) -> AuthorizationError | None:
-        """Return the error of missing rights; ``None`` if the code is that of another error."""
+        """Return the error of missing rights; ``None`` for the code of another error."""
         resource = REFUSED_RESOURCES.get(code)
         # Write on any topic replaces the right on the cluster.
         missing = [right for right in rights if resource in (right.resource, ResourceType.CLUSTER)]
@@ -245,7 +247,7 @@ class Connection:
             self._refused = AuthenticationError(
                 self.bootstrap_servers, self._mechanism, self._user, reason
             )
-            self._refused_until = Deadline.after(LOGIN_REMEMBERED_S)
+            self._refused_until = Deadline.after(REFUSED_LOGIN_S)
         elif is_tls_failure(error) or (not self._is_checked and is_plaintext(error)):
             self._tls_failure = error.str()
 

@@ -1,4 +1,4 @@
-"""A thread that handles the events of clients while nobody uses them.
+"""A thread that handles the events of idle clients.
 
 An idle client keeps a connection. If the broker ends it, and the password was changed, librdkafka
 logs in with the old one several times a second until somebody looks at its events.
@@ -47,7 +47,7 @@ class _Process:
 
 @final
 class IdleWatch:
-    """Calls ``handle_idle_events`` of one adapter while it has a client that nobody uses."""
+    """Calls ``handle_idle_events`` of one adapter while it has an idle client."""
 
     def __init__(self, connection: Connection) -> None:
         self._has_login = connection.has_login

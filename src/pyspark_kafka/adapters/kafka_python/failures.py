@@ -12,7 +12,12 @@ from kafka import errors as kafka_errors
 
 from ...domain.errors import BrokerUnreachableError, KafkaRequestError, PysparkKafkaError
 from ...domain.producer.requests import Failure, ProduceError
-from ...domain.security.errors import AuthenticationError, AuthorizationError, TlsError
+from ...domain.security.errors import (
+    REFUSED_LOGIN_S,
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+)
 from ...domain.security.rights import ResourceType
 from ...domain.security.tls_failures import TlsFailure, tls_failure
 from ...ports.deadline import Deadline
@@ -62,9 +67,6 @@ UNREACHABLE: Final = (
 )
 
 
-LOGIN_REMEMBERED_S: Final = 300.0
-"""How long a refused login is not tried again: as long as an idle client is kept for reading."""
-
 _TLS_REMEMBERED_S: Final = 1.0
 """Long enough for kafka-python's bootstrap to end, which tries again at once."""
 
@@ -107,7 +109,7 @@ class Refusal:
         """Raise this error instead of connecting, for some time."""
         is_login = isinstance(error, AuthenticationError)
         self._error = error
-        self._until = time.monotonic() + (LOGIN_REMEMBERED_S if is_login else _TLS_REMEMBERED_S)
+        self._until = time.monotonic() + (REFUSED_LOGIN_S if is_login else _TLS_REMEMBERED_S)
 
     def check(self) -> None:
         """Raise what is remembered.

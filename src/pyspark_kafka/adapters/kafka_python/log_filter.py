@@ -1,6 +1,6 @@
 """A filter that keeps secrets out of kafka-python's log.
 
-At level DEBUG, kafka-python 3.0 logs each request, response and frame as it is. Those of a login
+At level DEBUG, kafka-python 3.0 logs each request, response and frame as it is. The ones of a login
 have passwords, bearer tokens and the proofs of SCRAM, from which passwords can be guessed. The
 admin client logs all of its settings.
 """
@@ -18,7 +18,7 @@ from ...domain.secret_names import is_secret
 HIDDEN: Final = "[hidden]"
 
 LOGGERS: Final = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
-"""Those of the modules that log what a client sends, receives or is set to.
+"""The loggers of the modules that log what a client sends, receives or is set to.
 
 A filter of a logger does not apply to its children: ``kafka`` alone would filter nothing.
 """

@@ -71,8 +71,8 @@ OWN_SETTINGS: Final = frozenset(
 )
 """kafka-python's own settings that a query may set, with dots for underscores.
 
-Left out are those that kafka-python expects as objects, those of consumer groups and deserializers,
-which are not used, and those of its metrics, which nobody collects.
+Left out are the ones that kafka-python expects as objects, the ones of consumer groups and
+deserializers, which are not used, and the ones of its metrics, which are not collected.
 """
 
 

@@ -1,6 +1,6 @@
 """Java's own store format, JKS, which is a few lengths and SHA-1.
 
-The format is that of ``sun.security.provider.JavaKeyStore`` and ``KeyProtector`` (OpenJDK). Both
+It is defined by ``sun.security.provider.JavaKeyStore`` and ``KeyProtector`` (OpenJDK). Both
 use SHA-1 in ways that protect little; this reads what exists, and writes nothing.
 """
 

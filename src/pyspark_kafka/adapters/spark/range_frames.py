@@ -44,7 +44,7 @@ class RangeFrames:
         options: SourceOptions,
         variables: Mapping[str, str],
     ) -> None:
-        """Register the data source; ``variables`` are those of its Python workers."""
+        """Register the data source; ``variables`` are for its Python workers."""
         self._spark = spark
         self._schema = spark_schema(options.projection)
         self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"

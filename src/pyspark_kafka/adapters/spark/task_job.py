@@ -57,7 +57,7 @@ class SparkTaskRunner(TaskRunner):
     ) -> None:
         """Take a session, classic or of Spark Connect; Spark's UI shows ``description``.
 
-        ``variables`` are those of the tasks' Python workers; Spark Connect ignores them.
+        ``variables`` are for the tasks' Python workers; Spark Connect ignores them.
         """
         self._spark = spark
         self._variables = variables

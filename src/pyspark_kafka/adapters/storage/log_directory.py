@@ -51,7 +51,7 @@ class LogDirectory(ABC):
 
 
 def require_size(content: bytes) -> bytes:
-    """Return what was read, of which ``MAX_FILE_BYTES`` + 1 bytes are enough to refuse it.
+    """Return what was read; ``MAX_FILE_BYTES`` + 1 bytes are enough to refuse a file.
 
     :raises OversizedFileError: if that is more than ``MAX_FILE_BYTES``.
     """

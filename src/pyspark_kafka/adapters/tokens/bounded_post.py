@@ -1,4 +1,4 @@
-"""A POST request with a limit for its time, whatever the server does, and for its response."""
+"""A POST request with a limit for its time and for the size of its response."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class GoogleTokenProvider(TokenProvider):
 def _token(credentials: Any) -> Token:
     user = getattr(credentials, "service_account_email", None)
     if not user:
-        raise ValueError("the credentials are not those of a service account")
+        raise ValueError("the credentials do not belong to a service account")
     # google-auth's times are in UTC, without a time zone.
     expires_s = timegm(credentials.expiry.utctimetuple())
     claims = {

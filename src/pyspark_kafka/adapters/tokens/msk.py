@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @final
 class MskTokenProvider(TokenProvider):
-    """Signs each token anew, with the credentials that AWS's default chain has then."""
+    """Signs each token again, with the credentials that AWS's default chain has then."""
 
     def __init__(self, source: MskIam) -> None:
         """Take the source; credentials are looked up for each token.

@@ -224,7 +224,7 @@ def _is_module(text: str) -> bool:
 
 
 def _is_protected(url: str) -> bool:
-    """Return whether nobody between this machine and a URL reads what is sent to it."""
+    """Return whether what is sent to a URL cannot be read on its way."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

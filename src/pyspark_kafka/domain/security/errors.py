@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..errors import MAX_NAMED, Fault, PysparkKafkaError
 
@@ -12,11 +12,18 @@ if TYPE_CHECKING:
     from .rights import Right
     from .tls_failures import TlsFailure
 
+REFUSED_LOGIN_S: Final = 300.0
+"""How long a process does not try a refused login again: some clusters lock accounts after a few.
+
+An idle client is kept as long.
+"""
+
 
 class AuthenticationError(PysparkKafkaError, PermissionError):
-    """A broker or a token's issuer refused the login, which is not tried again.
+    """A broker or a token's issuer refused the login.
 
-    ``user`` is empty if the mechanism has none, and ``reason`` is what the other side said.
+    This process does not try it again for ``REFUSED_LOGIN_S``. ``user`` is empty if the mechanism
+    has none, and ``reason`` is what the other side said.
     """
 
     condition = "KAFKA_AUTHENTICATION_FAILED"
@@ -28,8 +35,8 @@ class AuthenticationError(PysparkKafkaError, PermissionError):
         who = f" of the user '{user}'" if user else ""
         super().__init__(
             f"The login{who} by {mechanism} at {bootstrap_servers} was refused: "
-            f"{reason.strip().rstrip('.')}. It is not tried again, so that no account is locked. "
-            "Correct the login in the options 'kafka.sasl.*'."
+            f"{reason.strip().rstrip('.')}. It is not tried again for five minutes, so that no "
+            "account is locked. Correct the login in the options 'kafka.sasl.*'."
         )
 
 

@@ -152,7 +152,7 @@ def test_settings_of_librdkafka_that_are_not_listed(name: str) -> None:
 
 
 def test_listed_settings_need_no_permission() -> None:
-    """Java's settings and those of librdkafka that are listed may be set by everyone."""
+    """Java's settings and the listed ones of librdkafka may be set by everyone."""
     own = OWN_SETTINGS["confluent"]
     assert not own & set(NAMES)
     assert not own & BY_NAME.keys()
@@ -288,7 +288,7 @@ def test_a_url_is_allowed_as_it_is_listed(url: str) -> None:
     ],
 )
 def test_an_unprotected_url_is_refused(url: str) -> None:
-    """Whoever could read a secret on its way makes a URL invalid, for the operator as well."""
+    """A URL is invalid if a secret could be read on its way, for the operator as well."""
     policy = OptionPolicy(allowed=frozenset({(AllowList.URLS, url)}))
     told = policy.url_problem("kafka.o", url)
     assert told == "Option 'kafka.o' must be a URL of https, or of http on this machine"
