@@ -35,7 +35,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def three_brokers() -> Iterator[KafkaCluster]:
-    with KafkaCluster(BROKERS) as cluster:
+    # Records of tests have old timestamps, and retention is looked at after some minutes.
+    with KafkaCluster(BROKERS, config={"log.retention.ms": "-1"}) as cluster:
         yield cluster
 
 

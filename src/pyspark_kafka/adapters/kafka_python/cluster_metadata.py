@@ -57,6 +57,15 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
             self._errors.refusal.check()
         return super().get_connection(node_id, *arguments, **named)
 
+    def close(self, node_id: Any = None, timeout_ms: float | None = None) -> None:
+        """Close one connection, or all, at once."""
+        closed = [each for node, each in self._conns.items() if node_id in (None, node)]
+        transports = [each.transport for each in closed if each.transport is not None]
+        super().close(node_id, timeout_ms)
+        for transport in transports:
+            # Those with bytes to send would wait for the event loop, which ends.
+            transport._close()  # noqa: SLF001
+
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         try:
             return await open_transport(
