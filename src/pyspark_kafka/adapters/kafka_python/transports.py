@@ -1,4 +1,4 @@
-"""kafka-python's transports, without two faults of 3.0.12."""
+"""kafka-python's transports, without three faults of 3.0.12."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.net.connection import KafkaConnection
-from kafka.net.inet import create_connection
+from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 if TYPE_CHECKING:
@@ -52,14 +52,7 @@ async def open_transport(
     :raises KafkaError: if it cannot be connected.
     :raises OSError: if the handshake fails.
     """
-    connected: socket.socket = await create_connection(
-        network,
-        node.host,
-        node.port,
-        config["socket_options"],
-        proxy_url=config["proxy_url"],
-        timeout_at=timeout_at,
-    )
+    connected = await _connect(network, node, config, timeout_at)
     if not with_tls:
         return PlainTransport(network, connected, host=node.host)
     settings = {name: value for name, value in config.items() if name.startswith("ssl_")}
@@ -71,6 +64,55 @@ async def open_transport(
         transport.close()
         raise
     return transport
+
+
+async def _connect(
+    network: Any, node: Any, config: Mapping[str, Any], timeout_at: float | None
+) -> socket.socket:
+    """Return a connected socket, to the first address that can be connected to."""
+    options, proxy = config["socket_options"], config["proxy_url"]
+    connected: socket.socket
+    if proxy:
+        connected = await create_connection(
+            network, node.host, node.port, options, proxy_url=proxy, timeout_at=timeout_at
+        )
+        return connected
+    sockets = _ClosedSockets()
+    error: Exception = kafka_errors.KafkaConnectionError("DNS Resolution failure")
+    for address in sockets.dns_lookup(node.host, node.port):
+        try:
+            connected = await sockets.connect(network, address, options, timeout_at=timeout_at)
+        except kafka_errors.KafkaTimeoutError as timeout:
+            raise kafka_errors.KafkaConnectionError("Connection timed out") from timeout
+        except OSError as failed:
+            error = kafka_errors.KafkaConnectionError(f"unable to connect: {failed}")
+        except kafka_errors.KafkaConnectionError as failed:
+            error = failed
+        else:
+            return connected
+    raise error
+
+
+class _ClosedSockets(KafkaNetSocket):  # type: ignore[misc]  # kafka-python has no types
+    """Connects sockets, and closes those that are not connected.
+
+    kafka-python leaves them to the garbage collector: of refused connections, and of those that are
+    given up while they are made.
+    """
+
+    SCHEMES = ()
+
+    async def sock_connect(
+        self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None
+    ) -> socket.socket:
+        try:
+            connected: socket.socket = await super().sock_connect(
+                net, sock, sockaddr, timeout_at=timeout_at
+            )
+        except BaseException:
+            sock.close()
+            raise
+        return connected
 
 
 async def answers_without_tls(network: Any, node: Any, config: Mapping[str, Any]) -> bool:
