@@ -35,7 +35,7 @@ def client_socket() -> Iterator[socket.socket]:
 
 def connection(client_socket: socket.socket, session_ms: int) -> RawConnection:
     """Return a connection that kafka-python opened and logged in on."""
-    transport = Mock(_sock=client_socket, _read_task=None)
+    transport = Mock(take_socket=lambda: client_socket, _read_task=None)
     reauth = Mock(session_lifetime_ms=session_ms)
     return RawConnection(Mock(transport=transport, _reauth=reauth), 1_000)
 

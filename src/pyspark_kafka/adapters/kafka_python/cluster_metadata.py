@@ -16,7 +16,7 @@ from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError
 from .log_filter import hide_secrets
-from .transports import HANGUPS, answers_without_tls, open_transport
+from .transports import HANGUPS, OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,6 +50,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
 
     def __init__(self, network: Any, errors: ErrorMapper, **config: Any) -> None:
         self._errors = errors
+        self._open_sockets = OpenSockets()
         super().__init__(network, **config)
 
     def get_connection(self, node_id: Any, *arguments: Any, **named: Any) -> Any:
@@ -58,23 +59,27 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         return super().get_connection(node_id, *arguments, **named)
 
     def close(self, node_id: Any = None, timeout_ms: float | None = None) -> None:
-        """Close one connection, or all, at once."""
-        closed = [each for node, each in self._conns.items() if node_id in (None, node)]
-        transports = [each.transport for each in closed if each.transport is not None]
+        """Close the connection to a node, or all at once: the event loop ends."""
         super().close(node_id, timeout_ms)
-        for transport in transports:
-            # Those with bytes to send would wait for the event loop, which ends.
-            transport._close()  # noqa: SLF001
+        if node_id is None:
+            self._open_sockets.close()
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         try:
             return await open_transport(
-                self._net, node, self.config, timeout_at, with_tls=self.ssl_enabled
+                self._net,
+                node,
+                self.config,
+                timeout_at,
+                self._open_sockets,
+                with_tls=self.ssl_enabled,
             )
         except OSError as error:
             is_hangup = self.ssl_enabled and isinstance(error, HANGUPS)
             may_be_plain = is_hangup and not self.bootstrapped
-            if may_be_plain and await answers_without_tls(self._net, node, self.config):
+            if may_be_plain and await answers_without_tls(
+                self._net, node, self.config, self._open_sockets
+            ):
                 raise RefusedError(self._errors.not_tls()) from error
             raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
 
@@ -276,18 +281,22 @@ class ClusterMetadata:
         # The connection that metadata requests use stays in the manager.
         connections = self._manager._conns  # noqa: SLF001
         shared = connections.pop(node, None)
-        connected = self._manager.get_connection(node, refresh_metadata_on_err=False)
         try:
-            self._run(connected.init_future)
-        except BaseException:
-            connected.close()
-            raise
+            connected = self._manager.get_connection(node, refresh_metadata_on_err=False)
+            self._establish(connected)
         finally:
             connections.pop(node, None)
             if shared is not None and not shared.closed:
                 # A closed one would stay, and no request would be sent to that broker any more.
                 connections[node] = shared
         return connected
+
+    def _establish(self, connected: Any) -> None:
+        try:
+            self._run(connected.init_future)
+        except BaseException:
+            connected.close()
+            raise
 
     def close(self) -> None:
         """Close all connections."""

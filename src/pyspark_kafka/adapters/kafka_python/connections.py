@@ -130,7 +130,7 @@ def _taken_from(connected: Any) -> socket.socket:
     if transport._read_task is not None:  # noqa: SLF001  # left waiting by pause_reading
         network.cancel(transport._read_task)  # noqa: SLF001
     connected._reauth.cancel()  # noqa: SLF001  # it would write to the socket later
-    taken: socket.socket = transport._sock  # noqa: SLF001
+    taken: socket.socket = transport.take_socket()
     return taken
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
@@ -13,7 +14,7 @@ from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 """How a TLS handshake ends if the broker ends, or does not speak TLS."""
@@ -21,53 +22,135 @@ HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 _PROBE_S: Final = 2.0
 
 
-class _LastBytes:
-    """Receives all bytes before the end of a connection.
+@final
+class OpenSockets:
+    """The sockets of a manager: those that are being connected, and those of transports.
 
-    kafka-python drops what comes together with it: that is how brokers refuse a login
-    (``Selector.maybeDelayCloseOnAuthenticationFailure``).
+    kafka-python leaves some to the garbage collector. A coroutine that connects is never resumed
+    once the event loop has stopped, and a closed transport first waits until all bytes are sent.
     """
 
+    def __init__(self) -> None:
+        self._connecting: set[socket.socket] = set()
+        self._transports: set[_Transport] = set()
+
+    @contextmanager
+    def connecting(self, connected: socket.socket) -> Iterator[None]:
+        """Close a socket if the block raises, or if ``close`` is called before its end."""
+        self._connecting.add(connected)
+        try:
+            yield
+        except BaseException:
+            connected.close()
+            raise
+        finally:
+            self._connecting.discard(connected)
+
+    def add(self, transport: _Transport) -> None:
+        """Add a transport, until it is closed or its socket is taken from it."""
+        self._transports.add(transport)
+
+    def remove(self, transport: _Transport) -> None:
+        """Remove a transport; a second call does nothing."""
+        self._transports.discard(transport)
+
+    def close(self) -> None:
+        """Close all, without waiting until bytes are sent."""
+        for connecting in tuple(self._connecting):
+            connecting.close()
+        for transport in tuple(self._transports):
+            transport.close_at_once()
+
+
+class _Transport:
+    """What both transports of kafka-python lack."""
+
+    _owner: OpenSockets
+    _sock: socket.socket | None
+
+    def belong_to(self, owner: OpenSockets) -> None:
+        """Be closed with other sockets; call it once, before anything else."""
+        self._owner = owner
+        owner.add(self)
+
+    def take_socket(self) -> socket.socket:
+        """Return the socket, which the caller closes."""
+        taken, self._sock = self._sock, None
+        self._owner.remove(self)
+        if taken is None:
+            raise kafka_errors.KafkaConnectionError("the connection is closed")
+        return taken
+
+    def close_at_once(self) -> None:
+        """Close the socket, without waiting until bytes are sent."""
+        self._close()
+
+    def _close(self, error: Exception | None = None) -> None:
+        self._owner.remove(self)
+        super()._close(error)  # type: ignore[misc]  # of the transport
+
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        """Receive all bytes before the end of a connection.
+
+        kafka-python drops what comes together with it: that is how brokers refuse a login
+        (``Selector.maybeDelayCloseOnAuthenticationFailure``).
+        """
         received, error = super()._sock_recv()  # type: ignore[misc]  # of the transport
         # The next call has the error again.
         return received, None if received else error
 
 
 @final
-class PlainTransport(_LastBytes, KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no types
+class PlainTransport(_Transport, KafkaTCPTransport):  # type: ignore[misc]  # kafka-python has no types
     """A transport without TLS."""
 
 
 @final
-class TlsTransport(_LastBytes, KafkaSSLTransport):  # type: ignore[misc]  # kafka-python has no types
+class TlsTransport(_Transport, KafkaSSLTransport):  # type: ignore[misc]  # kafka-python has no types
     """A transport with TLS."""
 
 
 async def open_transport(
-    network: Any, node: Any, config: Mapping[str, Any], timeout_at: float | None, *, with_tls: bool
-) -> Any:
+    network: Any,
+    node: Any,
+    config: Mapping[str, Any],
+    timeout_at: float | None,
+    owner: OpenSockets,
+    *,
+    with_tls: bool,
+) -> PlainTransport | TlsTransport:
     """Return a transport that is connected, and whose handshake is done.
 
     :raises KafkaError: if it cannot be connected.
     :raises OSError: if the handshake fails.
     """
-    connected = await _connect(network, node, config, timeout_at)
-    if not with_tls:
-        return PlainTransport(network, connected, host=node.host)
-    settings = {name: value for name, value in config.items() if name.startswith("ssl_")}
-    transport = TlsTransport(network, connected, host=node.host, **settings)
+    connected = await _connect(network, node, config, timeout_at, owner)
+    with owner.connecting(connected):
+        transport = _transport(network, connected, node.host, config, with_tls=with_tls)
+    transport.belong_to(owner)
     try:
         await transport.handshake()
     except BaseException:
-        # kafka-python leaves the socket to the garbage collector.
-        transport.close()
+        transport.close_at_once()
         raise
     return transport
 
 
+def _transport(
+    network: Any, connected: socket.socket, host: str, config: Mapping[str, Any], *, with_tls: bool
+) -> PlainTransport | TlsTransport:
+    if not with_tls:
+        return PlainTransport(network, connected, host=host)
+    settings = {name: value for name, value in config.items() if name.startswith("ssl_")}
+    return TlsTransport(network, connected, host=host, **settings)
+
+
 async def _connect(
-    network: Any, node: Any, config: Mapping[str, Any], timeout_at: float | None
+    network: Any,
+    node: Any,
+    config: Mapping[str, Any],
+    timeout_at: float | None,
+    owner: OpenSockets,
 ) -> socket.socket:
     """Return a connected socket, to the first address that can be connected to."""
     options, proxy = config["socket_options"], config["proxy_url"]
@@ -77,7 +160,8 @@ async def _connect(
             network, node.host, node.port, options, proxy_url=proxy, timeout_at=timeout_at
         )
         return connected
-    sockets = _ClosedSockets()
+    sockets = _Connector()
+    sockets.owner = owner
     error: Exception = kafka_errors.KafkaConnectionError("DNS Resolution failure")
     for address in sockets.dns_lookup(node.host, node.port):
         try:
@@ -93,35 +177,31 @@ async def _connect(
     raise error
 
 
-class _ClosedSockets(KafkaNetSocket):  # type: ignore[misc]  # kafka-python has no types
-    """Connects sockets, and closes those that are not connected.
-
-    kafka-python leaves them to the garbage collector: of refused connections, and of those that are
-    given up while they are made.
-    """
+class _Connector(KafkaNetSocket):  # type: ignore[misc]  # kafka-python has no types
+    """Connects sockets, and closes those that cannot be connected."""
 
     SCHEMES = ()
+    owner: OpenSockets
 
     async def sock_connect(
         self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None
     ) -> socket.socket:
-        try:
+        with self.owner.connecting(sock):
             connected: socket.socket = await super().sock_connect(
                 net, sock, sockaddr, timeout_at=timeout_at
             )
-        except BaseException:
-            sock.close()
-            raise
         return connected
 
 
-async def answers_without_tls(network: Any, node: Any, config: Mapping[str, Any]) -> bool:
+async def answers_without_tls(
+    network: Any, node: Any, config: Mapping[str, Any], owner: OpenSockets
+) -> bool:
     """Return whether a broker answers a request for its versions without TLS."""
     timeout_at = time.monotonic() + _PROBE_S
     plain = {**config, "security_protocol": "PLAINTEXT", "metrics": None}
     connection = KafkaConnection(network, node_id=node.node_id, **plain)
     try:
-        transport = await open_transport(network, node, config, timeout_at, with_tls=False)
+        transport = await open_transport(network, node, config, timeout_at, owner, with_tls=False)
     except kafka_errors.KafkaError:
         return False
     connection.connection_made(transport)

@@ -1,0 +1,123 @@
+"""The sockets of kafka-python's connections."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import ssl
+import types
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_python.transports import OpenSockets, open_transport
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Generator, Iterator
+
+
+@types.coroutine
+def _never(*_arguments: Any, **_named: Any) -> Generator[None]:
+    """Wait for what an event loop that has stopped does not tell."""
+    yield
+
+
+class StoppedNetwork:
+    """An event loop that resumes no coroutine."""
+
+    wait_read = staticmethod(_never)
+    wait_write = staticmethod(_never)
+
+    @staticmethod
+    def unregister_event(*_arguments: Any) -> None:
+        raise KeyError
+
+    @staticmethod
+    def call_soon(_callback: Any) -> None:
+        """Return no task."""
+
+    @staticmethod
+    def cancel(_task: Any) -> None:
+        """Have nothing to cancel."""
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """Yield a socket to which connections are made, and which answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+def _begin(
+    listener: socket.socket, owner: OpenSockets, *, with_tls: bool
+) -> Coroutine[Any, Any, Any]:
+    host, port = listener.getsockname()
+    node = types.SimpleNamespace(host=host, port=port)
+    config: dict[str, Any] = {
+        "socket_options": [],
+        "proxy_url": None,
+        "ssl_context": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+    }
+    return open_transport(StoppedNetwork(), node, config, None, owner, with_tls=with_tls)
+
+
+def _is_closed(listener: socket.socket) -> bool:
+    """Return whether the other end of the next connection is closed."""
+    accepted, _ = listener.accept()
+    with accepted:
+        accepted.settimeout(10)
+        while received := accepted.recv(4_096):
+            assert received
+        return True
+
+
+@pytest.mark.parametrize("steps", [1, 2], ids=["connect", "handshake"])
+def test_a_connection_that_is_never_finished_is_closed_with_its_manager(
+    listener: socket.socket, steps: int
+) -> None:
+    """No socket is left to the garbage collector, which would warn."""
+    owner = OpenSockets()
+    opening = _begin(listener, owner, with_tls=True)
+    for _ in range(steps):
+        opening.send(None)
+    owner.close()
+    assert _is_closed(listener)
+    cycle: dict[str, Any] = {"coroutine": opening}
+    cycle["self"] = cycle
+    del opening, cycle
+    gc.collect()
+
+
+def test_a_transport_with_bytes_to_send_is_closed_at_once(listener: socket.socket) -> None:
+    """Nothing waits for an event loop that has ended."""
+    owner = OpenSockets()
+    transport = _opened(listener, owner)
+    transport.write(b"never sent")
+    transport.close()
+    owner.close()
+    assert _is_closed(listener)
+
+
+def test_a_socket_that_was_taken_stays_open(listener: socket.socket) -> None:
+    """The one that takes it closes it."""
+    owner = OpenSockets()
+    with _opened(listener, owner).take_socket() as taken:
+        owner.close()
+        accepted, _ = listener.accept()
+        with accepted:
+            taken.setblocking(True)
+            taken.sendall(b"open")
+            assert accepted.recv(4) == b"open"
+
+
+def _opened(listener: socket.socket, owner: OpenSockets) -> Any:
+    async def keep() -> None:
+        opened.append(await _begin(listener, owner, with_tls=False))
+
+    opened: list[Any] = []
+    opening = keep()
+    with suppress(StopIteration):
+        while True:
+            opening.send(None)
+    return opened[0]
