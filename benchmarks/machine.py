@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.brokers import connector_jars, require_java
-from pyspark_kafka.brokers.jars import KAFKA
+from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def describe_machine() -> Mapping[str, str]:
         "Java": _java(),
         "Python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
-        "broker": f"Apache Kafka {KAFKA.name.partition('-')[2]}, one, on the same machine",
+        "broker": f"Apache Kafka {KAFKA_VERSION}, one, on the same machine",
         "JVM connector": ", ".join(f"`{jar.stem}`" for jar in connector_jars()),
     }
 

@@ -16,6 +16,7 @@ import pytest
 
 from pyspark_kafka.brokers import EmbeddedBroker, KafkaCluster, jars
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
+from pyspark_kafka.brokers.metadata import known_leaders
 from pyspark_kafka.domain.errors import KafkaRequestError, MissingDependencyError
 
 HEADERS = [("h", b"1"), ("empty", b""), ("h", b"2")]
@@ -359,6 +360,61 @@ def test_broker_is_stopped_and_started(three_brokers: KafkaCluster) -> None:
     with pytest.raises(RuntimeError, match="broker 0 is already running"):
         three_brokers.start_broker(0)
     assert confluent_read(three_brokers.options, "survives", 0, 10) == expected(10)
+
+
+def test_replicas_move_to_other_brokers(three_brokers: KafkaCluster) -> None:
+    """A partition is on the brokers that were asked for, and the first can be made its leader."""
+    three_brokers.create_topic("moves", replication_factor=2)
+    confluent_write(three_brokers.options, "moves", 0, 10)
+    for brokers in ([2, 1], [1, 0], [0, 1]):
+        three_brokers.reassign_partition("moves", 0, brokers)
+        three_brokers.elect_leader("moves", 0)
+        assert_leader(three_brokers, "moves", brokers[0])
+    # An election that is not needed is none.
+    three_brokers.elect_leader("moves", 0)
+    assert confluent_read(three_brokers.options, "moves", 0, 10) == expected(10)
+
+
+def test_elections_and_moves_that_the_controller_refuses(three_brokers: KafkaCluster) -> None:
+    """A broker that does not exist takes no replica, and a topic that does not exist no leader."""
+    three_brokers.create_topic("stays")
+    with pytest.raises(KafkaRequestError, match=r"reassignment of stays-0.*InvalidReplica"):
+        three_brokers.reassign_partition("stays", 0, [0, 7])
+    with pytest.raises(KafkaRequestError, match=r"preferred election.*UnknownTopicOrPartition"):
+        three_brokers.elect_leader("never-was", 0)
+
+
+def assert_leader(cluster: KafkaCluster, topic: str, leader: int) -> None:
+    ports = [int(each.rpartition(":")[2]) for each in cluster.bootstrap_servers.split(",")]
+    deadline = time.monotonic() + SECONDS
+    while {(known_leaders(port, topic) or {}).get(0) for port in ports} != {leader}:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+OLDER_VERSION = "3.9.1"
+
+
+@pytest.mark.skipif(
+    not (jars.cache_directory() / f"kafka-{OLDER_VERSION}").is_dir(),
+    reason="the long run of tests.soak downloads the jars of this version",
+)
+def test_broker_is_upgraded() -> None:
+    """A broker continues with its data under a newer Kafka, and takes over its features."""
+    with KafkaCluster(version=OLDER_VERSION) as cluster:
+        cluster.create_topic("upgraded")
+        confluent_write(cluster.options, "upgraded", 0, 3)
+        with kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers) as admin:
+            before = admin.describe_features()["metadata.version"]
+        cluster.stop_broker(0)
+        cluster.start_broker(0, jars.KAFKA_VERSION)
+        cluster.upgrade_features()
+        with kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers) as admin:
+            after = admin.describe_features()["metadata.version"]
+        assert before["finalized"] < after["finalized"]
+        assert after["finalized"][1] == after["supported"][1]
+        cluster.upgrade_features()
+        assert confluent_read(cluster.options, "upgraded", 0, 3) == expected(3)
 
 
 def is_alive(pid: int) -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from filelock import FileLock
 from platformdirs import user_cache_path
@@ -43,16 +44,9 @@ class JarSet:
     transitive: bool
 
 
-KAFKA = JarSet(
-    "kafka-4.3.1",
-    (
-        Artifact("org.apache.kafka", "kafka_2.13", "4.3.1"),
-        # Kafka's pom has no SLF4J 1.7 provider, and without one the broker does not log why it
-        # ends.
-        Artifact("org.slf4j", "slf4j-simple", "1.7.36"),
-    ),
-    transitive=True,
-)
+KAFKA_VERSION: Final = "4.3.1"
+"""The version of Apache Kafka that runs unless another one is named."""
+
 # Without dependencies: the connector's pom names a repository that some networks cannot reach, and
 # Spark contains the others. Some repositories lack the token provider in the connector's version;
 # this pair reads, streams and shares checkpoints on PySpark 4.2.0 and 4.3.0.
@@ -68,16 +62,27 @@ CONNECTOR = JarSet(
 )
 
 
-def kafka_jars() -> Path:
-    """Return the directory with the jars of Apache Kafka 4.3.1 and of its dependencies.
+def kafka_jars(version: str = KAFKA_VERSION) -> Path:
+    """Return the directory with the jars of Apache Kafka and of its dependencies.
 
-    The first call downloads about 45 MB.
+    The first call for a version downloads about 45 MB.
 
     :raises JarsError: if they cannot be downloaded.
     :raises JavaError: without Java 17.
     :raises MissingDependencyError: if PySpark is not installed.
     """
-    return resolve(KAFKA)
+    return resolve(
+        JarSet(
+            f"kafka-{version}",
+            (
+                Artifact("org.apache.kafka", "kafka_2.13", version),
+                # Kafka's pom has no SLF4J 1.7 provider, and without one the broker does not log why
+                # it ends.
+                Artifact("org.slf4j", "slf4j-simple", "1.7.36"),
+            ),
+            transitive=True,
+        )
+    )
 
 
 def connector_jars() -> tuple[Path, ...]:

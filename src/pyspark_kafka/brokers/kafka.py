@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from ..domain.errors import KafkaRequestError
 from ..ports.deadline import Deadline
-from .admin import admin_client
+from .admin import admin_client, is_assigned, reassign_partition, upgrade_features
 from .errors import BrokerStartError
-from .jars import kafka_jars
+from .jars import KAFKA_VERSION, kafka_jars
 from .java import require_java
 from .log_segments import corrupt_batch
 from .metadata import known_brokers, known_leaders, serves_partitions
@@ -36,13 +36,14 @@ _NO_CONFIG: Mapping[str, str] = MappingProxyType({})
 
 
 class KafkaCluster:
-    """A context manager that runs Apache Kafka 4.3.1 with KRaft on loopback ports.
+    """A context manager that runs Apache Kafka with KRaft on loopback ports.
 
     Each of the ``brokers`` is a process, both broker and controller, and its index is its broker
     id. With a ``directory``, data and logs stay there after the end, and a later cluster with the
     same number of brokers continues with them; otherwise both are temporary. ``config`` holds
     further broker properties. The first broker listens on ``port`` and the others on the next ones,
-    or all on free ports. The processes end with this one, even if it is killed.
+    or all on free ports. ``version`` is Kafka's, from 3.9.0 on. The processes end with this one,
+    even if it is killed.
 
     Entry raises ``OSError`` if a port is taken, ``JavaError`` without Java 17, ``JarsError`` if
     Kafka's jars cannot be resolved, and ``BrokerStartError`` if the cluster is not ready within
@@ -56,6 +57,7 @@ class KafkaCluster:
         directory: Path | None = None,
         config: Mapping[str, str] = _NO_CONFIG,
         port: int | None = None,
+        version: str = KAFKA_VERSION,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster has at least one broker, got {brokers}")
@@ -63,14 +65,16 @@ class KafkaCluster:
         self._directory = directory
         self._config = dict(config)
         self._port = port
+        self._versions = [version] * brokers
         self._nodes: tuple[Node, ...] = ()
         self._processes: dict[int, JavaProcess] = {}
 
     def __enter__(self) -> Self:
         if self._nodes:
             raise RuntimeError("the cluster is already running")
-        jars, java = kafka_jars(), require_java()
-        self._command = (str(java), "-cp", f"{jars}/*")
+        for version in set(self._versions):
+            kafka_jars(version)
+        self._java_path = require_java()
         self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
         try:
             self._nodes = new_nodes(self._brokers, self._root.resolve(), self._port)
@@ -139,6 +143,38 @@ class KafkaCluster:
 
             admin.delete_records({TopicPartition(*key): offset for key, offset in before.items()})
 
+    def reassign_partition(self, topic: str, partition: int, brokers: Sequence[int]) -> None:
+        """Move the replicas of a partition to brokers, and wait until the move is complete.
+
+        The first of ``brokers`` is the preferred leader; ``elect_leader`` makes it the leader.
+        """
+        request = f"the reassignment of {topic}-{partition} to brokers {list(brokers)}"
+        with self._admin(request) as admin:
+            reassign_partition(admin, topic, partition, brokers)
+            if not Deadline.after(_ADMIN_SECONDS).poll(
+                lambda: is_assigned(admin, topic, partition, brokers), _POLL_SECONDS
+            ):
+                reason = f"it was not complete within {_ADMIN_SECONDS:g} s"
+                raise KafkaRequestError(request, reason, outcome="did not complete")
+
+    def elect_leader(self, topic: str, partition: int, *, unclean: bool = False) -> None:
+        """Make the preferred replica of a partition its leader.
+
+        An ``unclean`` election makes any live replica the leader of a partition that has none,
+        also one without the newest records: they are lost then.
+        """
+        kind = "unclean" if unclean else "preferred"
+        with self._admin(f"the {kind} election of a leader of {topic}-{partition}") as admin:
+            admin.elect_leaders(int(unclean), {topic: [partition]})
+
+    def upgrade_features(self) -> None:
+        """Upgrade ``metadata.version`` and other features as far as all brokers support it.
+
+        Brokers that were started with a newer version of Kafka use its features from then on.
+        """
+        with self._admin("the upgrade of features") as admin:
+            upgrade_features(admin)
+
     def corrupt_batch(self, topic: str, partition: int, offset: int) -> None:
         """Damage the stored record batch that holds an offset: its checksum is then wrong.
 
@@ -166,11 +202,15 @@ class KafkaCluster:
         self._await_end(process)
         del self._processes[index]
 
-    def start_broker(self, index: int) -> None:
-        """Start a broker that is down, with its port and data, and wait until all know it."""
+    def start_broker(self, index: int, version: str | None = None) -> None:
+        """Start a broker that is down, with its port and data, and wait until all know it.
+
+        With a ``version``, it runs that version of Kafka from now on.
+        """
         self._require_running()
         if index in self._processes:
             raise RuntimeError(f"broker {index} is already running")
+        self._versions[index] = version or self._versions[index]
         self._launch(self._nodes[index])
         self._await_ready()
 
@@ -195,8 +235,10 @@ class KafkaCluster:
         self._processes[node.id] = self._java(node, "server.log", "kafka.Kafka")
 
     def _java(self, node: Node, log: str, *main: str) -> JavaProcess:
+        jars = kafka_jars(self._versions[node.id])
         options = java_options(node, self._nodes)
-        command = [*self._command, *options, *main, str(node.properties)]
+        java = (str(self._java_path), "-cp", f"{jars}/*")
+        command = [*java, *options, *main, str(node.properties)]
         return JavaProcess(command, node.directory, node.directory / log)
 
     def _end(self) -> None:
