@@ -6,22 +6,16 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import pyarrow as pa
 import pytest
 
-from pyspark_kafka.bootstrap.container import closing_clients, container_for, sink_container_for
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.pool import ContainerPool
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
-    UNRESTRICTED,
     QueryKind,
-    parse_sink_options,
     parse_source_options,
 )
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
 from pyspark_kafka.domain.security.rights import (
     IDEMPOTENT_WRITE,
@@ -39,6 +33,19 @@ from tests.servers.secured import GUEST, MECHANISMS, PASSWORD, login_module
 from tests.servers.token_issuer import run_token_issuer
 
 from .commands import run
+from .uses import (
+    USES,
+    begin_transaction,
+    commit_offsets,
+    fetch_committed,
+    plan,
+    read,
+    read_continuously,
+    run_exactly_once,
+    stream_offsets,
+    write,
+    write_without_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -60,8 +67,6 @@ ONLY_KAFKA_PYTHON: Final = frozenset(
 )
 """librdkafka cannot end the transaction of another process, and always offers TLS 1.3. Confluent
 names the right to describe the group first, with which it asks for the offsets."""
-
-EXACTLY_ONCE: Final = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
 
 
 def with_clients(cases: Iterable[T]) -> list[tuple[str, T]]:
@@ -94,92 +99,6 @@ def refused(kind: type[PysparkKafkaError]) -> Iterator[pytest.ExceptionInfo[Any]
     told = str(raised.value)
     for secret in (WRONG, PASSWORD):
         assert secret not in told
-
-
-def plan(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH, UNRESTRICTED)
-    with closing_clients(container_for(given)) as container:
-        container.batch().plan_input_partitions()
-
-
-def stream_offsets(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
-    with closing_clients(container_for(given)) as container:
-        container.offset_fetcher().latest([TopicPartition(topic, 0)])
-
-
-def read(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.BATCH)
-    with closing_clients(container_for(given)) as container:
-        wanted = OffsetRange(TopicPartition(topic, 0), 0, 1)
-        for _ in container.range_read().read(wanted, Projection(("value",))):
-            pass
-
-
-def write(options: dict[str, str], topic: str) -> None:
-    given = parse_sink_options({**options, "topic": topic}, QueryKind.BATCH)
-    with closing_clients(sink_container_for(given)) as container:
-        container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"x"]})])
-
-
-def begin_transaction(options: dict[str, str], topic: str) -> None:
-    sink = {**options, **EXACTLY_ONCE, "topic": topic}
-    with closing_clients(sink_container_for(parse_sink_options(sink, QueryKind.STREAM))) as made:
-        made.transactions().begin(f"id-{topic}")
-
-
-def run_continuously(options: dict[str, str], topic: str, **sink: str) -> None:
-    source = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
-    written = parse_sink_options({**options, "topic": topic, **sink}, QueryKind.STREAM)
-    with closing_clients(container_for(source)) as container:
-        client = container.stream_client(written, ContinuousSettings(f"group-{topic}"))
-        try:
-            client.assign(PartitionOffsets({TopicPartition(topic, 0): 0}))
-            deadline = time.monotonic() + MAX_SECONDS
-            while time.monotonic() < deadline:
-                for polled in client.poll(0.5):
-                    client.write(polled, () if polled.records is None else [polled.records])
-        finally:
-            client.close()
-
-
-def write_without_id(options: dict[str, str], topic: str) -> None:
-    write({**options, "kafka.enable.idempotence": "false"}, topic)
-
-
-def read_continuously(options: dict[str, str], topic: str) -> None:
-    # Without a producer id, for which a right is missing as well.
-    run_continuously({**options, "kafka.enable.idempotence": "false"}, topic)
-
-
-def run_exactly_once(options: dict[str, str], topic: str) -> None:
-    run_continuously(options, topic, **EXACTLY_ONCE)
-
-
-def commit_offsets(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
-    with closing_clients(container_for(given)) as container:
-        container.offset_fetcher().commit(
-            f"group-{topic}", PartitionOffsets({TopicPartition(topic, 0): 1})
-        )
-
-
-def fetch_committed(options: dict[str, str], topic: str) -> None:
-    given = parse_source_options({**options, "subscribe": topic}, QueryKind.STREAM)
-    with closing_clients(container_for(given)) as container:
-        container.offset_fetcher().committed(f"group-{topic}", [TopicPartition(topic, 0)])
-
-
-USES: Final[dict[str, Callable[[dict[str, str], str], None]]] = {
-    "plan": plan,
-    "read": read,
-    "write": write,
-    "transaction": begin_transaction,
-    "continuous": run_continuously,
-    "exactly once": run_exactly_once,
-    "commit": commit_offsets,
-    "committed offsets": fetch_committed,
-}
 
 
 @pytest.fixture

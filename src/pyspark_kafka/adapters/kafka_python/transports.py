@@ -1,4 +1,4 @@
-"""kafka-python's transports, without three faults of 3.0.12."""
+"""kafka-python's transports, without four faults of 3.0.12."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from kafka import errors as kafka_errors
 from kafka.net.connection import KafkaConnection
@@ -109,6 +109,32 @@ class PlainTransport(_Transport, KafkaTCPTransport):  # type: ignore[misc]  # ka
 class TlsTransport(_Transport, KafkaSSLTransport):  # type: ignore[misc]  # kafka-python has no types
     """A transport with TLS."""
 
+    _net: Any
+
+    async def handshake_until(self, timeout_at: float | None) -> None:
+        """Finish the handshake before a time of ``time.monotonic``, for which 3.0.12 has none.
+
+        :raises KafkaConnectionError: if the broker does not answer in time.
+        :raises OSError: if the handshake fails.
+        """
+        if self._sock is None:
+            raise kafka_errors.KafkaConnectionError("the connection is closed")
+        try:
+            await self._shake_hands(cast("ssl.SSLSocket", self._sock), timeout_at)
+        except kafka_errors.KafkaTimeoutError as error:
+            raise kafka_errors.KafkaConnectionError("TLS handshake timed out") from error
+
+    async def _shake_hands(self, connected: ssl.SSLSocket, timeout_at: float | None) -> None:
+        while True:
+            try:
+                connected.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._net.wait_read(connected, timeout_at)
+            except ssl.SSLWantWriteError:
+                await self._net.wait_write(connected, timeout_at)
+            else:
+                return
+
 
 async def open_transport(
     network: Any,
@@ -129,7 +155,8 @@ async def open_transport(
         transport = _transport(network, connected, node.host, config, with_tls=with_tls)
     transport.belong_to(owner)
     try:
-        await transport.handshake()
+        if isinstance(transport, TlsTransport):
+            await transport.handshake_until(timeout_at)
     except BaseException:
         transport.close_at_once()
         raise
