@@ -33,6 +33,13 @@ STREAM_TUNED: Final = {
     "socket.nagle.disable": "true",
 }
 
+_KEPT_BROKERS: Final = {
+    # A bootstrap replaces all brokers when the last connection ends, be it idle. Offsets then wait
+    # for the replaced coordinator, and without a time-out (rd_kafka_coord_req_fsm, librdkafka
+    # 2.16). If all addresses of the cluster change, the query's restart finds the new ones.
+    "metadata.recovery.strategy": "none",
+}
+
 
 class StreamWriter(ABC):
     """The part of ``StreamClient`` that writes; its methods mean what they mean there."""
@@ -159,7 +166,8 @@ class SinkProducers:
             "retry.backoff.ms": "2",
             "retry.backoff.max.ms": "100",
         }
-        return self.create({**FORCED, "transactional.id": transactional_id}, tuned)
+        forced = {**FORCED, **_KEPT_BROKERS, "transactional.id": transactional_id}
+        return self.create(forced, tuned)
 
     def partitioned(
         self, client: MetadataClient, outputs: Sequence[pa.RecordBatch]

@@ -1,0 +1,65 @@
+"""Transactions of librdkafka's producer, with its mock cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.confluent.librdkafka import load
+from pyspark_kafka.adapters.confluent.partition_transactions import (
+    PartitionTransactions,
+    PendingOutputs,
+)
+from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
+from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import await_until
+
+from ...servers.mock_cluster import MockCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from threading import Event
+
+T0 = TopicPartition("input", 0)
+
+
+@pytest.fixture
+def cluster() -> Iterator[MockCluster]:
+    """Yield a broker with the input topic."""
+    with MockCluster() as made:
+        made.create_topic(T0.topic)
+        yield made
+
+
+def transactions_of(cluster: MockCluster, **settings: str) -> PartitionTransactions:
+    given = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
+    options = parse_sink_options({**cluster.options, "topic": "output", **given}, QueryKind.STREAM)
+    producers = SinkProducers(load(), options)
+
+    def create(stopped: Event) -> TransactionalProducer:
+        return TransactionalProducer(
+            producers.create_transactional("id"),
+            producers.connection,
+            group_id="group",
+            transactional_id="id",
+            stopped=stopped,
+        )
+
+    return PartitionTransactions(T0, create, lambda: None, 1_000, producers.connection.timeout_s)
+
+
+def await_commit(transactions: PartitionTransactions, offset: int) -> None:
+    await_until(lambda: transactions.take_committed() == offset)
+
+
+def test_a_transaction_goes_on_after_idle_connections_ended(cluster: MockCluster) -> None:
+    """Brokers end a connection without requests (``connections.max.idle.ms``)."""
+    transactions = transactions_of(cluster, reconnect_backoff_max_ms="10")
+    for offset in range(1, 4):
+        transactions.add(PendingOutputs([], offset, 0))
+        await_commit(transactions, offset)
+        cluster.end_connections()
+    transactions.await_end()
