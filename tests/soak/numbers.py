@@ -28,6 +28,7 @@ _FLUSH_S: Final = 120.0
 _NEW_PARTITION_S: Final = 30.0
 _AGAIN_S: Final = 0.2
 _AT_ONCE: Final = 10_000
+_NEWEST: Final = 100_000
 _READ_S: Final = 0.2
 _UNKNOWN: Final = -1
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -80,6 +81,25 @@ class NumberProducer:
             offsets < before[np.minimum(partitions, len(before) - 1)]
         ]
         return found
+
+    def max_end(self) -> int:
+        """Return what no partition's end is beyond, at any time."""
+        return (self.count + self._per_tick) // self.partitions + 1
+
+    def delivered(self, partition: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the offsets of a partition, and their numbers, without gaps up to the last one.
+
+        Only the newest are there; at any time, also while it writes.
+        """
+        newest = np.array(self._written[-3 * _NEWEST :], np.int64).reshape(-1, 3).T
+        of_partition = newest[1] == partition
+        numbers, offsets = newest[0][of_partition], newest[2][of_partition]
+        order = np.argsort(offsets)
+        numbers, offsets = numbers[order], offsets[order]
+        gaps = np.flatnonzero(np.diff(offsets) != 1)
+        # What comes out of order is between gaps for a moment.
+        start = int(gaps[-1]) + 1 if len(gaps) else 0
+        return offsets[start:], numbers[start:]
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -172,6 +192,10 @@ class NumberReader:
     def newest(self, partition: int) -> int:
         """Return the greatest number that was seen in a partition, or -1."""
         return self._newest.get(partition, _UNKNOWN)
+
+    def newest_of_all(self) -> int:
+        """Return the greatest number that was seen, or -1."""
+        return max(self._newest.values(), default=_UNKNOWN)
 
     def excuse(self, numbers: NDArray[np.int64]) -> None:
         """Do not miss some numbers: they were deleted."""

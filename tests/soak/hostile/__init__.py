@@ -1,0 +1,1 @@
+"""Faults of networks, brokers, clusters and storages, under queries that outlive them."""

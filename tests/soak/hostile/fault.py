@@ -1,0 +1,50 @@
+"""A fault that happens under load, and what the queries are allowed to do about it.
+
+A module of faults defines a tuple of them; ``registry.FAULTS`` joins these tuples. A fault acts on
+an ``Arena``: its cluster, its proxies, its ledger, its queries and its random numbers. The soak
+looks for lost and repeated numbers, wrong lags and long waits itself, after each round.
+
+    @contextmanager
+    def stop_cleaner(arena: Arena) -> Iterator[None]:
+        \"\"\"The log cleaner of a broker is stopped for a while.\"\"\"
+        broker = arena.chance.randrange(arena.brokers)
+        ...                          # the fault strikes
+        arena.note(f"broker {broker}: ...")
+        yield                        # the soak keeps it for a while, perhaps with other faults
+        ...                          # heal
+
+    FAULTS: Final = (Fault("log cleaner stopped", stop_cleaner),)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from .arena import Arena
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault, and what it may do.
+
+    Entering what ``strike`` returns begins the fault, and leaving it heals. Both must be bounded.
+    Numbers are written all the time. If acknowledged numbers are lost by the cluster itself, the
+    fault has to tell ``arena.ledger.excuse`` which ones.
+    """
+
+    name: str
+    strike: Callable[[Arena], AbstractContextManager[object]]
+    conditions: frozenset[str] = frozenset()
+    """Conditions of errors, such as ``KAFKA_DATA_LOSS``, that fail a round without this fault."""
+
+    needs: frozenset[str] = frozenset()
+    """What an arena must offer (``Arena.offers``), such as ``three brokers`` or ``hdfs``."""
+
+    joins_others: bool = True
+    """Whether it may be one of several faults of a round."""

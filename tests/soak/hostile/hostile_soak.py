@@ -1,0 +1,260 @@
+"""Rounds of faults under queries that live through all of them, with a check after each."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, final
+
+from ...servers.proxied import MECHANISM
+from ..driver import QueryPlan
+from ..ledger import REPLICATED, Ledger
+from ..numbers import SoakError
+from .arena import EVENT_S, Arena
+from .broker_faults import THREE_BROKERS
+from .groups import committed_offsets
+from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery
+from .registry import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+
+    from ...servers.proxied import ProxiedCluster
+    from .fault import Fault
+
+HOSTILE_QUERIES: Final = tuple(
+    QueryPlan(client, guarantee, login)
+    for login in ("", MECHANISM)
+    for client, guarantee in (
+        ("kafka-python", "exactly-once"),
+        ("kafka-python", "at-least-once"),
+        ("confluent", "at-least-once"),
+    )
+)
+PARTITIONS: Final = 4
+MIN_BROKERS: Final = 3
+
+_ALWAYS_WRONG: Final = frozenset({"KAFKA_DATA_LOSS", "KAFKA_TRANSACTION_LOST"})
+"""Conditions that fail a round unless its fault allows them."""
+
+_SLACK_S: Final = 2.0
+"""Of two cores that many processes share."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HostileSettings:
+    """How hard the rounds are. All times are in seconds."""
+
+    timeout_s: float = 10.0
+    """The time-out of each call of the queries."""
+
+    max_fault_s: float = 25.0
+    max_faults: int = 2
+    rate: int = 400
+    goes_on: bool = False
+    """Whether the rounds go on after one that fails."""
+
+
+@final
+@dataclass(slots=True)
+class HostileRound:
+    """What was done in a round, and what came of it; counts are of all rounds until then."""
+
+    seed: int
+    number: int
+    faults: list[str]
+    steps: list[str] = field(default_factory=list)
+    errors: dict[str, dict[str, int]] = field(default_factory=dict)
+    longest: dict[str, str] = field(default_factory=dict)
+    numbers: int = 0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_json(self) -> str:
+        """Return a line for a log."""
+        return json.dumps(asdict(self))
+
+
+@final
+class HostileSoak:
+    """Queries on a proxied cluster, and one round of faults after another.
+
+    A seed and a round's number say what happens; what it meets is up to the machine.
+    """
+
+    def __init__(
+        self,
+        proxied: ProxiedCluster,
+        plans: Sequence[QueryPlan] = HOSTILE_QUERIES,
+        seed: int = 0,
+        say: Callable[[str], None] = lambda _: None,
+        faults: Sequence[Fault] = FAULTS,
+        settings: HostileSettings | None = None,
+    ) -> None:
+        self._proxied = proxied
+        self._plans = plans
+        self._seed = seed
+        self._say = say
+        self._settings = settings or HostileSettings()
+        self._wanted = faults
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
+            closing.callback(shutil.rmtree, directory, ignore_errors=True)
+            brokers = len(next(iter(self._proxied.proxies.values())))
+            config = REPLICATED if brokers >= MIN_BROKERS else {}
+            ledger = Ledger(
+                self._proxied.cluster, self._plans, PARTITIONS, self._settings.rate, config=config
+            )
+            closing.enter_context(ledger)
+            queries = list(self._new_queries(ledger, directory))
+            offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
+            timeout_s = self._settings.timeout_s
+            self._arena = Arena(self._proxied, ledger, queries, directory, timeout_s, offers)
+            fit = [fault for fault in self._wanted if fault.needs <= offers]
+            self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
+            for query in queries:
+                query.start()
+                closing.callback(query.stop)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    def run(self, rounds: int | None, minutes: float | None = None) -> list[HostileRound]:
+        """Run rounds up to a number, or for some minutes; return those that have failed.
+
+        :raises SoakError: if a round fails, unless the settings say that the rounds go on.
+        """
+        ends_at = time.monotonic() + 60 * minutes if minutes else float("inf")
+        failed = []
+        for number in count() if rounds is None else range(rounds):
+            if time.monotonic() > ends_at:
+                break
+            done = self.run_round(number)
+            if done.error is not None:
+                failed.append(done)
+                if not self._settings.goes_on:
+                    raise SoakError(done.to_json())
+        return failed
+
+    def run_round(self, number: int) -> HostileRound:
+        """Let a fault or more happen under load; return what came of it, an error included."""
+        arena, chance = self._arena, random.Random(f"{self._seed}/{number}")  # noqa: S311
+        faults = self._choose(number, chance)
+        done = HostileRound(self._seed, number, [fault.name for fault in faults])
+        began = time.monotonic()
+        arena.begin_round(chance)
+        for query in arena.queries:
+            query.begin_round()
+        try:
+            self._strike(faults, chance)
+            self._check(faults)
+        except Exception as error:  # noqa: BLE001  # it is told with what was done
+            done.error = f"{type(error).__name__}: {error}"
+        self._fill(done)
+        done.seconds = round(time.monotonic() - began, 1)
+        self._say(done.to_json())
+        return done
+
+    def _choose(self, number: int, chance: random.Random) -> list[Fault]:
+        """Return each fault in turn, some with others."""
+        first = self._faults[number % len(self._faults)]
+        others = [fault for fault in self._faults if fault.joins_others and fault is not first]
+        most = min(self._settings.max_faults - 1, len(others)) if first.joins_others else 0
+        return [first, *chance.sample(others, chance.randint(0, most))]
+
+    def _strike(self, faults: Iterable[Fault], chance: random.Random) -> None:
+        arena = self._arena
+        with arena.ledger.producer.writing():
+            arena.await_flow()
+            for query in arena.queries:
+                # What a start or an old fault has cost is not of this round.
+                query.begin_round()
+            with ExitStack() as healing:
+                for fault in faults:
+                    healing.enter_context(fault.strike(arena))
+                arena.run_for(chance.uniform(0.2, 1.0) * self._settings.max_fault_s)
+            arena.note("healed")
+            arena.await_flow()
+            arena.note("all queries flow")
+
+    def _check(self, faults: Sequence[Fault]) -> None:
+        arena = self._arena
+        arena.ledger.check(time.monotonic() + EVENT_S, lambda: None, EVENT_S)
+        arena.note("all numbers are there")
+        self._check_groups()
+        wrong = [told for query in arena.queries for told in query.take_wrong()]
+        allowed = frozenset().union(*(fault.conditions for fault in faults))
+        limit = 2 * self._settings.timeout_s + _SLACK_S
+        for query in arena.queries:
+            if found := (query.errors.keys() & _ALWAYS_WRONG) - allowed:
+                wrong.append(f"{query.name}: {sorted(found)}: {query.last_error}")
+            if (longest := query.waits.longest()).seconds > limit:
+                wrong.append(f"{query.name}: {longest} is more than {limit:.1f} s")
+        if wrong:
+            raise SoakError("; ".join(wrong))
+
+    def _check_groups(self) -> None:
+        """Compare the committed offsets of each group with the query's checkpoint."""
+        for query in self._micro_batches():
+            self._arena.await_event(
+                lambda query=query: (  # type: ignore[misc]  # mypy cannot infer it
+                    committed_offsets(self._arena.cluster, query.group) == query.committed()
+                ),
+                f"committed offsets of {query.group}",
+            )
+
+    def _micro_batches(self) -> list[MicroBatchQuery]:
+        return [each for each in self._arena.queries if isinstance(each, MicroBatchQuery)]
+
+    def _fill(self, done: HostileRound) -> None:
+        arena = self._arena
+        done.steps = arena.steps
+        done.numbers = arena.ledger.producer.count
+        done.counts = arena.ledger.counts()
+        for query in arena.queries:
+            longest = query.waits.longest()
+            done.longest[query.name] = f"{longest.seconds:.1f} s: {longest.call}"
+            if query.errors:
+                done.errors[query.name] = dict(query.errors)
+
+    def _new_queries(self, ledger: Ledger, directory: Path) -> Iterable[HostileQuery]:
+        readers = set()
+        for plan in self._plans:
+            options = self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)
+            yield MicroBatchQuery(plan, options, directory, ledger)
+            # Readers have no guarantee.
+            if (key := (plan.client, plan.login)) not in readers:
+                readers.add(key)
+                chance = random.Random(f"{self._seed}/{key}")  # noqa: S311
+                yield BatchQuery(plan, options, ledger, chance)
+                yield LagQuery(plan, options, ledger, chance)
+
+
+def time_outs(seconds: float) -> dict[str, str]:
+    """Return options of sources and sinks with one time-out for every call."""
+    milliseconds = str(int(seconds * 1_000))
+    return {
+        "kafka.default.api.timeout.ms": milliseconds,
+        "kafka.request.timeout.ms": milliseconds,
+        "kafka.reconnect.backoff.max.ms": "500",
+    }

@@ -1,0 +1,386 @@
+"""Queries of this library in threads of this process, which live through all faults.
+
+They do what Spark's driver and tasks do with the same use cases. A call that fails is made again,
+with new clients, as a task is that Spark runs again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, final
+
+from dependency_injector import providers
+
+from pyspark_kafka.application.batch_files import end_of_batch
+from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
+from pyspark_kafka.bootstrap.container import (
+    Container,
+    SinkContainer,
+    container_for,
+    metadata_log_at,
+    sink_container_for,
+)
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.transaction import SinkTaskId
+
+from ..ledger import SOURCE
+from ..numbers import DIGITS, SoakError
+from .waits import Timed, Waits
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark_kafka.domain.write_result import WriteResult
+    from pyspark_kafka.ports.metadata_log import MetadataLog
+
+    from ..driver import QueryPlan
+    from ..ledger import Ledger
+
+MAX_OFFSETS: Final = 2_000
+"""Of a micro-batch, and of a range that a batch reads."""
+
+_VALUES: Final = Projection(("value",))
+_PAUSE_S: Final = 0.1
+_STOP_S: Final = 60.0
+_TRANSACTION_TIMEOUT_MS: Final = 600_000
+
+
+class HostileQuery(ABC):
+    """A thread that takes one step after another, whatever happens to the steps before."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waits = Waits()
+        self.errors: Counter[str] = Counter()
+        """How often a step has failed, by the error's condition."""
+        self.last_error = ""
+        self._wrong: list[str] = []
+        self._steps = 0
+        self._is_to_stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @abstractmethod
+    def step(self) -> None:
+        """Do something once; raise what this library raises if it fails."""
+
+    @abstractmethod
+    def close_clients(self) -> None:
+        """Close the clients, so that the next step has new ones."""
+
+    def mark(self) -> Any:
+        """Return a mark to which ``has_passed`` compares."""
+        return self._steps
+
+    def has_passed(self, mark: Any) -> bool:
+        """Return whether a whole step was begun and ended since a mark."""
+        return bool(self._steps > mark + 1)
+
+    def told(self) -> str:
+        """Return what is known of the query, for people."""
+        return f"{self.name}: {self._steps} steps, {dict(self.errors)}, last {self.last_error!r}"
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after its step.
+
+        :raises SoakError: if the step does not end.
+        """
+        self._is_to_stop.set()
+        self._thread.join(_STOP_S)
+        if self._thread.is_alive():
+            raise SoakError(f"{self.name} does not stop: {self.waits.longest()}")
+
+    def take_wrong(self) -> list[str]:
+        """Return what was wrong since the last call: untyped errors, and wrong answers."""
+        wrong, self._wrong = self._wrong, []
+        return wrong
+
+    def begin_round(self) -> None:
+        """Forget errors and waits."""
+        self.errors.clear()
+        self.waits.forget()
+
+    def _run(self) -> None:
+        while not self._is_to_stop.is_set():
+            try:
+                self.step()
+                self._steps += 1
+            except PysparkKafkaError as error:
+                self.last_error = str(error)
+                self.errors[error.condition] += 1
+                self._close()
+            except Exception as error:  # noqa: BLE001  # it is told after the round
+                self._wrong.append(f"{self.name}: {type(error).__name__}: {error}")
+                self._close()
+            self._is_to_stop.wait(_PAUSE_S)
+        self._close()
+
+    def _close(self) -> None:
+        with self.waits.timed("close"):
+            self.close_clients()
+
+
+@final
+class MicroBatchQuery(HostileQuery):
+    """Micro-batches from the numbers to a topic of the query's own, and offsets for a group.
+
+    The directory is a checkpoint like Spark's.
+    """
+
+    def __init__(
+        self, plan: QueryPlan, options: Mapping[str, str], directory: Path, ledger: Ledger
+    ) -> None:
+        super().__init__(plan.name)
+        self.group = f"group-{plan.name}"
+        self._plan = plan
+        self._reader = ledger.readers[plan]
+        self._producer = ledger.producer
+        self._id = str(uuid.uuid4())
+        self._checkpoint = StoragePath(str(directory / plan.name))
+        (directory / plan.name).mkdir()
+        (directory / plan.name / "metadata").write_text(json.dumps({"id": self._id}))
+        shared = {**options, "client": plan.client}
+        self._source_options = parse_source_options(
+            {
+                **shared,
+                "subscribe": SOURCE,
+                "startingOffsets": "earliest",
+                "maxOffsetsPerTrigger": str(MAX_OFFSETS),
+                "metadataPath": str(self._checkpoint.child("sources/0")),
+                "commitOffsetsToGroup": self.group,
+                "fetchOffset.numRetries": "1",
+            },
+            QueryKind.STREAM,
+        )
+        sink = {
+            **shared,
+            "topic": plan.name,
+            "deliveryGuarantee": plan.guarantee,
+            "checkpointLocation": str(self._checkpoint),
+        }
+        if plan.is_exactly_once:
+            sink["kafka.transaction.timeout.ms"] = str(_TRANSACTION_TIMEOUT_MS)
+        self._sink_options = parse_sink_options(sink, QueryKind.STREAM)
+        self._driver: Container | None = None
+        self._tasks: Container | None = None
+        self._sink: SinkContainer | None = None
+        self._execution: MicroBatchExecution[Sequence[OffsetRange]] | None = None
+
+    def mark(self) -> int:
+        """Return how many numbers are written."""
+        return self._producer.count
+
+    def has_passed(self, mark: int) -> bool:
+        """Return whether newer numbers are in the output."""
+        return self._reader.newest_of_all() >= mark
+
+    def step(self) -> None:
+        """Run a micro-batch, if there is one."""
+        if self._execution is None:
+            self._open()
+        assert self._execution is not None
+        self._execution.run_batch()
+
+    def close_clients(self) -> None:
+        """Close the clients of the driver and of the tasks."""
+        opened, self._driver = (self._driver, self._tasks, self._sink), None
+        self._tasks = self._sink = self._execution = None
+        for container in opened:
+            if container is not None:
+                container.shutdown_resources()
+
+    def committed(self) -> PartitionOffsets:
+        """Return the end of the last batch that is committed, from the checkpoint; none if none."""
+        offsets, commits = self._logs()
+        last = commits.latest()
+        return PartitionOffsets() if last is None else end_of_batch(offsets, last[0])
+
+    def _open(self) -> None:
+        self._driver = timed_container(self._source_options, self.waits)
+        self._tasks = timed_container(self._source_options, self.waits)
+        self._sink = timed_sink_container(self._sink_options, self.waits)
+        offsets, commits = self._logs()
+        source = self._driver.kafka_source(list)
+        self._execution = MicroBatchExecution(source, offsets, commits, self._process)
+
+    def _logs(self) -> tuple[MetadataLog, MetadataLog]:
+        offsets, commits = (
+            metadata_log_at(self._checkpoint.child(name)) for name in ("offsets", "commits")
+        )
+        return offsets, commits
+
+    def _process(self, ranges: Sequence[OffsetRange], batch_id: int) -> None:
+        """Write a batch as ``KafkaStreamWriter`` and its tasks do."""
+        assert self._sink is not None
+        if not self._plan.is_exactly_once:
+            for task, one in enumerate(ranges):
+                self._write(task, one, batch_id)
+            return
+        sink, written = self._sink.kafka_sink(), []
+        if batch_id > sink.recover():
+            try:
+                for task, one in enumerate(ranges):
+                    written.append(self._write(task, one, batch_id))
+            except PysparkKafkaError:
+                sink.abort(written)
+                raise
+        sink.commit(batch_id, self._id, written)
+
+    def _write(self, task: int, one: OffsetRange, batch_id: int) -> WriteResult:
+        assert self._tasks is not None
+        assert self._sink is not None
+        attempt = SinkTaskId(self._id, batch_id, task, 0)
+        prefix = self._sink_options.transactional_id_prefix
+        transactional_id = attempt.transactional_id(prefix) if self._plan.is_exactly_once else None
+        records = self._tasks.range_read().read(one, _VALUES)
+        return self._sink.sink_task().write(records, transactional_id)
+
+
+@final
+class BatchQuery(HostileQuery):
+    """Reads closed ranges, and compares every number with what the producer knows."""
+
+    def __init__(
+        self, plan: QueryPlan, options: Mapping[str, str], ledger: Ledger, chance: random.Random
+    ) -> None:
+        super().__init__(f"batch-{plan.name}")
+        self._options = parse_source_options(
+            {**options, "client": plan.client, "subscribe": SOURCE}, QueryKind.BATCH
+        )
+        self._producer = ledger.producer
+        self._chance = chance
+        self._container: Container | None = None
+
+    def step(self) -> None:
+        """Read one range of one partition.
+
+        :raises SoakError: if a number is missing, repeated, or at a wrong place.
+        """
+        partition = self._chance.randrange(self._producer.partitions)
+        offsets, numbers = self._producer.delivered(partition)
+        if not len(offsets):
+            return
+        start = self._chance.randrange(len(offsets))
+        end = self._chance.randrange(start, min(len(offsets), start + MAX_OFFSETS)) + 1
+        if self._container is None:
+            self._container = timed_container(self._options, self.waits)
+        one = OffsetRange(
+            TopicPartition(SOURCE, partition), int(offsets[start]), int(offsets[end - 1]) + 1
+        )
+        batches = self._container.range_read().read(one, _VALUES)
+        values = [value for batch in batches for value in batch["value"].to_pylist()]
+        read = [int(value[:DIGITS]) for value in values if value is not None]
+        expected = numbers[start:end].tolist()
+        if read != expected:
+            raise SoakError(f"{one}: {_difference(read, expected)}")
+
+    def close_clients(self) -> None:
+        """Close the reader."""
+        opened, self._container = self._container, None
+        if opened is not None:
+            opened.shutdown_resources()
+
+
+@final
+class LagQuery(HostileQuery):
+    """Measures the lag of an imagined query, and compares it with what the producer knows."""
+
+    def __init__(
+        self, plan: QueryPlan, options: Mapping[str, str], ledger: Ledger, chance: random.Random
+    ) -> None:
+        super().__init__(f"lag-{plan.name}")
+        self._options = parse_source_options(
+            {**options, "client": plan.client, "subscribe": SOURCE}, QueryKind.STREAM
+        )
+        self._producer = ledger.producer
+        self._chance = chance
+        self._container: Container | None = None
+
+    def step(self) -> None:
+        """Measure the lag once.
+
+        :raises SoakError: if it is not between what was and what is in Kafka.
+        """
+        partitions = range(self._producer.partitions)
+        before = {one: self._end(one) for one in partitions}
+        consumed = {
+            TopicPartition(SOURCE, one): self._chance.randrange(end + 1)
+            for one, end in before.items()
+        }
+        if self._container is None:
+            self._container = timed_container(self._options, self.waits)
+        measured = self._container.lag_meter().measure(PartitionOffsets(consumed))
+        most = self._producer.max_end()
+        lags = {lag.partition.partition: lag for lag in measured.partitions}
+        if lags.keys() != before.keys():
+            raise SoakError(f"lags of partitions {sorted(lags)}, not of {sorted(before)}")
+        for one, lag in lags.items():
+            start = consumed[lag.partition]
+            if not before[one] - start <= lag.lag <= most - start:
+                facts = f"read to {start}, end was {before[one]}, is at most {most}"
+                raise SoakError(f"lag {lag.lag} of partition {one}: {facts}")
+
+    def _end(self, partition: int) -> int:
+        offsets, _ = self._producer.delivered(partition)
+        return int(offsets[-1]) + 1 if len(offsets) else 0
+
+    def close_clients(self) -> None:
+        """Close the meter's clients."""
+        opened, self._container = self._container, None
+        if opened is not None:
+            opened.shutdown_resources()
+
+
+def timed_container(options: Any, waits: Waits) -> Container:
+    """Return a container of a source, whose calls of clients are measured."""
+    container = container_for(options)
+    client = container.client()
+    _override(container.offset_fetcher, client.offset_fetcher, options, waits)
+    _override(container.record_reader, client.record_reader, options, waits)
+    return container
+
+
+def timed_sink_container(options: Any, waits: Waits) -> SinkContainer:
+    """Return a container of a sink, whose calls of clients are measured."""
+    container = sink_container_for(options)
+    client = container.client()
+    _override(container.record_writer, client.record_writer, options, waits)
+    if options.is_exactly_once:
+        _override(container.transactions, client.transactions, options, waits)
+    return container
+
+
+def _override(provider: Any, make: Any, options: Any, waits: Waits) -> None:
+    name = type(options).__name__
+    provider.override(providers.Resource(_timed, make, options, name, waits))
+
+
+def _timed(make: Callable[[Any], Any], options: Any, name: str, waits: Waits) -> Iterator[Timed]:
+    with waits.timed(f"{name}: {make.__name__}"):
+        adapter = make(options)
+    yield Timed(adapter, type(adapter).__name__, waits)
+    adapter.close()
+
+
+def _difference(read: Sequence[int], expected: Sequence[int]) -> str:
+    missing, unexpected = set(expected) - set(read), set(read) - set(expected)
+    repeated = len(read) - len(set(read))
+    return (
+        f"{len(read)} numbers, not {len(expected)}; missing {sorted(missing)[:3]}, "
+        f"unexpected {sorted(unexpected)[:3]}, repeated {repeated}"
+    )

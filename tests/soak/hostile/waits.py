@@ -1,0 +1,92 @@
+"""How long the calls of queries take, those included that have not returned yet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+_ENDED: Final = object()
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Wait:
+    """A call, and its seconds until it returned, raised, or was asked for."""
+
+    seconds: float
+    call: str
+
+
+@final
+class Waits:
+    """Takes the calls of several threads, and keeps the longest."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, tuple[float, str]] = {}
+        self._longest = Wait(0.0, "none")
+        self._count = 0
+
+    @contextmanager
+    def timed(self, call: str) -> Iterator[None]:
+        """Measure a block; it may be inside of another one."""
+        with self._lock:
+            self._count += 1
+            number = self._count
+            self._running[number] = time.monotonic(), call
+        try:
+            yield
+        finally:
+            with self._lock:
+                began, _ = self._running.pop(number)
+                self._longest = max(self._longest, Wait(time.monotonic() - began, call))
+
+    def longest(self) -> Wait:
+        """Return the longest call, also of those that still run."""
+        with self._lock:
+            now = time.monotonic()
+            return max(
+                self._longest,
+                *(Wait(now - began, f"{call} (runs)") for began, call in self._running.values()),
+                Wait(0.0, "none"),
+            )
+
+    def forget(self) -> None:
+        """Forget the calls that have returned."""
+        with self._lock:
+            self._longest = Wait(0.0, "none")
+
+
+@final
+class Timed:
+    """Another object, each of whose calls is measured, and each step of an iterator it returns."""
+
+    def __init__(self, target: Any, name: str, waits: Waits) -> None:
+        self._target = target
+        self._name = name
+        self._waits = waits
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(self._target, attribute)
+        if not callable(found):
+            return found
+        call = f"{self._name}.{attribute}"
+
+        def measured(*args: Any, **options: Any) -> Any:
+            with self._waits.timed(call):
+                returned = found(*args, **options)
+            return self._steps(call, returned) if isinstance(returned, Iterator) else returned
+
+        return measured
+
+    def _steps(self, call: str, steps: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._waits.timed(call):
+                step = next(steps, _ENDED)
+            if step is _ENDED:
+                return
+            yield step

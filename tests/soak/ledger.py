@@ -1,0 +1,119 @@
+"""The numbers of a soak: their topics, the producer, and a reader for each query's output."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self, final
+
+from .numbers import NumberProducer, NumberReader, SoakError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .driver import QueryPlan
+
+SOURCE = "numbers"
+"""The topic of all numbers; a query's output has its name."""
+
+REPLICATED = {"min.insync.replicas": "2"}
+
+
+@final
+class Ledger:
+    """What is written to the queries' topic, and what they have written of it.
+
+    It is independent of this library, and talks to the brokers' plain listeners.
+    """
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        queries: Sequence[QueryPlan],
+        partitions: int,
+        rate: int,
+        *,
+        max_partitions: int | None = None,
+        replication_factor: int | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take a running cluster, and so many numbers a second.
+
+        The outputs have ``max_partitions``, so that partitions can be added to the input.
+        """
+        self._cluster = cluster
+        self._queries = queries
+        self._partitions = partitions
+        self._rate = rate
+        self._outputs = max_partitions or partitions
+        self._replication_factor = replication_factor
+        self._config = config or {}
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as closing:
+            servers = self._cluster.bootstrap_servers
+            self._create(SOURCE, self._partitions)
+            self.producer = NumberProducer(servers, SOURCE, self._partitions, self._rate)
+            self.readers: dict[QueryPlan, NumberReader] = {}
+            for query in self._queries:
+                self._create(query.name, self._outputs)
+                reader = NumberReader(
+                    servers, query.name, self._outputs, committed=query.is_exactly_once
+                )
+                self.readers[query] = reader
+                closing.callback(reader.close)
+            self._closing = closing.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._closing.close()
+
+    def read(self, seconds: float) -> None:
+        """Read what the queries have written, for so many seconds of each."""
+        for reader in self.readers.values():
+            reader.read(seconds)
+
+    def excuse(self, numbers: NDArray[np.int64]) -> None:
+        """Do not miss some numbers: the cluster has lost them."""
+        for reader in self.readers.values():
+            reader.excuse(numbers)
+
+    def check(self, deadline: float, meanwhile: Callable[[], None], hanging_s: float) -> None:
+        """Wait for every number in every output.
+
+        ``hanging_s`` is how long a transaction may stay open after that.
+
+        :raises SoakError: if a number does not come, if exactly-once has repeated one, or if a
+            transaction hangs.
+        """
+        for query, reader in self.readers.items():
+            reader.await_all(self.producer.count, deadline, meanwhile)
+            if query.is_exactly_once:
+                reader.await_end(min(deadline, time.monotonic() + hanging_s))
+                if reader.duplicates:
+                    raise SoakError(f"{query.name}: {reader.duplicates} duplicates")
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return what was seen until now: records, duplicates and missing, each by query."""
+        count = self.producer.count
+        readers = {query.name: reader for query, reader in self.readers.items()}
+        return {
+            "records": {name: reader.records for name, reader in readers.items()},
+            "duplicates": {name: reader.duplicates for name, reader in readers.items()},
+            "missing": {name: reader.missing(count) for name, reader in readers.items()},
+        }
+
+    def _create(self, topic: str, partitions: int) -> None:
+        self._cluster.create_topic(topic, partitions, self._replication_factor, self._config)

@@ -1,0 +1,152 @@
+"""The proxy of the soak does to connections what its rules say."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.brokers.settings import free_ports
+
+from ..servers.fault_proxy import OPEN, FaultProxies, FaultProxy, Rules, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT_S = 5.0
+SHORT_S = 0.1
+HELD = Traffic(is_held=True)
+
+
+@pytest.fixture
+def proxy() -> Iterator[FaultProxy]:
+    """Run a proxy of a server that sends back what it gets."""
+    with FaultProxies() as proxies, echo_server() as target:
+        yield proxies.add(free_ports(1)[0], target)
+
+
+@contextmanager
+def echo_server() -> Iterator[int]:
+    """Run a server that sends back what it gets, and return its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def echo(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while data := connection.recv(65_536):
+                connection.sendall(data)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=echo, args=listener.accept()[:1], daemon=True).start()
+
+    accepting = threading.Thread(target=accept, daemon=True)
+    accepting.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        accepting.join()
+
+
+def connect(proxy: FaultProxy) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", proxy.port), timeout=TIMEOUT_S)
+
+
+def receive(client: socket.socket, count: int) -> bytes:
+    received = b""
+    while len(received) < count and (data := client.recv(count - len(received))):
+        received += data
+    return received
+
+
+def test_bytes_pass_in_both_directions_until_an_end(proxy: FaultProxy) -> None:
+    """What is sent comes back, more than a buffer holds, and the end of it comes back too."""
+    sent = bytes(range(256)) * 8_000
+    with connect(proxy) as client:
+        sending = threading.Thread(target=client.sendall, args=[sent])
+        sending.start()
+        assert receive(client, len(sent)) == sent
+        sending.join()
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b""
+
+
+@pytest.mark.parametrize("rules", [Rules(HELD, HELD), Rules(HELD), Rules(to_client=HELD)])
+def test_what_is_held_comes_afterwards(proxy: FaultProxy, rules: Rules) -> None:
+    """A held direction accepts bytes and passes none; they come when it is free again."""
+    with connect(proxy) as client:
+        client.sendall(b"before")
+        assert receive(client, 6) == b"before"
+        proxy.set(rules)
+        client.sendall(b"held")
+        client.settimeout(SHORT_S)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(TIMEOUT_S)
+        proxy.set(OPEN)
+        assert receive(client, 4) == b"held"
+
+
+def test_bytes_are_late(proxy: FaultProxy) -> None:
+    """A delay is between what is sent and what comes."""
+    proxy.set(Rules(to_server=Traffic(delay_s=SHORT_S), to_client=Traffic(delay_s=SHORT_S)))
+    with connect(proxy) as client:
+        began = time.monotonic()
+        client.sendall(b"late")
+        assert receive(client, 4) == b"late"
+        assert time.monotonic() - began >= 2 * SHORT_S
+
+
+def test_bytes_trickle(proxy: FaultProxy) -> None:
+    """So many bytes come in a second, in small parts."""
+    proxy.set(Rules(to_client=Traffic(bytes_per_s=1_000)))
+    with connect(proxy) as client:
+        began = time.monotonic()
+        client.sendall(b"x" * 300)
+        assert len(client.recv(300)) < 300
+        assert len(receive(client, 200)) == 200
+        assert 0.15 < time.monotonic() - began < TIMEOUT_S
+
+
+def test_a_connection_is_reset_in_the_middle(proxy: FaultProxy) -> None:
+    """So many bytes of an answer come, and then a reset; a new connection gets as many."""
+    proxy.set(Rules(to_client=Traffic(reset_after=3)))
+    for _ in range(2):
+        with connect(proxy) as client:
+            client.sendall(b"abcdef")
+            assert receive(client, 3) == b"abc"
+            with pytest.raises(ConnectionResetError):
+                client.recv(1)
+
+
+def test_connections_are_refused(proxy: FaultProxy) -> None:
+    """A refusal resets what is connected, and nothing listens; later connections pass again."""
+    with connect(proxy) as client:
+        client.sendall(b"before")
+        assert receive(client, 6) == b"before"
+        proxy.set(Rules(refuses=True))
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+    with pytest.raises(ConnectionRefusedError):
+        connect(proxy)
+    proxy.set(OPEN)
+    with connect(proxy) as client:
+        client.sendall(b"after")
+        assert receive(client, 5) == b"after"
+
+
+def test_a_client_of_a_server_that_is_down_is_reset() -> None:
+    """A proxy accepts and then resets, as a connection to nothing ends."""
+    target, port = free_ports(2)
+    with (
+        FaultProxies() as proxies,
+        connect(proxies.add(port, target)) as client,
+        pytest.raises(ConnectionResetError),
+    ):
+        client.recv(1)
