@@ -1,0 +1,501 @@
+"""The answers of a Kafka cluster with one broker, which keeps its logs in memory.
+
+It holds what this library and its clients ask for, and no more: no groups with members, no
+compaction, no replication.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from kafka import errors as kafka_errors
+from kafka.protocol.admin import transactions as listing
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+from pyspark_kafka.adapters.kafka_format.batch_headers import index_batches
+from pyspark_kafka.adapters.kafka_format.compression import Compressor
+from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
+from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
+from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+NODE: Final = 0
+LEADER_EPOCH: Final = 5
+MAX_FETCH_BYTES: Final = 1_000_000
+
+_EARLIEST, _LATEST = -2, -1
+_SEQUENCE_AT: Final = 51
+"""Where a batch of format 2 has its producer's epoch and its base sequence, less two bytes."""
+
+APIS: Final = {
+    ProduceRequest: (3, 8),
+    FetchRequest: (4, 13),
+    ListOffsetsRequest: (1, 7),
+    MetadataRequest: (0, 12),
+    OffsetCommitRequest: (2, 8),
+    OffsetFetchRequest: (1, 9),
+    FindCoordinatorRequest: (0, 4),
+    ApiVersionsRequest: (0, 3),
+    InitProducerIdRequest: (0, 4),
+    OffsetForLeaderEpochRequest: (2, 4),
+    AddPartitionsToTxnRequest: (0, 3),
+    AddOffsetsToTxnRequest: (0, 3),
+    EndTxnRequest: (0, 3),
+    TxnOffsetCommitRequest: (0, 3),
+    listing.ListTransactionsRequest: (0, 0),
+    listing.DescribeTransactionsRequest: (0, 0),
+}
+"""The requests that are answered, each with its lowest and highest version."""
+
+
+def encoded_batch(values: Sequence[bytes], base_offset: int = 0) -> bytes:
+    """Return a record batch of format 2, whose first record has an offset."""
+    batch = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})
+    columns = ProducerColumns.of(batch, 1_700_000_000_000)
+    encoded = RecordEncoder(Compressor()).encode(
+        columns, np.arange(len(values), dtype=np.int64), ProducerIdAndEpoch(), -1
+    )
+    return at_offset(encoded, base_offset)
+
+
+def at_offset(batch: bytes, base_offset: int) -> bytes:
+    """Return a batch with another base offset, which its checksum does not cover."""
+    return struct.pack(">q", base_offset) + batch[8:]
+
+
+@final
+@dataclass(slots=True)
+class PartitionLog:
+    """The batches of one partition, and the last sequence number of each producer."""
+
+    batches: list[bytes] = field(default_factory=list)
+    start: int = 0
+    _sequences: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        """The offset of the next record."""
+        return _last_offset(self.batches[-1]) + 1 if self.batches else 0
+
+    def append(self, batch: bytes) -> int:
+        """Append a batch, unless its producer has sent it before; return its base offset.
+
+        :raises OutOfOrderSequenceNumberError: if an earlier batch of its producer is missing.
+        """
+        [header] = index_batches(memoryview(batch)).batches
+        epoch, sequence = struct.unpack_from(">hi", batch, _SEQUENCE_AT)
+        producer = header.producer_id, epoch
+        if header.producer_id >= 0:
+            expected, last_offset = self._sequences.get(producer, (0, -1))
+            if sequence + header.records == expected:
+                return last_offset
+            if sequence != expected:
+                raise kafka_errors.OutOfOrderSequenceNumberError
+        base_offset = self.end
+        self._sequences[producer] = sequence + header.records, base_offset
+        self.batches.append(at_offset(batch, base_offset))
+        return base_offset
+
+    def read(self, offset: int) -> bytes:
+        """Return the batches from the one on that has an offset."""
+        wanted = [batch for batch in self.batches if _last_offset(batch) >= offset]
+        taken = wanted[:1]
+        for batch in wanted[1:]:
+            if sum(map(len, taken)) + len(batch) > MAX_FETCH_BYTES:
+                break
+            taken.append(batch)
+        return b"".join(taken)
+
+
+def _last_offset(batch: bytes) -> int:
+    return struct.unpack_from(">q", batch)[0] + struct.unpack_from(">i", batch, 23)[0]  # type: ignore[no-any-return]
+
+
+@final
+class HonestCluster:
+    """Answers requests with kafka-python's responses; ``host`` and ``port`` are its address."""
+
+    def __init__(self, topics: Iterable[str], partitions: int, host: str, port: int) -> None:
+        """Have topics with empty partitions."""
+        self._host, self._port = host, port
+        self.topic_ids = {name: UUID(int=number) for number, name in enumerate(topics, 1)}
+        self.logs = {
+            TopicPartition(topic, number): PartitionLog()
+            for topic in self.topic_ids
+            for number in range(partitions)
+        }
+        self.committed: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
+        self.ended: list[tuple[str, bool]] = []
+        """The transactional ids that were ended, each with whether it was committed."""
+
+        self._epochs: dict[str | None, int] = {}
+        self._answers: dict[Any, Callable[[Any, int], Any]] = {
+            ProduceRequest: self._produce,
+            FetchRequest: self._fetch,
+            ListOffsetsRequest: self._list_offsets,
+            MetadataRequest: self._metadata,
+            OffsetCommitRequest: self._commit,
+            OffsetFetchRequest: self._committed,
+            FindCoordinatorRequest: self._coordinator,
+            ApiVersionsRequest: self._versions,
+            InitProducerIdRequest: self._producer_id,
+            OffsetForLeaderEpochRequest: self._epoch_ends,
+            AddPartitionsToTxnRequest: self._add_partitions,
+            AddOffsetsToTxnRequest: lambda *_: AddOffsetsToTxnResponse(
+                throttle_time_ms=0, error_code=0
+            ),
+            EndTxnRequest: self._end,
+            TxnOffsetCommitRequest: self._commit_in_transaction,
+            listing.ListTransactionsRequest: lambda *_: listing.ListTransactionsResponse(
+                throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
+            ),
+            listing.DescribeTransactionsRequest: lambda *_: listing.DescribeTransactionsResponse(
+                throttle_time_ms=0, transaction_states=[]
+            ),
+        }
+
+    def answer(self, request: Any, version: int) -> Any:
+        """Return the response to a request."""
+        return self._answers[type(request)](request, version)
+
+    def append(self, partition: TopicPartition, values: Sequence[bytes], per_batch: int) -> None:
+        """Append records, so many in each batch."""
+        log = self.logs[partition]
+        for start in range(0, len(values), per_batch):
+            log.append(encoded_batch(values[start : start + per_batch]))
+
+    def _topic(self, theirs: Any) -> str:
+        by_id = {topic_id: name for name, topic_id in self.topic_ids.items()}
+        return by_id.get(theirs.topic_id) or theirs.topic
+
+    def _versions(self, _: Any, version: int) -> Any:
+        key = ApiVersionsResponse.ApiVersion
+        is_known = version <= APIS[ApiVersionsRequest][1]
+        return ApiVersionsResponse(
+            error_code=0 if is_known else kafka_errors.UnsupportedVersionError.errno,
+            throttle_time_ms=0,
+            api_keys=[
+                key(api_key=api.API_KEY, min_version=lowest, max_version=highest)
+                for api, (lowest, highest) in APIS.items()
+            ],
+        )
+
+    def _metadata(self, request: Any, version: int) -> Any:
+        wanted = [topic.name for topic in request.topics or ()]
+        # An empty list is all topics in version 0, and none later.
+        names = (
+            list(self.topic_ids) if request.topics is None or not (wanted or version) else wanted
+        )
+        broker = MetadataResponse.MetadataResponseBroker
+        return MetadataResponse(
+            throttle_time_ms=0,
+            brokers=[broker(node_id=NODE, host=self._host, port=self._port, rack=None)],
+            cluster_id="a cluster",
+            controller_id=NODE,
+            topics=[self._described(name) for name in names],
+        )
+
+    def _described(self, name: str) -> Any:
+        topic = MetadataResponse.MetadataResponseTopic
+        unknown = kafka_errors.UnknownTopicOrPartitionError.errno
+        return topic(
+            error_code=0 if name in self.topic_ids else unknown,
+            name=name,
+            topic_id=self.topic_ids.get(name, UUID(int=0)),
+            is_internal=False,
+            partitions=[
+                topic.MetadataResponsePartition(
+                    error_code=0,
+                    partition_index=partition.partition,
+                    leader_id=NODE,
+                    leader_epoch=LEADER_EPOCH,
+                    replica_nodes=[NODE],
+                    isr_nodes=[NODE],
+                    offline_replicas=[],
+                )
+                for partition in self.logs
+                if partition.topic == name
+            ],
+        )
+
+    def _fetch(self, request: Any, _: int) -> Any:
+        topic = FetchResponse.FetchableTopicResponse
+        return FetchResponse(
+            throttle_time_ms=0,
+            error_code=0,
+            session_id=0,
+            responses=[
+                topic(
+                    topic=each.topic,
+                    topic_id=each.topic_id,
+                    partitions=[
+                        self._fetched(TopicPartition(self._topic(each), one.partition), one)
+                        for one in each.partitions
+                    ],
+                )
+                for each in request.topics
+            ],
+        )
+
+    def _fetched(self, partition: TopicPartition, wanted: Any) -> Any:
+        log = self.logs[partition]
+        is_held = log.start <= wanted.fetch_offset <= log.end
+        return FetchResponse.FetchableTopicResponse.PartitionData(
+            partition_index=partition.partition,
+            error_code=0 if is_held else kafka_errors.OffsetOutOfRangeError.errno,
+            high_watermark=log.end,
+            last_stable_offset=log.end,
+            log_start_offset=log.start,
+            aborted_transactions=[],
+            preferred_read_replica=-1,
+            records=log.read(wanted.fetch_offset) if is_held else b"",
+        )
+
+    def _list_offsets(self, request: Any, _: int) -> Any:
+        topic = ListOffsetsResponse.ListOffsetsTopicResponse
+        return ListOffsetsResponse(
+            throttle_time_ms=0,
+            topics=[
+                topic(
+                    name=each.name,
+                    partitions=[
+                        topic.ListOffsetsPartitionResponse(
+                            partition_index=one.partition_index,
+                            error_code=0,
+                            timestamp=-1,
+                            offset=self._offset(each.name, one),
+                            leader_epoch=LEADER_EPOCH,
+                        )
+                        for one in each.partitions
+                    ],
+                )
+                for each in request.topics
+            ],
+        )
+
+    def _offset(self, topic: str, wanted: Any) -> int:
+        log = self.logs[TopicPartition(topic, wanted.partition_index)]
+        # Any other time is before the first record.
+        return log.end if wanted.timestamp == _LATEST else log.start
+
+    def _epoch_ends(self, request: Any, _: int) -> Any:
+        topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+        return OffsetForLeaderEpochResponse(
+            throttle_time_ms=0,
+            topics=[
+                topic(
+                    topic=each.topic,
+                    partitions=[
+                        topic.EpochEndOffset(
+                            error_code=0,
+                            partition=one.partition,
+                            leader_epoch=LEADER_EPOCH,
+                            end_offset=self.logs[TopicPartition(each.topic, one.partition)].end,
+                        )
+                        for one in each.partitions
+                    ],
+                )
+                for each in request.topics
+            ],
+        )
+
+    def _produce(self, request: Any, _: int) -> Any:
+        topic = ProduceResponse.TopicProduceResponse
+        return ProduceResponse(
+            responses=[
+                topic(
+                    name=each.name,
+                    partition_responses=[
+                        self._appended(TopicPartition(each.name, one.index), bytes(one.records))
+                        for one in each.partition_data
+                    ],
+                )
+                for each in request.topic_data
+            ],
+            throttle_time_ms=0,
+        )
+
+    def _appended(self, partition: TopicPartition, batch: bytes) -> Any:
+        error_code, base_offset = 0, -1
+        try:
+            base_offset = self.logs[partition].append(batch)
+        except kafka_errors.OutOfOrderSequenceNumberError as error:
+            error_code = error.errno
+        return ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
+            index=partition.partition,
+            error_code=error_code,
+            base_offset=base_offset,
+            log_append_time_ms=-1,
+            log_start_offset=0,
+            record_errors=[],
+            error_message=None,
+        )
+
+    def _coordinator(self, request: Any, version: int) -> Any:
+        place = {"node_id": NODE, "host": self._host, "port": self._port}
+        if version <= 3:
+            return FindCoordinatorResponse(
+                throttle_time_ms=0, error_code=0, error_message=None, **place
+            )
+        found = FindCoordinatorResponse.Coordinator
+        return FindCoordinatorResponse(
+            throttle_time_ms=0,
+            coordinators=[
+                found(key=key, error_code=0, error_message=None, **place)
+                for key in request.coordinator_keys
+            ],
+        )
+
+    def _producer_id(self, request: Any, _: int) -> Any:
+        epoch = self._epochs[request.transactional_id] = (
+            self._epochs.get(request.transactional_id, -1) + 1
+        )
+        return InitProducerIdResponse(
+            throttle_time_ms=0, error_code=0, producer_id=1_000, producer_epoch=epoch
+        )
+
+    def _add_partitions(self, request: Any, _: int) -> Any:
+        topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+        return AddPartitionsToTxnResponse(
+            throttle_time_ms=0,
+            results_by_topic_v3_and_below=[
+                topic(
+                    name=each.name,
+                    results_by_partition=[
+                        topic.AddPartitionsToTxnPartitionResult(
+                            partition_index=number, partition_error_code=0
+                        )
+                        for number in each.partitions
+                    ],
+                )
+                for each in request.v3_and_below_topics
+            ],
+        )
+
+    def _end(self, request: Any, _: int) -> Any:
+        self.ended.append((request.transactional_id, request.committed))
+        return EndTxnResponse(throttle_time_ms=0, error_code=0)
+
+    def _commit(self, request: Any, _: int) -> Any:
+        return self._committed_topics(request, OffsetCommitResponse)
+
+    def _commit_in_transaction(self, request: Any, _: int) -> Any:
+        return self._committed_topics(request, TxnOffsetCommitResponse)
+
+    def _committed_topics(self, request: Any, response: Any) -> Any:
+        topic = next(
+            made for name, made in vars(response).items() if name.endswith("ResponseTopic")
+        )
+        partition = next(
+            made for name, made in vars(topic).items() if name.endswith("ResponsePartition")
+        )
+        for each in request.topics:
+            for one in each.partitions:
+                where = TopicPartition(each.name, one.partition_index)
+                self.committed[request.group_id][where] = one.committed_offset
+        return response(
+            throttle_time_ms=0,
+            topics=[
+                topic(
+                    name=each.name,
+                    partitions=[
+                        partition(partition_index=one.partition_index, error_code=0)
+                        for one in each.partitions
+                    ],
+                )
+                for each in request.topics
+            ],
+        )
+
+    def _committed(self, request: Any, version: int) -> Any:
+        response = OffsetFetchResponse
+        if version < 8:
+            return response(
+                throttle_time_ms=0,
+                error_code=0,
+                topics=self._offsets_of(
+                    request, request.group_id, response.OffsetFetchResponseTopic
+                ),
+            )
+        group = response.OffsetFetchResponseGroup
+        return response(
+            throttle_time_ms=0,
+            groups=[
+                group(
+                    group_id=each.group_id,
+                    error_code=0,
+                    topics=self._offsets_of(each, each.group_id, group.OffsetFetchResponseTopics),
+                )
+                for each in request.groups
+            ],
+        )
+
+    def _offsets_of(self, wanted: Any, group_id: str, topic: Any) -> list[Any]:
+        partition = next(
+            made for name, made in vars(topic).items() if name.startswith("OffsetFetchResponse")
+        )
+        offsets = self.committed[group_id]
+        asked = [
+            TopicPartition(each.name, number)
+            for each in wanted.topics or ()
+            for number in each.partition_indexes
+        ] or sorted(offsets)
+        return [
+            topic(
+                name=name,
+                partitions=[
+                    partition(
+                        partition_index=each.partition,
+                        committed_offset=offsets.get(each, -1),
+                        committed_leader_epoch=-1,
+                        metadata="",
+                        error_code=0,
+                    )
+                    for each in partitions
+                ],
+            )
+            for name, partitions in groupby(asked, lambda each: each.topic)
+        ]
