@@ -9,17 +9,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote
 
+from .bounded_session import bound_session, within
 from .file_names import temporary_name
-from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
+from .log_directory import MAX_FILE_BYTES, OPERATION_S, LogDirectory, LogFile, require_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from fsspec.implementations.webhdfs import WebHDFS
     from requests import Response
 
 _PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's default is from Hadoop 2
-_SECONDS: Final = 60.0
 _CHUNK_BYTES: Final = 1024 * 1024
 _KINDS: Final[dict[str, type[OSError]]] = {
     "AccessControlException": PermissionError,
@@ -43,14 +43,35 @@ class HdfsDirectory(LogDirectory):
 
     fsspec creates the authenticated session, and this class sends its own requests: fsspec's ``mv``
     drops the server's response, its ``cat_file`` returns error bodies as content, and its calls
-    have no timeout.
+    have no timeout. An operation on a file ends within ``OPERATION_S``.
     """
 
     def __init__(self, filesystem: WebHDFS, path: str) -> None:
+        bound_session(filesystem.session)
         self._filesystem = filesystem
         self._path = path.rstrip("/")
 
     def create(self, name: str, content: bytes) -> bool:
+        with within(OPERATION_S):
+            return self._create(name, content)
+
+    def read(self, name: str) -> bytes | None:
+        with within(OPERATION_S):
+            return self._read(name)
+
+    def files(self) -> Iterator[LogFile]:
+        with within(OPERATION_S):
+            statuses = self._statuses()
+        for status in statuses:
+            if status["type"] == "FILE":
+                yield LogFile(status["pathSuffix"], status["modificationTime"] / 1000)
+
+    def remove(self, names: Collection[str]) -> None:
+        for name in names:
+            with within(OPERATION_S):
+                self._delete(name)
+
+    def _create(self, name: str, content: bytes) -> bool:
         if self._exists(name):
             return False
         temporary = temporary_name(name)
@@ -65,7 +86,7 @@ class HdfsDirectory(LogDirectory):
                     self._delete(temporary)
         return renamed
 
-    def read(self, name: str) -> bytes | None:
+    def _read(self, name: str) -> bytes | None:
         try:
             response = self._ask("GET", "OPEN", name, stream=True)
             if "Location" in response.headers:
@@ -76,18 +97,13 @@ class HdfsDirectory(LogDirectory):
         with response:
             return _content(response)
 
-    def files(self) -> Iterator[LogFile]:
+    def _statuses(self) -> Sequence[Mapping[str, Any]]:
         try:
             response = self._ask("GET", "LISTSTATUS", "")
         except FileNotFoundError:
-            return
-        for status in response.json()["FileStatuses"]["FileStatus"]:
-            if status["type"] == "FILE":
-                yield LogFile(status["pathSuffix"], status["modificationTime"] / 1000)
-
-    def remove(self, names: Collection[str]) -> None:
-        for name in names:
-            self._delete(name)
+            return ()
+        found: Sequence[Mapping[str, Any]] = response.json()["FileStatuses"]["FileStatus"]
+        return found
 
     def _exists(self, name: str) -> bool:
         try:
@@ -134,7 +150,7 @@ class HdfsDirectory(LogDirectory):
     def _send(self, method: str, url: str, **request: Any) -> Response:
         url = self._filesystem._apply_proxy(url)  # noqa: SLF001 - for the option data_proxy
         response: Response = self._filesystem.session.request(
-            method, url, allow_redirects=False, timeout=_SECONDS, **request
+            method, url, allow_redirects=False, timeout=OPERATION_S, **request
         )
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             raise _failure(response)

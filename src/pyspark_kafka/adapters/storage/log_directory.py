@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """The largest file that is read: the offsets of about two million partitions."""
 
+OPERATION_S: Final = 60.0
+"""How long an operation on one file may take, on a storage that is reached by a network."""
+
 
 class OversizedFileError(OSError):
     """A file is larger than ``MAX_FILE_BYTES``, so it is none of ours and none of Spark's."""
@@ -28,7 +31,10 @@ class LogFile(NamedTuple):
 
 
 class LogDirectory(ABC):
-    """A directory that may not exist yet. Methods raise the errors of the storage."""
+    """A directory that may not exist yet. Methods raise the errors of the storage.
+
+    They raise ``TimeoutError`` if a remote storage does not end an operation in ``OPERATION_S``.
+    """
 
     @abstractmethod
     def create(self, name: str, content: bytes) -> bool:

@@ -9,14 +9,17 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, final
 
-from fsspec import AbstractFileSystem
+from fsspec.asyn import AsyncFileSystem, sync
+from fsspec.exceptions import FSTimeoutError
 
 from ...domain.errors import UnsupportedFeatureError
+from ...ports.deadline import Deadline
 from .file_names import temporary_name
-from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
+from .log_directory import MAX_FILE_BYTES, OPERATION_S, LogDirectory, LogFile, require_size
 
 _MAX_CONFLICTS: Final = 20
 _CONFLICT_SECONDS: Final = 0.05
+_MIN_S: Final = 0.001  # fsspec takes 0 for no time-out
 _MODIFIED: Final = ("LastModified", "last_modified", "mtime")  # of s3fs, adlfs and gcsfs
 _WRITER: Final = "writer"
 _NO_RANGE: Final = 416  # HTTP, which gcsfs has as the code of its exception
@@ -29,22 +32,26 @@ class ObjectDirectory(LogDirectory):
     Storages with S3's protocol may not support the condition, and then silently replace an object;
     so may older versions of their Python packages. Before the first object, a probe object is
     written twice, and the second write has to fail.
+
+    The packages try a request again, with a time-out for each byte of each attempt: the methods
+    end what takes too long in all.
     """
 
-    def __init__(self, filesystem: AbstractFileSystem, path: str) -> None:
+    def __init__(self, filesystem: AsyncFileSystem, path: str) -> None:
         self._filesystem = filesystem
         self._path = path.rstrip("/")
         self._is_exclusive = False
 
     def create(self, name: str, content: bytes) -> bool:
-        self._check_exclusion()
-        return self._put(name, content)
+        deadline = Deadline.after(OPERATION_S)
+        self._check_exclusion(deadline)
+        return self._put(name, content, deadline)
 
     def read(self, name: str) -> bytes | None:
         try:
             # One request, unlike asking for the size first.
-            content: bytes = self._filesystem.cat_file(
-                self._child(name), start=0, end=MAX_FILE_BYTES + 1
+            content: bytes = self._ask(
+                "_cat_file", self._child(name), start=0, end=MAX_FILE_BYTES + 1
             )
         except FileNotFoundError as error:
             _check_bucket(error)
@@ -57,7 +64,7 @@ class ObjectDirectory(LogDirectory):
 
     def files(self) -> Iterator[LogFile]:
         try:
-            found = self._filesystem.ls(self._path, detail=True)
+            found = self._ask("_ls", self._path, detail=True)
         except FileNotFoundError as error:
             _check_bucket(error)
             return
@@ -66,36 +73,52 @@ class ObjectDirectory(LogDirectory):
                 yield LogFile(info["name"].rpartition("/")[2], _modified(info))
 
     def remove(self, names: Collection[str]) -> None:
-        if names:
-            with suppress(FileNotFoundError):
-                self._filesystem.rm([self._child(name) for name in names])
+        self._remove(names, Deadline.after(OPERATION_S))
 
     def _child(self, name: str) -> str:
         return f"{self._path}/{name}"
 
-    def _check_exclusion(self) -> None:
+    def _ask(self, method: str, *args: Any, deadline: Deadline | None = None, **named: Any) -> Any:
+        """Call an asynchronous method of the filesystem, which tries requests again.
+
+        :raises TimeoutError: if it does not end in time.
+        """
+        timeout_s = OPERATION_S if deadline is None else max(_MIN_S, deadline.remaining)
+        call = getattr(self._filesystem, method)
+        try:
+            return sync(self._filesystem.loop, call, *args, timeout=timeout_s, **named)
+        except FSTimeoutError as error:
+            raise TimeoutError(f"its response was not complete within {OPERATION_S:g} s") from error
+
+    def _remove(self, names: Collection[str], deadline: Deadline) -> None:
+        if names:
+            with suppress(FileNotFoundError):
+                self._ask("_rm", [self._child(name) for name in names], deadline=deadline)
+
+    def _check_exclusion(self, deadline: Deadline) -> None:
         if self._is_exclusive:
             return
         probe = temporary_name("probe")
-        self._put(probe, b"")
+        self._put(probe, b"", deadline)
         try:
-            if self._put(probe, b""):
+            if self._put(probe, b"", deadline):
                 raise _no_exclusion("a conditional put replaces an existing object")
         finally:
             with suppress(OSError):
-                self.remove([probe])
+                self._remove([probe], deadline)
         self._is_exclusive = True
 
-    def _put(self, name: str, content: bytes) -> bool:
+    def _put(self, name: str, content: bytes, deadline: Deadline) -> bool:
         path, writer = self._child(name), uuid.uuid4().hex
         for _ in range(_MAX_CONFLICTS):
             try:
-                self._filesystem.pipe_file(path, content, mode="create", **self._signed(writer))
+                signed = self._signed(writer)
+                self._ask("_pipe_file", path, content, deadline=deadline, mode="create", **signed)
             except FileExistsError:
-                return self._is_signed(path, writer)
+                return self._is_signed(path, writer, deadline)
             except OSError as error:
                 if _code(error) in {"PreconditionFailed", "412"}:
-                    return self._is_signed(path, writer)
+                    return self._is_signed(path, writer, deadline)
                 if _code(error) not in {"ConditionalRequestConflict", "409"}:
                     raise
                 # S3 asks to retry: the other request may still fail.
@@ -107,7 +130,7 @@ class ObjectDirectory(LogDirectory):
     def _signed(self, writer: str) -> dict[str, Any]:
         return {"Metadata": {_WRITER: writer}} if self._is_s3() else {}
 
-    def _is_signed(self, path: str, writer: str) -> bool:
+    def _is_signed(self, path: str, writer: str, deadline: Deadline) -> bool:
         """Whether an existing object is from this writer.
 
         S3 clients retry a request whose response was lost, and then find their own object.
@@ -115,7 +138,7 @@ class ObjectDirectory(LogDirectory):
         if not self._is_s3():
             return False
         try:
-            return bool(self._filesystem.getxattr(path, _WRITER) == writer)
+            return bool(self._ask("_getxattr", path, _WRITER, deadline=deadline) == writer)
         except FileNotFoundError:
             return False
 
