@@ -89,7 +89,8 @@ class SubscribePattern:
             raise ValueError("a pattern must not be empty")
         try:
             re.compile(self.pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
+            # The others are a repetition such as {99999999999}, and thousands of parentheses.
             raise ValueError(f"not a regular expression: {self.pattern!r}: {error}") from error
 
     def matches(self, topic: str) -> bool:

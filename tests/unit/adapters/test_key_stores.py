@@ -18,13 +18,14 @@ from confluent_kafka.admin import AdminClient
 import pyspark_kafka
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.kafka_python.settings import client_config
+from pyspark_kafka.adapters.kafka_python.tls import PemFiles, ssl_context
 from pyspark_kafka.adapters.key_stores import store_files
 from pyspark_kafka.adapters.key_stores.jks import read_jks
 from pyspark_kafka.adapters.key_stores.memory_files import memory_file
 from pyspark_kafka.adapters.key_stores.rotation import Rotating
 from pyspark_kafka.adapters.key_stores.store_files import certificates, key_pair
 from pyspark_kafka.domain.errors import OptionsError
-from pyspark_kafka.domain.kafka_settings.values import Secret, Store
+from pyspark_kafka.domain.kafka_settings.values import Secret, Store, Tls
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from tests.servers.certificates import Authority, Certificate, truststore
 
@@ -145,6 +146,16 @@ def test_refused(
     assert "\n" not in told
     for secret in (PASSWORD, KEY_PASSWORD, WRONG):
         assert secret not in told
+
+
+def test_a_truststore_that_is_not_ascii(tmp_path: Path) -> None:
+    """A PEM file with other characters in a certificate is refused, by its option."""
+    path = tmp_path / "trust.pem"
+    path.write_bytes(b"-----BEGIN CERTIFICATE-----\nYW\xffj\n-----END CERTIFICATE-----\n")
+    with pytest.raises(
+        ValueError, match=r"^Option 'kafka\.ssl\.truststore\.location' holds no cert"
+    ):
+        ssl_context(Tls(store("truststore", path)), PemFiles())
 
 
 @pytest.mark.parametrize("arrange", [lambda _: None, without_memory_files])

@@ -122,12 +122,22 @@ def test_literal_pattern(name: str, before: str, after: str) -> None:
         ("", "a pattern must not be empty"),
         ("(", "not a regular expression: '(': missing ), unterminated subpattern at position 0"),
         ("*", "not a regular expression: '*': nothing to repeat at position 0"),
+        (
+            "a{99999999999}",
+            "not a regular expression: 'a{99999999999}': the repetition number is too large",
+        ),
     ],
 )
 def test_malformed_pattern(pattern: str, problem: str) -> None:
     """A pattern that is no regular expression is refused with the place where it breaks."""
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         SubscribePattern(pattern)
+
+
+def test_a_pattern_that_is_nested_too_deeply() -> None:
+    """Thousands of parentheses are refused as any other pattern that cannot be compiled."""
+    with pytest.raises(ValueError, match=r"^not a regular expression: .*recursion"):
+        SubscribePattern("(" * 5_000 + ")" * 5_000)
 
 
 @pytest.mark.parametrize(

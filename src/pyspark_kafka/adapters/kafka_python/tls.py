@@ -104,7 +104,8 @@ def _load_authorities(context: ssl.SSLContext, store: Store | None, files: PemFi
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=certificates(store))
-        except ssl.SSLError as error:
+        except (ssl.SSLError, TypeError) as error:
+            # A TypeError, if the text is not ASCII.
             raise ValueError(f"Option '{store.option}' holds no certificate to trust") from error
     elif not files.authorities:
         context.load_default_certs()
