@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BENCH_READY := $(VENV)/bench-ready
 MUTANTS_READY := $(VENV)/mutants-ready
+FUZZ_READY := $(VENV)/fuzz-ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
@@ -24,8 +25,8 @@ test: $(READY) ## run every test, against a real Apache Kafka and a real Spark
 soak: $(READY) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-fuzz: $(READY) ## fuzz the decoder: make fuzz ARGS='--minutes 60'
-	@$(BIN)/python -m tests.fuzz.fuzz_record_decoder $(ARGS)
+fuzz: $(FUZZ_READY) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files --minutes 60'
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 mutants: $(MUTANTS_READY) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
 	@$(BIN)/python -m tests.mutants $(ARGS)
@@ -58,6 +59,10 @@ $(READY): pyproject.toml
 
 $(BENCH_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --group bench
+	@touch $@
+
+$(FUZZ_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --group fuzz
 	@touch $@
 
 $(MUTANTS_READY): $(READY)

@@ -26,8 +26,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from tests.unit.adapters.kafka_format.batches import GZIP, Record, raw_batch, raw_record, wrapped
-
+from .batch_parser import warm_up
 from .inputs import Case, case_from
 from .trial import try_case
 
@@ -77,8 +76,7 @@ def child(seed: int, first: int, keep: Path, state: State) -> None:
     """Try cases without end."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    for blob in (bytes(raw_batch(raw_record())), wrapped(1, GZIP, [Record(0)])):
-        try_case(Case(blob))  # compiles the kernels
+    warm_up()
     _, _, with_rows, corrupt, malformed, rows, findings = state.numbers
     seen: set[str] = set()
     for number in itertools.count(first):

@@ -1,0 +1,149 @@
+"""Fuzzes what reads bytes of others, guided by the lines that an input reaches.
+
+    python -m tests.fuzz --target decoder|responses|files|kernels --minutes 60 --seed 1
+    python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
+    python -m tests.fuzz --target files --reduce 300
+
+It needs atheris, which `make fuzz` installs. Inputs that reach new lines are kept in
+``build/fuzz/corpus``, so that the next run begins with them. A finding is saved and does not end
+the run. ``--reduce`` writes the smallest inputs that reach the same lines to ``tests/fuzz/corpus``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, final
+
+from . import fuzz_record_decoder
+from .corpus import read_covering, write_covering
+from .findings import SUFFIX
+from .parsers import encode_input, try_input
+from .targets import TARGETS
+
+KERNELS: Final = "kernels"
+_HUNG_S: Final = 30
+_MAX_BYTES: Final = 4_096
+_PROGRESS: Final = re.compile(
+    r"^#(?P<tried>\d+)\s+\S+\s+cov: (?P<lines>\d+) ft: \d+ corp: (?P<kept>\d+)"
+)
+
+
+@final
+@dataclass(slots=True)
+class Run:
+    """A run of several processes: each that ends before its time leaves a finding."""
+
+    target: str
+    folder: Path
+    seed: int
+    tried: int = 0
+    first_lines: int = 0
+    lines: int = 0
+    kept: int = 0
+
+    def fuzz(self, seconds: float) -> None:
+        """Fuzz for some time."""
+        self.corpus.mkdir(parents=True, exist_ok=True)
+        self.findings.mkdir(parents=True, exist_ok=True)
+        self._write_seeds()
+        deadline = time.monotonic() + seconds
+        while (remaining := deadline - time.monotonic()) > 1:
+            self._run_process(remaining)
+            self.seed += 1
+
+    @property
+    def corpus(self) -> Path:
+        """The folder of inputs that reach new lines."""
+        return self.folder / "corpus" / self.target
+
+    @property
+    def findings(self) -> Path:
+        """The folder of findings."""
+        return self.folder / "findings" / self.target
+
+    def reduce(self, max_bytes: int) -> None:
+        """Write to the repository the smallest inputs that reach what the corpus reaches."""
+        with TemporaryDirectory() as folder:
+            self._run_libfuzzer("-merge=1", folder, str(self.corpus))
+            write_covering(Path(folder), self.target, max_bytes)
+
+    def _write_seeds(self) -> None:
+        inputs = [
+            encode_input(name, content)
+            for name, parser in TARGETS[self.target]().items()
+            for content in parser.valid
+        ]
+        for number, data in enumerate([*inputs, *read_covering(self.target)]):
+            (self.corpus / f"valid-{number}").write_bytes(data)
+
+    def _run_process(self, seconds: float) -> None:
+        limits = [f"-max_total_time={int(seconds)}", f"-seed={self.seed + 1}", "-reload=0"]
+        self._run_libfuzzer(*limits, str(self.corpus))
+
+    def _run_libfuzzer(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "tests.fuzz.guided", self.target, str(self.findings)]
+        limits = [f"-timeout={_HUNG_S}", "-rss_limit_mb=0", f"-max_len={_MAX_BYTES}"]
+        limits += [f"-artifact_prefix={self.findings}/ended-"]
+        tried = 0
+        with subprocess.Popen(
+            [*command, *limits, *arguments], stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr is not None
+            with (self.folder / f"{self.target}.log").open("a") as log:
+                for line in process.stderr:
+                    log.write(line)
+                    if found := _PROGRESS.match(line):
+                        tried = int(found["tried"])
+                        self.lines, self.kept = int(found["lines"]), int(found["kept"])
+                        self.first_lines = self.first_lines or self.lines
+        self.tried += tried
+
+
+def main() -> int:
+    """Run the command, and return how many findings there are, at most 1."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--target", choices=[*TARGETS, KERNELS], default=KERNELS)
+    options.add_argument("--minutes", type=float, default=1.0)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--keep", type=Path, default=Path("build/fuzz"))
+    options.add_argument("--replay", type=Path, nargs="+")
+    options.add_argument("--reduce", type=int, metavar="MAX_BYTES")
+    chosen = options.parse_args()
+    if chosen.target == KERNELS:
+        chosen.keep.mkdir(parents=True, exist_ok=True)
+        return min(fuzz_record_decoder.parent(chosen.seed, chosen.minutes, 0, chosen.keep), 1)
+    logging.disable()
+    run = Run(chosen.target, chosen.keep, chosen.seed)
+    if chosen.replay:
+        for path in chosen.replay:
+            try_input(TARGETS[chosen.target](), path.read_bytes())
+        return 0
+    if chosen.reduce:
+        run.reduce(chosen.reduce)
+        return 0
+    run.fuzz(60 * chosen.minutes)
+    found = sorted([*run.findings.glob(f"*{SUFFIX}"), *run.findings.glob("ended-*")])
+    _say(
+        f"{run.tried} inputs; coverage {run.first_lines} -> {run.lines}; {run.kept} inputs kept; "
+        f"{len(found)} findings"
+    )
+    for path in found:
+        _say(f"replay: {sys.executable} -m tests.fuzz --target {chosen.target} --replay {path}")
+    return min(len(found), 1)
+
+
+def _say(what: str) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""The inputs in the repository: what was found, and what reaches all lines that were reached."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .findings import SUFFIX
+from .parsers import decode_input, encode_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+_COVERING: Final = "covering.txt"
+
+
+def read_found(target: str) -> Iterator[bytes]:
+    """Yield the inputs of findings that are mended."""
+    for path in sorted((CORPUS / target).glob(f"*{SUFFIX}")):
+        yield path.read_bytes()
+
+
+def read_covering(target: str) -> Iterator[bytes]:
+    """Yield the inputs that reach all lines that were reached."""
+    path = CORPUS / target / _COVERING
+    for line in path.read_text(encoding="ascii").splitlines() if path.exists() else ():
+        name, _, content = line.partition(" ")
+        yield encode_input(name, b64decode(content))
+
+
+def write_covering(folder: Path, target: str, max_bytes: int) -> None:
+    """Replace them by the inputs of a folder, without those that are larger."""
+    inputs = sorted({path.read_bytes() for path in folder.iterdir()})
+    lines = [
+        f"{name} {b64encode(content).decode()}"
+        for name, content in map(decode_input, inputs)
+        if len(content) <= max_bytes
+    ]
+    (CORPUS / target).mkdir(parents=True, exist_ok=True)
+    (CORPUS / target / _COVERING).write_text("\n".join(lines) + "\n", encoding="ascii")

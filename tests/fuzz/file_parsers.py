@@ -1,0 +1,258 @@
+"""The readers of files that are read back, held against any bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fsspec.implementations.memory import MemoryFileSystem
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.adapters.storage.channel_names import beat_number, digest_of, message_number
+from pyspark_kafka.adapters.storage.file_names import batch_id_of, file_name, is_temporary
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
+from pyspark_kafka.adapters.storage.signed_files import SignedFiles
+from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
+from pyspark_kafka.application.epoch_log import EpochLog
+from pyspark_kafka.application.initial_offsets import InitialOffsets
+from pyspark_kafka.application.kafka_sink import KafkaSink
+from pyspark_kafka.application.lag_checkpoint import QueryCheckpoint
+from pyspark_kafka.domain.checkpoint_log import (
+    COMMITTED,
+    read_batch,
+    read_batch_conf,
+    read_batch_end,
+    write_batch_end,
+)
+from pyspark_kafka.domain.continuous.latency import LatencyHistogram
+from pyspark_kafka.domain.continuous.messages import (
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskDrained,
+    TaskFailed,
+    TaskId,
+    TaskLostData,
+    TaskMessage,
+    TaskProgress,
+    TaskReport,
+    TaskStarted,
+    read_command,
+    read_message,
+    write_command,
+    write_message,
+)
+from pyspark_kafka.domain.data_loss import DataLoss
+from pyspark_kafka.domain.error_text import find_error
+from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.transaction import Transaction
+
+from .parsers import Parser, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 23, TopicPartition("u", 7): 0})
+_TASK: Final = TaskId(1, 2, "an attempt")
+_QUERY_ID: Final = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
+_SINK: Final = parse_sink_options(
+    {
+        "kafka.bootstrap.servers": "memory",
+        "client": "memory",
+        "topic": "t",
+        "deliveryGuarantee": "exactly-once",
+        "metadataPath": "memory://unused",
+    },
+    QueryKind.STREAM,
+)
+
+
+def _log(*contents: bytes) -> MemoryMetadataLog:
+    log = MemoryMetadataLog()
+    for number, content in enumerate(contents):
+        log.add(number, content)
+    return log
+
+
+def _batch(content: bytes) -> None:
+    batch = read_batch(3, content)
+    for offsets in batch.offsets.values():
+        assert PartitionOffsets.from_checkpoint(offsets.to_json()) == offsets
+
+
+def _batch_end(content: bytes) -> None:
+    end = read_batch_end(content)
+    conf = read_batch_conf(content)
+    written = write_batch_end(end, 17, conf)
+    assert read_batch_end(written) == end
+    assert read_batch_conf(written) == conf
+
+
+def _epochs(content: bytes) -> None:
+    logged = EpochLog(_log(content), MemoryMetadataLog(), "r").recover()
+    if logged.last:
+        assert logged.planned is None
+        assert logged.last.number == 0
+
+
+def _committed_epochs(content: bytes) -> None:
+    assert EpochLog(_log(content), _log(COMMITTED), "r").recover().last
+
+
+def _checkpoint(content: bytes) -> None:
+    valid = write_batch_end(OFFSETS, 17)
+    for offsets, commits in ((_log(content), _log()), (_log(valid, content), _log(COMMITTED))):
+        state = QueryCheckpoint(offsets, commits).state()
+        assert state.offsets_in_flight >= 0
+
+
+def _initial_offsets(content: bytes) -> None:
+    found = InitialOffsets(_log(content), MemorySourceEvents()).get(lambda: OFFSETS)
+    assert read_initial_offsets(write_initial_offsets(found)) == found
+
+
+def _sink_entry(content: bytes) -> None:
+    entry = SinkLogEntry.from_bytes(content)
+    assert SinkLogEntry.from_bytes(entry.to_bytes()) == entry
+
+
+def _sink(content: bytes) -> None:
+    transactions = MemoryTransactions(MemoryCluster())
+    for query_id in (None, _QUERY_ID):
+        sink = KafkaSink(_log(content), None, lambda: transactions, _SINK, lambda: query_id)  # noqa: B023
+        assert sink.recover() >= -1
+
+
+def _query_id(content: bytes) -> None:
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.store["/checkpoint/metadata"] = _file("/checkpoint/metadata", content)
+    assert len(query_id_of(StoragePath("memory://checkpoint"))) == 36
+
+
+def _file(path: str, content: bytes) -> Any:
+    filesystem = MemoryFileSystem()
+    filesystem.pipe_file(path, content)
+    return MemoryFileSystem.store[path]
+
+
+def _listed_log(content: bytes) -> None:
+    """Read a log whose directory has files of these names; ``/`` ends a name."""
+    MemoryFileSystem.store.clear()
+    for name in content.decode(errors="replace").split("\n"):
+        if name and "/" not in name:
+            _file(f"/log/{name}", b"content")
+    log = FsspecMetadataLog(StoragePath("memory://log"))
+    ids = log.batch_ids()
+    assert list(ids) == sorted(ids)
+    for number in ids:
+        assert batch_id_of(file_name(number)) == number
+        assert log.get(number) == b"content"
+    latest = log.latest()
+    assert (latest is None) == (not ids)
+    log.purge(10)
+    assert all(number >= 10 for number in log.batch_ids())
+
+
+def _names(content: bytes) -> None:
+    name = content.decode(errors="replace")
+    found = message_number(name)
+    beat = beat_number(name)
+    assert found is None or beat is None
+    assert not (is_temporary(name) and batch_id_of(name) is not None)
+
+
+def _signed(content: bytes) -> None:
+    """A file that is not from this channel is not read, and is removed."""
+    directory = MemoryDirectory(MemoryFileSystem(), "/channel")
+    MemoryFileSystem.store.clear()
+    files = SignedFiles(directory, b"the key of the channel")
+    files.write("a", b"payload")
+    [name] = (file.name for file in directory.files())
+    valid = directory.read(name)
+    MemoryFileSystem.store.clear()
+    directory.create(name, content)
+    assert files.read("a") == (b"payload" if content == valid else None)
+    files.write("b", content)
+    assert files.read("b") == content
+
+
+def _message(content: bytes) -> None:
+    message = read_message(content)
+    assert read_message(write_message(message)) == _shortened(message)
+    assert digest_of(message.task)
+    assert str(message.task)
+
+
+def _shortened(message: TaskMessage) -> TaskMessage:
+    """Return a message as it is written: texts have a limit."""
+    return read_message(write_message(message))
+
+
+def _command(content: bytes) -> None:
+    command = read_command(content)
+    assert read_command(write_command(command)) == command
+
+
+def _offsets_text(content: bytes) -> None:
+    offsets = PartitionOffsets.from_checkpoint(content.decode(errors="surrogateescape"))
+    assert PartitionOffsets.from_json(offsets.to_json()) == offsets
+
+
+def _failure_text(content: bytes) -> None:
+    found = find_error(content.decode(errors="replace"))
+    assert found is None or found.text.startswith("[")
+
+
+def _all() -> Iterator[Parser]:
+    batches = [
+        write_batch_end(OFFSETS, 17, {"pyspark_kafka.continuous.runId": "r"}),
+        b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{}}\n-\n{"t":{"0":1}}',
+        b'v2\n{}\nsource:{"t":{"0":1}}\nother:{"offset":1}',
+        COMMITTED,
+    ]
+    yield Parser("batch", _batch, (ValueError,), batches)
+    yield Parser("batch-end", _batch_end, (ValueError,), batches)
+    yield Parser("epochs", _epochs, (MetadataLogError,), batches)
+    yield Parser("committed-epochs", _committed_epochs, (MetadataLogError,), batches)
+    yield Parser("checkpoint", _checkpoint, (MetadataLogError,), batches)
+    initial = [write_initial_offsets(OFFSETS), b'\x11{"t":{"0":23}}']
+    yield Parser("initial-offsets", _initial_offsets, (MetadataLogError,), initial)
+    transactions = (
+        Transaction(f"pyspark-kafka-{_QUERY_ID}-0-0", 1, 2),
+        Transaction("other", 2**40, 7),
+    )
+    entries = [SinkLogEntry(7, state, transactions[:1]).to_bytes() for state in BatchState]
+    entries.append(SinkLogEntry(8, BatchState.PREPARED, transactions).to_bytes())
+    yield Parser("sink-entry", _sink_entry, (ValueError,), entries)
+    yield Parser("sink", _sink, (MetadataLogError,), entries)
+    query_id = [f'{{"id":"{_QUERY_ID}"}}'.encode()]
+    yield Parser("query-id", _query_id, (MetadataLogError,), query_id)
+    yield Parser("log-names", _listed_log, (MetadataLogError,), [b"0\n1\n12\n.0.crc\n.tmp\n007"])
+    digest = "0" * 32
+    yield Parser("names", _names, (), [f"{digest}.message.7".encode(), b"beat.7", b"12"])
+    yield Parser("signed", _signed, (), [bytes(32) + b"payload"])
+    messages = (
+        TaskStarted(_TASK, "host", 17),
+        TaskReport(_TASK, OFFSETS, TaskProgress(1, 2, LatencyHistogram({3: 4}))),
+        TaskLostData(_TASK, DataLoss("a", "b", "c")),
+        TaskFailed(_TASK, "KAFKA_X", "text", is_permanent=True),
+        TaskDrained(_TASK),
+    )
+    yield Parser("message", _message, (ValueError,), [write_message(m).encode() for m in messages])
+    commands = (AssignPartitions(OFFSETS), RevokePartitions(OFFSETS), StopTask())
+    yield Parser("command", _command, (ValueError,), [write_command(c).encode() for c in commands])
+    yield Parser("offsets", _offsets_text, (ValueError,), [OFFSETS.to_json().encode()])
+    text = b"Traceback\npyspark_kafka.domain.errors.OptionsError: [KAFKA_X] text\n\nmore"
+    yield Parser("failure-text", _failure_text, (), [text])
+
+
+FILES: Final = by_name(*_all())

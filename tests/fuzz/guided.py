@@ -1,0 +1,71 @@
+"""One process of a fuzzer: libFuzzer, guided by the lines of the package that an input reaches.
+
+It tries inputs until its time is up, or until one ends the process. A Python error does not end
+it: the input is saved, and the next one is tried.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import random
+import resource
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from .findings import Findings
+from .mutations import mutate_input, spliced
+from .parsers import try_input
+from .targets import KERNELS, TARGETS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+ROOM_BYTES: Final = 1024**3
+"""How much address space inputs may take beyond what the process has at first."""
+
+
+def main(atheris: ModuleType, target: str, folder: Path, arguments: Sequence[str]) -> None:
+    """Run libFuzzer, which does not return."""
+    for kernel in KERNELS:
+        import_module(kernel)  # numba compiles them, so that they stay as they are
+    with atheris.instrument_imports(include=["pyspark_kafka"]):
+        parsers = TARGETS[target]()
+    findings = Findings(folder, parsers)
+
+    def try_one(data: bytes) -> None:
+        try:
+            try_input(parsers, data)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # any is a finding
+            findings.add(data, error)
+
+    def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+        return mutate_input(data, max_size, random.Random(seed), atheris.Mutate)  # noqa: S311
+
+    def splice(data: bytes, other: bytes, max_size: int, seed: int) -> bytes:
+        return spliced(data, other, max_size, random.Random(seed))  # noqa: S311
+
+    faulthandler.enable()
+    logging.disable()
+    _limit_memory()
+    atheris.Setup(
+        [sys.argv[0], *arguments], try_one, custom_mutator=mutate, custom_crossover=splice
+    )
+    atheris.Fuzz()
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * resource.getpagesize() + ROOM_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+if __name__ == "__main__":
+    name, place, *rest = sys.argv[1:]
+    module: Any = import_module("atheris")
+    main(module, name, Path(place), rest)

@@ -1,0 +1,208 @@
+"""The parsers of logins, tokens and TLS material, held against any bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import socket
+import struct
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from unittest.mock import patch
+
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+from kafka.errors import KafkaError, SaslAuthenticationFailedError
+
+from pyspark_kafka.adapters.epoch_channel.frames import FrameError, FrameReader, FrameWriter
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.adapters.kafka_python.scram_login import scram_messages
+from pyspark_kafka.adapters.kafka_python.tls import PemFiles, ssl_context
+from pyspark_kafka.adapters.key_stores.jks import read_jks
+from pyspark_kafka.adapters.key_stores.memory_files import memory_file
+from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider, claims_of
+from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
+from pyspark_kafka.domain.continuous.messages import read_message
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Login, Secret, Store, Tls
+from tests.servers.certificates import Authority
+
+from .parsers import Parser, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NONCE: Final = "rOprNGfwEbeRWgbNEkqO"
+_SALT: Final = b"16 bytes of salt"
+_USER: Final = Login("SCRAM-SHA-256", "user", Secret("pencil"))
+_PASSWORD: Final = Secret("store-secret")
+_KEY: Final = bytes(range(32))
+_SOURCE: Final = ClientCredentials("http://issuer:80/token", "me", Secret("client-secret"))
+_ERRORS: Final = ErrorMapper("broker:9092", 0, "SCRAM-SHA-256", "user")
+
+
+def _scram(content: bytes) -> None:
+    """Log in with two messages of the broker, one on each line."""
+    challenge, _, outcome = content.partition(b"\n")
+    with patch("secrets.token_urlsafe", lambda _: _NONCE):
+        messages = scram_messages(_USER)
+        next(messages)
+        try:
+            messages.send(challenge)
+            messages.send(outcome)
+        except StopIteration:
+            assert content.partition(b"\n")[2].startswith(b"v=")
+        except KafkaError as error:
+            refused = _ERRORS.refused(error, is_new=True)
+            assert isinstance(refused, PysparkKafkaError)
+            raise
+
+
+def _scram_messages() -> Iterator[bytes]:
+    nonce = f"{_NONCE}abc"
+    challenge = f"r={nonce},s={base64.b64encode(_SALT).decode()},i=4096"
+    signed = f"n=user,r={_NONCE},{challenge},c=biws,r={nonce}".encode()
+    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", _SALT, 4_096)
+    key = hmac.digest(salted, b"Server Key", "sha256")
+    signature = base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+    yield f"{challenge}\nv={signature}".encode()
+    yield f"{challenge}\ne=invalid-proof".encode()
+
+
+def _token(content: bytes) -> None:
+    """Request a token from an endpoint that answers with these bytes."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(content)
+    theirs.shutdown(socket.SHUT_WR)
+    ours.settimeout(1)
+    connect = patch("socket.create_connection", lambda *_, **__: ours)
+    with theirs, connect:
+        token = RenewedTokens(OidcTokenProvider(_SOURCE, timeout_s=0.1)).token()
+    assert token.value
+    assert token.value.isascii()
+
+
+def _responses() -> Iterator[bytes]:
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": "me", "exp": 9e9}).encode()).decode()
+    for status, body in (
+        ("200 OK", {"access_token": "abc", "expires_in": 3_600, "token_type": "bearer"}),
+        ("200 OK", {"access_token": f"e30.{claims.rstrip('=')}.c2ln"}),
+        ("401 Unauthorized", {"error": "invalid_client", "error_description": "no"}),
+        ("503 Unavailable", {}),
+    ):
+        text = json.dumps(body)
+        yield f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
+    yield b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+
+def _claims(content: bytes) -> None:
+    claims_of(content.decode("latin-1"))
+
+
+def _truststore(content: bytes, password: Secret = _PASSWORD) -> None:
+    with memory_file(content) as path:
+        ssl_context(Tls(Store("truststore", path, password)), PemFiles())
+
+
+def _keystore(content: bytes) -> None:
+    with memory_file(content) as path:
+        ssl_context(Tls(keystore=Store("keystore", path, _PASSWORD)), PemFiles())
+
+
+def _pem_files(content: bytes) -> None:
+    with memory_file(content) as path:
+        ssl_context(Tls(), PemFiles(certificate=path))
+    with memory_file(content) as path:
+        ssl_context(Tls(), PemFiles(authorities=path))
+
+
+def _stores() -> Iterator[bytes]:
+    """Yield a store of each format; deriving keys from passwords takes one round only."""
+    authority = Authority()
+    client = authority.issue("client")
+    weak = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1).build(_PASSWORD.encode())
+    yield (client.key_pem() + client.chain_pem).encode()
+    yield authority.pem.encode()
+    own = client.chain[0]
+    yield pkcs12.serialize_key_and_certificates(b"key", client.key, own, [], weak)
+    trusted = pkcs12.PKCS12Certificate(authority.certificate, b"authority")
+    yield pkcs12.serialize_java_truststore([trusted], weak)
+    certificate = own.public_bytes(Encoding.DER)
+    key = client.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    yield _jks(key, certificate)
+
+
+def _jks(key: bytes, certificate: bytes) -> bytes:
+    """Return a store with a key and a trusted certificate (``sun.security.provider``)."""
+    secret, salt = _PASSWORD.encode("utf-16-be"), bytes(20)
+    stream, block = b"", salt
+    while len(stream) < len(key):
+        block = _sha1(secret + block)
+        stream += block
+    hidden = bytes(left ^ right for left, right in zip(key, stream, strict=False))
+    data = salt + hidden + _sha1(secret + key)
+    algorithm = bytes.fromhex("300e060a2b060104012a021101010500")
+    protected = _der(0x30, algorithm + _der(0x04, data))
+    alias = struct.pack(">H", 1) + b"a" + bytes(8)
+    encoded = struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(certificate)) + certificate
+    body = bytes.fromhex("feedfeed0000000200000002")
+    body += struct.pack(">I", 1) + alias + struct.pack(">I", len(protected)) + protected
+    body += struct.pack(">I", 1) + encoded
+    body += struct.pack(">I", 2) + alias + encoded
+    return body + _sha1(secret + b"Mighty Aphrodite" + body)
+
+
+def _der(tag: int, content: bytes) -> bytes:
+    return struct.pack(">BBH", tag, 0x82, len(content)) + content
+
+
+def _sha1(content: bytes) -> bytes:
+    return hashlib.sha1(content, usedforsecurity=False).digest()
+
+
+def _jks_keys(content: bytes) -> None:
+    for key in read_jks(content, "").keys:
+        key.decrypt(_PASSWORD)
+
+
+def _frames(content: bytes) -> None:
+    """Read the frames of a task that holds the key, and the messages in them."""
+    reader = FrameReader(_KEY)
+    for start in range(0, len(content), 50):
+        for payload in reader.decode(content[start : start + 50]):
+            read_message(payload)
+
+
+def _own_frames(content: bytes) -> None:
+    """Read what a task that holds the key sends, whatever it is."""
+    writer, reader = FrameWriter(_KEY), FrameReader(_KEY)
+    lines = content.split(b"\n")
+    received = b"".join(map(writer.encode, lines))
+    assert list(reader.decode(received)) == lines
+
+
+def _all() -> Iterator[Parser]:
+    yield Parser("scram", _scram, (SaslAuthenticationFailedError,), _scram_messages())
+    yield Parser("token-endpoint", _token, (PysparkKafkaError,), _responses())
+    yield Parser("token-claims", _claims, (), [b"e30.eyJzdWIiOiJtZSJ9.c2ln"])
+    stores = list(_stores())
+    for name, read in (
+        ("truststore", _truststore),
+        ("truststore-without-password", partial(_truststore, password=Secret())),
+        ("keystore", _keystore),
+        ("pem-files", _pem_files),
+        ("jks-keys", _jks_keys),
+    ):
+        yield Parser(name, read, (ValueError,), stores)
+    frame = FrameWriter(_KEY).encode(b'{"type":"StopTask"}')
+    yield Parser("frames", _frames, (FrameError, ValueError), [frame])
+    yield Parser("own-frames", _own_frames, (), [b"a\nb"])
+
+
+LOGINS: Final = by_name(*_all())

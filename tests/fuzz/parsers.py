@@ -1,0 +1,77 @@
+"""What a fuzzer tries: parsers by name, and what has to hold for any bytes."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+CPU_S: Final = 2.0
+"""How much processor time one input may take."""
+
+
+class TooSlowError(BaseException):
+    """An input takes too long; no parser catches this."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A parser, the errors that it documents, and valid inputs.
+
+    ``read`` also asserts what must hold for what it returns.
+    """
+
+    name: str
+    read: Callable[[bytes], object]
+    errors: tuple[type[Exception], ...]
+    valid: Iterable[bytes] = field(repr=False)
+
+
+def by_name(*parsers: Parser) -> Mapping[str, Parser]:
+    """Return parsers by their names, which are unique."""
+    named = {parser.name: parser for parser in parsers}
+    assert len(named) == len(parsers)
+    return named
+
+
+def encode_input(name: str, content: bytes) -> bytes:
+    """Return the input of a fuzzer: the parser's name, a line feed, and what it reads."""
+    return name.encode() + b"\n" + content
+
+
+def decode_input(data: bytes) -> tuple[str, bytes]:
+    """Return the name of a parser and what it reads."""
+    name, _, content = data.partition(b"\n")
+    return name.decode("latin-1"), content
+
+
+def try_input(parsers: Mapping[str, Parser], data: bytes) -> None:
+    """Parse an input; raise anything but the documented errors, and ``TooSlowError``."""
+    name, content = decode_input(data)
+    parser = parsers.get(name)
+    if parser is None:
+        return
+    with limited_time(), suppress(*parser.errors):
+        parser.read(content)
+
+
+@contextmanager
+def limited_time() -> Iterator[None]:
+    """Raise ``TooSlowError`` if the block takes too much processor time."""
+
+    def too_slow(*_: Any) -> None:
+        raise TooSlowError(f"more than {CPU_S} s of processor time")
+
+    # Not of the wall clock: other programs run at the same time.
+    before = signal.signal(signal.SIGVTALRM, too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CPU_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

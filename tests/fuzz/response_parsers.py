@@ -1,0 +1,367 @@
+"""The parsers of what brokers answer, held against any bytes."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.cluster import ClusterMetadata as ClientMetadata
+from kafka.protocol import consumer, metadata, producer
+from kafka.protocol.admin import transactions as admin_transactions
+from kafka.protocol.broker_version_data import BrokerVersionData
+from kafka.protocol.consumer import FetchResponse as TheirFetchResponse
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorResponse
+from kafka.protocol.parser import KafkaProtocol
+from kafka.protocol.producer import ProduceResponse
+
+from pyspark_kafka.adapters.kafka_python import fetch_wire, produce_wire
+from pyspark_kafka.adapters.kafka_python.connections import (
+    CoordinatorConnection,
+    CoordinatorRequest,
+    FetchConnection,
+    ProduceConnection,
+    ReceiveBuffer,
+)
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchResponse, FetchSettings
+from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+from pyspark_kafka.adapters.kafka_python.produce_wire import ProduceSettings, responses_of
+from pyspark_kafka.adapters.kafka_python.transactions import (
+    TransactionRequests,
+    add_offsets_request,
+    add_partitions_request,
+    check_response,
+    commit_offsets_request,
+    end_request,
+)
+from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.subscription import Subscribe, SubscribePattern
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.transaction import Transaction
+
+from .parsers import Parser, by_name
+from .valid_responses import CORRELATION_ID, TOPIC, TOPIC_ID, framed, valid_response, variants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+PARTITION: Final = TopicPartition(TOPIC, 0)
+TRANSACTION: Final = Transaction("an id", 5, 1)
+BROKERS: Final = {"2.8": BrokerVersionData((2, 8)), "4.0": BrokerVersionData((4, 0))}
+ERRORS: Final = ErrorMapper("broker:9092", 0)
+_OPTIONS: Final = parse_source_options(
+    {"kafka.bootstrap.servers": "broker:9092", "subscribe": TOPIC}, QueryKind.STREAM
+)
+_FETCHES: Final = FetchSettings("c", "", 0, 1, 1_000, 1_000, 500)
+_WRITES: Final = ProduceSettings("c", -1, 1_000, needs_zstd=False)
+
+
+def _fetched(version: int, content: bytes) -> None:
+    response = FetchResponse.of(memoryview(content), version, CORRELATION_ID, {TOPIC_ID: TOPIC})
+    assert len(response.of_partition(PARTITION).records) <= len(content)
+
+
+def _produced(version: int, content: bytes) -> None:
+    for partition, failure in responses_of(memoryview(content), version, CORRELATION_ID).items():
+        assert str(partition)
+        assert failure is None or isinstance(failure.reason, str)
+
+
+def _fetch_parsers() -> Iterator[Parser]:
+    for version in (*range(fetch_wire.MIN_VERSION, fetch_wire.MAX_VERSION + 1), 13):
+        yield Parser(
+            f"fetch-v{version}",
+            partial(_fetched, version),
+            (kafka_errors.KafkaProtocolError,),
+            variants(TheirFetchResponse, version, topic=TOPIC, topic_id=TOPIC_ID),
+        )
+    for version in range(produce_wire.MIN_VERSION, produce_wire.MAX_VERSION + 1):
+        yield Parser(
+            f"produce-v{version}",
+            partial(_produced, version),
+            (kafka_errors.KafkaProtocolError,),
+            variants(ProduceResponse, version),
+        )
+
+
+def _connected(received: bytes, broker: BrokerVersionData) -> tuple[Any, socket.socket]:
+    """Return what stands for a ``KafkaConnection``, and the broker's end, which has sent this."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(received)
+    theirs.shutdown(socket.SHUT_WR)
+    transport = SimpleNamespace(
+        pause_reading=lambda: None, _read_task=None, take_socket=lambda: ours
+    )
+    reauth = SimpleNamespace(session_lifetime_ms=0, cancel=lambda: None)
+    connected = SimpleNamespace(
+        transport=transport, net=None, _reauth=reauth, broker_version_data=broker
+    )
+    return connected, theirs
+
+
+def _receive_fetched(content: bytes) -> None:
+    connected, theirs = _connected(content, BROKERS["4.0"])
+    connection = FetchConnection(connected, _FETCHES, 1_000)
+    with theirs:
+        try:
+            connection.send({PARTITION: 0})
+            connection.receive(ReceiveBuffer())
+        finally:
+            connection.close()
+
+
+def _receive_produced(content: bytes) -> None:
+    connected, theirs = _connected(content, BROKERS["4.0"])
+    connection = ProduceConnection(connected, _WRITES, 1_000)
+    with theirs:
+        try:
+            connection.send({PARTITION: b"records"}, None)
+            connection.receive()
+        finally:
+            connection.close()
+
+
+def _receive(request: Any, response: Any, content: bytes) -> None:
+    connected, theirs = _connected(content, BROKERS["4.0"])
+    connection = CoordinatorConnection(connected, "c", 1_000)
+    with theirs:
+        try:
+            connection.send(CoordinatorRequest(request, response))
+            check_response(connection.receive())
+        finally:
+            connection.close()
+
+
+def _connection_parsers() -> Iterator[Parser]:
+    errors = (OSError, kafka_errors.KafkaProtocolError)
+    fetched = valid_response(TheirFetchResponse, 11, topic=TOPIC)
+    yield Parser("fetch-connection", _receive_fetched, errors, [framed(fetched)])
+    produced = valid_response(ProduceResponse, 8)
+    yield Parser("produce-connection", _receive_produced, errors, [framed(produced)])
+    for request, response in (
+        (add_partitions_request(TRANSACTION, [PARTITION]), producer.AddPartitionsToTxnResponse),
+        (add_offsets_request(TRANSACTION, "g"), producer.AddOffsetsToTxnResponse),
+        (commit_offsets_request(TRANSACTION, "g", PARTITION, 7), producer.TxnOffsetCommitResponse),
+        (end_request(TRANSACTION, commit=True), producer.EndTxnResponse),
+    ):
+        name, version = request.name.removesuffix("Request"), request.max_version
+        version = BROKERS["4.0"].api_version(request)
+        yield Parser(
+            f"coordinator-{name}",
+            partial(_receive, request, response),
+            (OSError, kafka_errors.KafkaError),
+            map(framed, variants(response, version)),
+        )
+
+
+def decoded(request: Any, content: bytes, broker: BrokerVersionData) -> Any:
+    """Return a response as kafka-python's connections read it from a frame."""
+    request.API_VERSION = broker.api_version(request)
+    protocol = KafkaProtocol(client_id="c")
+    protocol.send_request(request, CORRELATION_ID)
+    return protocol.receive_bytes(framed(content))[0][1]
+
+
+@final
+class Answering:
+    """Stands for ``ClusterMetadata`` and for kafka-python's manager: answers one request.
+
+    Questions for coordinators are answered correctly, unless they are all that is asked for.
+    """
+
+    def __init__(self, content: bytes, broker: BrokerVersionData, *, finds: bool = True) -> None:
+        self._content = content
+        self._finds = finds
+        self.broker_version_data = broker
+        self.config = {"retry_backoff_ms": 0}
+        self.cluster = ClientMetadata()
+
+    def nodes(self) -> list[int]:
+        return [0]
+
+    def refresh(self) -> None:
+        """Do nothing."""
+
+    def send(self, request: Any, node: int | None = None) -> Any:  # noqa: ARG002
+        if self._finds and isinstance(request, metadata.FindCoordinatorRequest):
+            version = self.broker_version_data.api_version(request)
+            found = valid_response(FindCoordinatorResponse, version, key="g")
+            return decoded(request, found, self.broker_version_data)
+        return decoded(request, self._content, self.broker_version_data)
+
+
+@final
+class Manager:
+    """Runs the coroutines of kafka-python's admin client, which wait for nothing."""
+
+    def __init__(self, answering: Answering) -> None:
+        self._answering = answering
+        self.broker_version_data = answering.broker_version_data
+        self.config = answering.config
+        self.cluster = answering.cluster
+
+    async def send(self, request: Any, node_id: int | None = None) -> Any:
+        return self._answering.send(request, node_id)
+
+    def run(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        coroutine = call(*arguments)
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            return done.value
+        raise AssertionError("nothing is awaited here")
+
+
+def _ask(
+    call: Callable[[TransactionRequests], object],
+    broker: BrokerVersionData,
+    finds: bool,
+    content: bytes,
+) -> None:
+    requests = TransactionRequests(Answering(content, broker, finds=finds), ERRORS)  # type: ignore[arg-type]
+    with ERRORS.mapped_errors("a request"):
+        call(requests)
+
+
+def _committed(requests: TransactionRequests) -> None:
+    PartitionOffsets(requests.committed_offsets("g", [PARTITION])).restrict([PARTITION])
+
+
+def _began(requests: TransactionRequests) -> None:
+    begun = requests.begin("an id", 1_000)
+    assert begun.transactional_id == "an id"
+
+
+def _transaction_parsers() -> Iterator[Parser]:
+    asked: Mapping[str, tuple[Callable[[TransactionRequests], object], Any, int]] = {
+        "new-producer": (lambda all_: all_.new_producer(), producer.InitProducerIdResponse, 4),
+        "begin": (_began, producer.InitProducerIdResponse, 4),
+        "add-partitions": (
+            lambda all_: all_.add_partitions(TRANSACTION, [PARTITION]),
+            producer.AddPartitionsToTxnResponse,
+            3,
+        ),
+        "end": (lambda all_: all_.end(TRANSACTION, commit=True), producer.EndTxnResponse, 3),
+        "is-empty": (
+            lambda all_: all_.is_empty(TRANSACTION),
+            admin_transactions.DescribeTransactionsResponse,
+            0,
+        ),
+        "committed": (_committed, consumer.OffsetFetchResponse, 7),
+        "open-transactions": (
+            lambda all_: [name.startswith("a") for name in all_.open_transactions()],
+            admin_transactions.ListTransactionsResponse,
+            1,
+        ),
+    }
+    for name, (call, response, version) in asked.items():
+        yield Parser(
+            f"transactions-{name}",
+            partial(_ask, call, BROKERS["4.0"], True),
+            (PysparkKafkaError,),
+            variants(response, version),
+        )
+    yield Parser(
+        "transactions-coordinator",
+        partial(
+            _ask,
+            lambda all_: all_.coordinator("an id", CoordinatorType.TRANSACTION),
+            BROKERS["4.0"],
+            False,
+        ),
+        (PysparkKafkaError,),
+        variants(FindCoordinatorResponse, 3),
+    )
+
+
+def _fetch_offsets(
+    call: Callable[[KafkaPythonOffsetFetcher], object], broker: BrokerVersionData, content: bytes
+) -> None:
+    fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
+    fetcher._errors = ERRORS
+    fetcher._leaders[PARTITION] = 0
+    admin = KafkaAdminClient.__new__(KafkaAdminClient)
+    admin.config = {**KafkaAdminClient.DEFAULT_CONFIG, "retry_backoff_ms": 0}
+    admin._manager = Manager(Answering(content, broker))
+    admin.close = lambda: None
+    fetcher._connected = admin
+    call(fetcher)
+
+
+def _offset_parsers() -> Iterator[Parser]:
+    calls: Mapping[str, tuple[Callable[[KafkaPythonOffsetFetcher], object], Any, Any]] = {
+        "partitions": (
+            lambda fetcher: fetcher.partitions(Subscribe((TOPIC,))),
+            metadata.MetadataRequest,
+            metadata.MetadataResponse,
+        ),
+        "partitions-by-pattern": (
+            lambda fetcher: fetcher.partitions(SubscribePattern(".*")),
+            metadata.MetadataRequest,
+            metadata.MetadataResponse,
+        ),
+        "committed": (
+            lambda fetcher: fetcher.committed("g", [PARTITION]),
+            consumer.OffsetFetchRequest,
+            consumer.OffsetFetchResponse,
+        ),
+        "commit": (
+            lambda fetcher: fetcher.commit("g", PartitionOffsets({PARTITION: 7})),
+            consumer.OffsetCommitRequest,
+            consumer.OffsetCommitResponse,
+        ),
+        "timestamps": (
+            lambda fetcher: fetcher.for_timestamps({PARTITION: 7}),
+            consumer.ListOffsetsRequest,
+            consumer.ListOffsetsResponse,
+        ),
+        "latest": (
+            lambda fetcher: fetcher.latest([PARTITION]),
+            consumer.ListOffsetsRequest,
+            consumer.ListOffsetsResponse,
+        ),
+    }
+    for name, (call, request, response) in calls.items():
+        for release, broker in BROKERS.items():
+            version = min(broker.api_version(request), 8 if name == "committed" else 99)
+            yield Parser(
+                f"offsets-{name}-{release}",
+                partial(_fetch_offsets, call, broker),
+                (PysparkKafkaError,),
+                variants(response, version, group_id="g", topic_id=TOPIC_ID),
+            )
+
+
+def _read_metadata(broker: BrokerVersionData, content: bytes) -> None:
+    request = metadata.MetadataRequest(topics=None)
+    cluster = ClientMetadata()
+    cluster.update_metadata(decoded(request, content, broker))
+    for topic in cluster.topics():
+        for number in cluster.partitions_for_topic(topic) or ():
+            TopicPartition(topic, number)
+
+
+def _metadata_parsers() -> Iterator[Parser]:
+    for release, broker in BROKERS.items():
+        yield Parser(
+            f"metadata-{release}",
+            partial(_read_metadata, broker),
+            (kafka_errors.KafkaProtocolError,),
+            variants(metadata.MetadataResponse, broker.api_version(metadata.MetadataRequest)),
+        )
+
+
+def _all() -> Iterable[Parser]:
+    yield from _fetch_parsers()
+    yield from _connection_parsers()
+    yield from _transaction_parsers()
+    yield from _offset_parsers()
+
+
+RESPONSES: Final = by_name(*_all())
