@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -34,6 +33,7 @@ from .error_codes import (
     UNKNOWN_PARTITION_ERRORS,
     UNREACHABLE_ERRORS,
 )
+from .group_committer import GroupCommitter
 from .idle_watch import IdleWatch
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             else IsolationLevel.READ_UNCOMMITTED
         )
         self._admin: Any = None
+        self._committer: GroupCommitter | None = None
+        self._group_id = ""
         self._watch = IdleWatch(self._connection)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
@@ -142,36 +144,38 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         next_offsets = [
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
-        group = ConsumerGroupTopicPartitions(group_id, next_offsets)
         deadline = Deadline.after(self._connection.timeout_s)
         with self._watch.in_use():
-            while (error := self._commit(group)) is not None:
+            while (error := self._commit(group_id, next_offsets, deadline)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                     rights = (
                         group_right(Operation.READ, group_id),
                         *_topic_rights(Operation.READ, offsets),
                     )
                     raise self._connection.error(COMMIT, error, *rights)
-                # An admin client never looks for another coordinator: a new one does.
-                self.close()
                 time.sleep(RETRY_S)
 
     def close(self) -> None:
         with self._watch.in_use():
             self._close_admin()
+            self._close_committer()
 
     def handle_idle_events(self) -> bool:
         """Do as ``Watched`` says."""
-        if self._admin is not None:
-            with suppress(PysparkKafkaError):
-                self._handle_events()
-        return self._admin is not None
+        with suppress(PysparkKafkaError):
+            self._handle_events()
+        return self._admin is not None or self._committer is not None
 
     def _close_admin(self) -> None:
         admin, self._admin = self._admin, None
         if admin is not None:
             # An error that is being raised may refer to it as well, and so keep its threads.
             admin.__exit__(None, None, None)
+
+    def _close_committer(self) -> None:
+        committer, self._committer = self._committer, None
+        if committer is not None:
+            committer.close()
 
     def _matching(self, pattern: SubscribePattern) -> list[str]:
         listed = self._retry(METADATA, lambda admin, timeout: admin.list_topics(timeout=timeout))
@@ -292,28 +296,28 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             else:
                 return found
 
-    def _commit(self, group: ConsumerGroupTopicPartitions) -> KafkaError | None:
-        """Send the request once, and return the coordinator's error."""
-        [answer] = self._run(
-            COMMIT,
-            lambda admin, timeout: admin.alter_consumer_group_offsets(
-                [group], request_timeout=timeout
-            ),
-        ).values()
-        self._await([answer])
+    def _commit(
+        self, group_id: str, offsets: Sequence[ClientPartition], deadline: Deadline
+    ) -> KafkaError | None:
+        """Commit once, and return the coordinator's error."""
+        is_committed = False
         try:
-            partitions = answer.result().topic_partitions
-        except KafkaException as error:
-            self._admin.poll(0)  # for the event that says why it could not connect
-            refusal: KafkaError = error.args[0]
-            return refusal
-        return next((partition.error for partition in partitions if partition.error), None)
+            error = self._committer_of(group_id).commit(offsets, deadline)
+            is_committed = error is None
+        finally:
+            if not is_committed:
+                self._close_committer()
+        return error
 
-    def _run(self, request: str, call: Callable[[Any, float], Any]) -> Any:
-        try:
-            return call(self._client(), self._connection.timeout_s)
-        except KafkaException as error:
-            raise self._failure(request, error) from error
+    def _committer_of(self, group_id: str) -> GroupCommitter:
+        self._drop_outdated()
+        if self._group_id != group_id:
+            self._close_committer()
+        if self._committer is None:
+            self._committer = GroupCommitter(self._connection, group_id)
+            self._group_id = group_id
+            self._watch.start(self)
+        return self._committer
 
     def _client(self) -> Any:
         self._drop_outdated()
@@ -348,11 +352,13 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def _handle_events(self) -> None:
         """Raise the refusal of a login, after which the client must not log in again."""
-        self._admin.poll(0)
+        for client in (self._admin, self._committer):
+            if client is not None:
+                client.poll(0)
         try:
             self._connection.raise_refusal()
         except PysparkKafkaError:
-            self._close_admin()
+            self.close()
             raise
 
     def _failure(self, request: str, error: KafkaException) -> Exception:

@@ -1,0 +1,81 @@
+"""Committing offsets for a consumer group without joining it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, final
+
+from confluent_kafka import Consumer, KafkaError
+
+from .error_codes import REFUSED_RESOURCES, TIMED_OUT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from confluent_kafka import TopicPartition
+
+    from ...ports.deadline import Deadline
+    from .connection import Connection
+
+_POLL_S: Final = 0.05
+
+_MAX_SESSION_MS: Final = 300_000
+"""librdkafka's ``max.poll.interval.ms``, which must not be less than the session's."""
+
+
+@final
+class GroupCommitter:
+    """A consumer of a group, without subscription and assignment.
+
+    The admin client's request aborts the process if the connection to the coordinator is lost
+    before the request is sent (confluentinc/librdkafka#5397); a consumer's does not. After an error
+    or a time-out, close it: an answer that comes late would be taken for the next commit's.
+    """
+
+    def __init__(self, connection: Connection, group_id: str) -> None:
+        """Create the consumer; it connects by itself.
+
+        :raises PysparkKafkaError: as ``Connection.make``.
+        """
+        self._connection = connection
+        self._answers: list[KafkaError | None] = []
+        settings = {
+            "group.id": group_id,
+            "enable.auto.commit": "false",
+            # So long librdkafka looks for a coordinator to commit to, and close() waits for it.
+            "session.timeout.ms": str(min(int(connection.timeout_s * 1_000), _MAX_SESSION_MS)),
+        }
+        self._consumer = connection.make(self._consumer_of, settings)
+
+    def commit(self, offsets: Sequence[TopicPartition], deadline: Deadline) -> KafkaError | None:
+        """Commit offsets once, and return the coordinator's error.
+
+        :raises AuthenticationError: if the login is refused.
+        :raises TlsError: if the TLS handshake fails.
+        """
+        self._answers.clear()
+        self._consumer.commit(offsets=list(offsets), asynchronous=True)
+        while not self._answers:
+            if deadline.has_passed:
+                return KafkaError(TIMED_OUT)
+            message = self._consumer.poll(min(_POLL_S, deadline.remaining))
+            self._connection.raise_refusal()
+            # A coordinator that may not be asked for is an event, and no answer.
+            if message is not None and message.error().code() in REFUSED_RESOURCES:
+                refusal: KafkaError = message.error()
+                return refusal
+        return self._answers[0]
+
+    def poll(self, seconds: float) -> None:
+        """Handle the events of so many seconds, and those since the last commit."""
+        self._consumer.poll(seconds)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    def _consumer_of(self, config: Mapping[str, Any], **options: Any) -> Any:
+        return Consumer({**config, "on_commit": self._take_answer}, **options)
+
+    def _take_answer(self, error: KafkaError | None, partitions: Sequence[TopicPartition]) -> None:
+        refused = (partition.error for partition in partitions if partition.error)
+        self._answers.append(error or next(refused, None))
