@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import threading
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
 
 from pyspark_kafka.adapters.confluent.client import CLIENT as CONFLUENT
 from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
-from pyspark_kafka.domain.errors import BrokerUnreachableError
+from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
+from tests.servers.hostile_broker import HostileBroker, Lie, Line, hostile_broker
+from tests.servers.lies import DAYS_MS, trickled
 from tests.servers.silent_listeners import silent_listener, trickling_listener
 
-from .uses import USES
+from .uses import USES, stream_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-TIMEOUT_S: Final = 0.5
+    import pyarrow as pa
+
+TIMEOUT_S: Final = 0.4
 
 TIMEOUTS: Final = {
-    f"kafka.{name}": str(round(1_000 * TIMEOUT_S))
+    name: str(round(1_000 * TIMEOUT_S))
     for name in (
-        "default.api.timeout.ms",
-        "request.timeout.ms",
-        "delivery.timeout.ms",
-        "max.block.ms",
-        "socket.connection.setup.timeout.ms",
+        "kafka.default.api.timeout.ms",
+        "kafka.request.timeout.ms",
+        "kafka.delivery.timeout.ms",
+        "kafka.max.block.ms",
+        "kafka.socket.connection.setup.timeout.ms",
+        "kafkaConsumer.pollTimeoutMs",
     )
 }
 
-SLACK_S: Final = 1.0
+PATIENT: Final = {"kafkaConsumer.pollTimeoutMs": "20000"}
+
+SLACK_S: Final = 2.0
 """What a machine with much to do may add."""
 
 MAX_TIMEOUTS: Final = {"continuous": 4, "exactly once": 4}
 """How many time-outs a use may take that consists of several calls; others take two."""
+
+MAX_CANCEL_S: Final = 1.0
+INTERRUPT_S: Final = 0.2
+
+PARTITION: Final = TopicPartition("t", 0)
+RECORDS: Final = 6
+PER_BATCH: Final = 2
 
 CLIENTS: Final = ("kafka-python",)
 
@@ -74,7 +95,7 @@ def _in_time(timeouts: int) -> Iterator[None]:
     assert time.monotonic() - begun < timeouts * TIMEOUT_S + SLACK_S
 
 
-def _options(client: str, address: str, protocol: str) -> dict[str, str]:
+def _options(client: str, address: str, protocol: str = "PLAINTEXT") -> dict[str, str]:
     return {
         **TIMEOUTS,
         "client": client,
@@ -105,3 +126,153 @@ def test_a_broker_that_sends_a_byte_at_a_time(client: str, protocol: str) -> Non
         options = _options(client, listener.address, protocol)
         with _in_time(2), pytest.raises(BrokerUnreachableError):
             USES["plan"](options, "t")
+
+
+def _silent(_line: Line, _frame: bytes) -> None:
+    """Send no answer."""
+
+
+ALL_USES: Final = {**USES, "latest offsets": stream_offsets}
+
+STALLS: Final = {"silent": _silent, "trickling": trickled}
+
+STALLED: Final = (
+    ("plan", "ApiVersions"),
+    ("plan", "Metadata"),
+    ("latest offsets", "ListOffsets"),
+    ("read", "Fetch"),
+    ("write", "InitProducerId"),
+    ("write", "Produce"),
+    ("transaction", "FindCoordinator"),
+    ("transaction", "InitProducerId"),
+    ("commit", "OffsetCommit"),
+    ("committed offsets", "OffsetFetch"),
+)
+"""Uses, and an API that each of them needs."""
+
+
+@contextmanager
+def _broker(*lies: Lie, records: int = RECORDS) -> Iterator[HostileBroker]:
+    with hostile_broker(*lies) as broker:
+        broker.cluster.append(PARTITION, [bytes(100)] * records, PER_BATCH)
+        yield broker
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("stall", STALLS)
+@pytest.mark.parametrize(("use", "api"), STALLED)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_answer_that_stalls(client: str, use: str, api: str, stall: str) -> None:
+    """Each answer has a deadline as a whole, and the call has one for all of them."""
+    with _broker(Lie(api, send=STALLS[stall])) as broker:
+        options = _options(client, broker.bootstrap_servers)
+        with _in_time(2), pytest.raises(PysparkKafkaError):
+            ALL_USES[use](options, PARTITION.topic)
+        assert broker.answered[api]
+
+
+@contextmanager
+def _reading(client: str, broker: HostileBroker) -> Iterator[Iterator[pa.RecordBatch]]:
+    """Yield the batches of all records, fetched a few at a time."""
+    given = {
+        **_options(client, broker.bootstrap_servers),
+        **PATIENT,
+        "subscribe": PARTITION.topic,
+        "kafka.max.partition.fetch.bytes": "1",
+    }
+    with closing_clients(container_for(parse_source_options(given, QueryKind.BATCH))) as container:
+        wanted = OffsetRange(PARTITION, 0, RECORDS)
+        yield container.range_read().read(wanted, Projection(("value",)))
+
+
+def _throttle(_request: object, response: Any) -> None:
+    response.throttle_time_ms = DAYS_MS
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_pause_of_days_is_cut(client: str) -> None:
+    """A reader that is throttled for longer than its time-out goes on after that."""
+    with (
+        _broker(Lie("Fetch", answer=_throttle, times=1)) as broker,
+        _in_time(3),
+        _reading(client, broker) as batches,
+    ):
+        assert sum(batch.num_rows for batch in batches) == RECORDS
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("use", ["plan", "write", "transaction"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_cluster_that_pauses_for_days(client: str, use: str) -> None:
+    """A throttled connection does not outlast the call."""
+    with _broker(Lie("Metadata", answer=_throttle)) as broker, _in_time(2):
+        with suppress(PysparkKafkaError):
+            USES[use](_options(client, broker.bootstrap_servers), PARTITION.topic)
+        assert broker.answered["Metadata"]
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_read_that_is_given_up_ends_at_once(client: str) -> None:
+    """Its next fetch is in flight, and never answered."""
+    with (
+        _broker(Lie("Fetch", send=_silent, after=1)) as broker,
+        _reading(client, broker) as batches,
+    ):
+        assert next(batches).num_rows
+        begun = time.monotonic()
+        batches.close()  # type: ignore[attr-defined]  # it is a generator
+        assert time.monotonic() - begun < MAX_CANCEL_S
+
+
+class InterruptError(Exception):
+    """What a signal raises."""
+
+
+@final
+class Interruption:
+    """Raises ``InterruptError`` in the main thread, some time after a condition."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self._condition = condition
+        self._thread = threading.Thread(target=self._run)
+        self.at = math.inf
+        """When it was raised, by ``time.monotonic``."""
+
+    def _run(self) -> None:
+        await_until(self._condition)
+        time.sleep(INTERRUPT_S)
+        self.at = time.monotonic()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    def __enter__(self) -> Interruption:
+        self._former = signal.signal(signal.SIGUSR1, _raise)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+        signal.signal(signal.SIGUSR1, self._former)
+
+
+def _raise(*_: object) -> None:
+    raise InterruptError
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize(
+    ("use", "api"),
+    [("read", "Fetch"), ("read", "Metadata"), ("plan", "Metadata"), ("write", "Produce")],
+)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_interrupted_call_ends_at_once(client: str, use: str, api: str) -> None:
+    """A signal ends a wait, however long its time-out is, and nothing is left."""
+    with (
+        _broker(Lie(api, send=_silent)) as broker,
+        Interruption(lambda: broker.answered[api] > 0) as interruption,
+    ):
+        options = {"client": client, "kafka.bootstrap.servers": broker.bootstrap_servers}
+        with pytest.raises(InterruptError):
+            USES[use](options, PARTITION.topic)
+        assert time.monotonic() - interruption.at < MAX_CANCEL_S

@@ -26,7 +26,7 @@ ADAPTER = Path(str(adapter.__file__)).parent
 
 PARAMETERS = {
     (KafkaConnectionManager, "_connect"): ["self", "node", "conn"],
-    (KafkaConnectionManager, "_do_bootstrap"): ["self", "deadline"],
+    (KafkaConnection, "_maybe_throttle"): ["self", "response"],
     (KafkaTCPTransport, "_close"): ["self"],
     (KafkaTCPTransport, "_sock_recv"): ["self"],
     (KafkaAdminClient, "_list_partition_offsets_request"): [

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from typing import TYPE_CHECKING
 
 import pytest
+
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from tests.servers.hostile_broker import Lie, framed, hostile_broker
+
+if TYPE_CHECKING:
+    from tests.servers.hostile_broker import Line
 
 PROGRAM = """
 import sys, threading
@@ -41,3 +50,24 @@ def test_a_client_that_cannot_connect_says_why_and_leaves_no_thread(client: str)
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def _late(line: Line, frame: bytes) -> None:
+    time.sleep(0.2)
+    line.send(framed(frame))
+
+
+def test_a_connection_that_is_being_made_has_no_other_requests() -> None:
+    """The metadata are asked for meanwhile: their answer must not come over the taken socket."""
+    with hostile_broker(Lie("ApiVersions", send=_late, after=1)) as broker:
+        servers = broker.bootstrap_servers
+        metadata = ClusterMetadata({"bootstrap_servers": servers}, ErrorMapper(servers, 20_000))
+        assert metadata.nodes() == [0]
+        asked = broker.answered["Metadata"]
+        metadata._manager.cluster.request_update()
+        connected = metadata.connect(0)
+        assert not connected.in_flight_requests
+        metadata.refresh()
+        assert broker.answered["Metadata"] > asked
+        connected.close()
+        metadata.close()

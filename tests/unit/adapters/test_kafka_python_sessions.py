@@ -35,7 +35,9 @@ def client_socket() -> Iterator[socket.socket]:
 
 def connection(client_socket: socket.socket, session_ms: int) -> RawConnection:
     """Return a connection that kafka-python opened and logged in on."""
-    transport = Mock(take_socket=lambda: client_socket, _read_task=None)
+    transport = Mock(
+        take_socket=lambda: client_socket, _read_task=None, host_port=lambda: "broker:9092<-1"
+    )
     reauth = Mock(session_lifetime_ms=session_ms)
     return RawConnection(Mock(transport=transport, _reauth=reauth), 1_000)
 

@@ -16,7 +16,7 @@ from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError
 from .log_filter import hide_secrets
-from .transports import HANGUPS, OpenSockets, answers_without_tls, open_transport
+from .transports import HANGUPS, MAX_FRAME_BYTES, OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_FRAME_BYTES: Final = 100_000_000
-"""The limit of kafka-python's own clients, and of Kafka for requests. The default of its manager is
-1 MB, which the metadata of a large cluster exceed."""
+_GRACE_S: Final = 0.1
 
 NO_LEADER: Final = (None, -1)
 """The leader of a partition without one."""
@@ -52,6 +50,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         self._errors = errors
         self._open_sockets = OpenSockets()
         super().__init__(network, **config)
+        # A broker that stalls is left before the call ends, so that another one may be asked.
+        request_timeout_ms = self.config["request_timeout_ms"]
+        self.config["request_timeout_ms"] = min(request_timeout_ms, errors.timeout_ms)
 
     def get_connection(self, node_id: Any, *arguments: Any, **named: Any) -> Any:
         if node_id not in self._conns:
@@ -63,6 +64,33 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         super().close(node_id, timeout_ms)
         if node_id is None:
             self._open_sockets.close()
+
+    def bootstrap(self, *_arguments: Any, **_named: Any) -> None:
+        """Connect to a bootstrap server before the deadline of the call.
+
+        :raises KafkaTimeoutError: with the last reason why it could not be connected to.
+        """
+        with self._errors.one_deadline() as deadline:
+            timeout_ms = 1_000 * deadline.remaining
+            try:
+                # It knows the reason if it ends by itself.
+                guard = Deadline(deadline.at + _GRACE_S)
+                self._net.run(self._until, guard, self.bootstrap_async, timeout_ms)
+            except kafka_errors.KafkaTimeoutError as error:
+                reason = str(self._last_error or error.args[0])
+                raise kafka_errors.KafkaTimeoutError(reason) from self._last_error
+
+    def run(self, coro: Any, *args: Any) -> Any:
+        """Return the result of a coroutine or of a function, before the deadline of the call.
+
+        :raises KafkaTimeoutError: if it is not done by then.
+        """
+        with self._errors.one_deadline() as deadline:
+            return self._net.run(self._until, deadline, coro, *args)
+
+    async def _until(self, deadline: Deadline, coro: Any, *args: Any) -> Any:
+        begun = self.call_soon(coro, *args)
+        return await self.wait_for(begun, math.ceil(1_000 * deadline.remaining))
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         try:
@@ -89,16 +117,18 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         def connection_lost(error: Exception | None) -> None:
             lose(error and self._judge(error, is_new=not conn.init_future.is_done))
 
+        throttle = conn._maybe_throttle  # noqa: SLF001
+
+        def throttle_in_time(response: Any) -> None:
+            # While a connection is paused, every request fails.
+            if getattr(response, "throttle_time_ms", 0) > self._errors.timeout_ms:
+                response.throttle_time_ms = self._errors.timeout_ms
+            throttle(response)
+
         # All requests of the connection fail with this error; there is no other hook.
         conn.connection_lost = connection_lost
+        conn._maybe_throttle = throttle_in_time  # noqa: SLF001
         await super()._connect(node, conn, **arguments)
-
-    async def _do_bootstrap(self, deadline: float | None) -> Any:
-        try:
-            return await super()._do_bootstrap(deadline)
-        except kafka_errors.KafkaTimeoutError as error:
-            reason = str(self._last_error or error.args[0])
-            raise kafka_errors.KafkaTimeoutError(reason) from self._last_error
 
     def _judge(self, error: Exception, *, is_new: bool) -> Exception:
         self._last_error = error
@@ -234,8 +264,9 @@ class ClusterMetadata:
         """Request the metadata of these topics and of those added before; as ``refresh`` does."""
         self.add_topics(topics)
         self._manager.cluster._topics = self._topics  # noqa: SLF001
-        self._bootstrap()
-        self.refresh()
+        with self._errors.one_deadline():
+            self._bootstrap()
+            self.refresh()
 
     def connection_delay(self, node: int) -> float:
         """Return for how many seconds ``connect`` would wait, after failures to connect."""
@@ -252,10 +283,11 @@ class ClusterMetadata:
 
         :raises KafkaError: if none comes in time.
         """
-        self._bootstrap()
-        if node is not None:
-            self._await_backoff(node)
-        return self._run(self._manager.send(request, node))
+        with self._errors.one_deadline():
+            self._bootstrap()
+            if node is not None:
+                self._await_backoff(node)
+            return self._run(self._manager.send(request, node))
 
     def _use(self, topic: str) -> None:
         if topic not in self._topics:
@@ -266,7 +298,7 @@ class ClusterMetadata:
 
     def _bootstrap(self) -> None:
         if not self._manager.bootstrapped:
-            self._manager.bootstrap(self._errors.timeout_ms)
+            self._manager.bootstrap()
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""
@@ -277,19 +309,28 @@ class ClusterMetadata:
 
         :raises KafkaError: if the broker does not answer in time.
         """
-        self._await_backoff(node)
-        # The connection that metadata requests use stays in the manager.
+        with self._errors.one_deadline():
+            self._await_backoff(node)
+            connected = self._new_connection(node)
+            self._establish(connected)
+        return connected
+
+    def _new_connection(self, node: int) -> Any:
+        """Begin to connect; the manager does not know the connection.
+
+        Otherwise it would send a request for metadata over it, whose response would come once the
+        socket is taken. The connection that metadata requests use stays in the manager.
+        """
         connections = self._manager._conns  # noqa: SLF001
         shared = connections.pop(node, None)
         try:
-            connected = self._manager.get_connection(node, refresh_metadata_on_err=False)
-            self._establish(connected)
+            return self._manager.get_connection(
+                node, pop_on_close=False, refresh_metadata_on_err=False
+            )
         finally:
             connections.pop(node, None)
-            if shared is not None and not shared.closed:
-                # A closed one would stay, and no request would be sent to that broker any more.
+            if shared is not None:
                 connections[node] = shared
-        return connected
 
     def _establish(self, connected: Any) -> None:
         try:
@@ -304,9 +345,9 @@ class ClusterMetadata:
         self._network.close()
 
     def _await_backoff(self, node: int) -> None:
-        deadline = Deadline.after(self._errors.timeout_ms / 1_000)
-        while (delay := self._manager.connection_delay(node)) > 0 and not deadline.has_passed:
-            self._network.poll(timeout_ms=1_000 * delay)
+        with self._errors.one_deadline() as deadline:
+            while (delay := self._manager.connection_delay(node)) > 0 and not deadline.has_passed:
+                self._network.poll(timeout_ms=1_000 * min(delay, deadline.remaining))
 
     def _run(self, future: Any) -> Any:
-        return self._network.run(self._manager.wait_for, future, self._errors.timeout_ms)
+        return self._manager.run(self._manager.wait_for, future, None)

@@ -15,6 +15,7 @@ import numpy as np
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 
+from ...ports.deadline import Deadline
 from .fetch_wire import (
     BY_ID_VERSION,
     MAX_VERSION,
@@ -25,6 +26,7 @@ from .fetch_wire import (
     FetchSettings,
 )
 from .produce_wire import ProduceSettings, responses_of
+from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     import socket
@@ -40,6 +42,25 @@ SESSION_PART: Final = 0.85
 
 _DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 
+_GRACE_PART: Final = 0.1
+"""How much of a time-out there is at least to receive a response that has begun to come."""
+
+_ACTIONS: Final = {select.POLLIN: "answer", select.POLLOUT: "take a request"}
+
+
+class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
+    """A broker announces a response that is larger than anything it was asked for.
+
+    It is not retried: a record that is too large stays so.
+    """
+
+    def __init__(self, broker: str, size: int, max_size: int) -> None:
+        super().__init__(
+            f"{broker} announces a response of {size} bytes, more than the {max_size} that are "
+            "accepted. If a record is that large, raise 'kafka.fetch.max.bytes'; if not, something "
+            "else answers in the broker's place"
+        )
+
 
 class RawConnection:
     """Uses the socket of a connection that kafka-python opened.
@@ -49,14 +70,23 @@ class RawConnection:
     are copied once.
     """
 
-    def __init__(self, connected: Any, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+    def __init__(
+        self, connected: Any, timeout_ms: int, max_frame_bytes: int = MAX_FRAME_BYTES
+    ) -> None:
+        """Take a ``KafkaConnection`` that nobody else uses.
+
+        A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
+        """
+        address, _, _ = connected.transport.host_port().partition("<-")
+        self._peer = f"broker {connected.node_id} at {address}"
         self._socket = _taken_from(connected)
-        self._socket.settimeout(timeout_ms / 1_000)
+        # A time-out of the socket would count for each of its calls.
+        self._socket.setblocking(False)
         session_ms: float = connected._reauth.session_lifetime_ms or math.inf  # noqa: SLF001
         self._expires = time.monotonic() + SESSION_PART * session_ms / 1_000
         self._correlation_id = 0
         self._timeout_s = timeout_ms / 1_000
+        self._max_frame_bytes = max_frame_bytes
         self._sent: deque[float] = deque()
 
     @property
@@ -72,14 +102,17 @@ class RawConnection:
         if self._sent or isinstance(self._socket, ssl.SSLSocket):
             # TLS may receive messages of its own.
             return False
-        poll = select.poll()
-        poll.register(self, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._is_ready(select.POLLIN, 0)
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the response to the oldest request should have come."""
-        return bool(self._sent) and time.monotonic() > self._sent[0] + self._timeout_s
+        """Whether the response to the oldest request should have come, and nothing of it is there.
+
+        The caller may have had other things to do meanwhile.
+        """
+        if not self._sent or time.monotonic() <= self._sent[0] + self._timeout_s:
+            return False
+        return not self.has_decrypted and not self._is_ready(select.POLLIN, 0)
 
     @property
     def has_decrypted(self) -> bool:
@@ -95,32 +128,71 @@ class RawConnection:
         self._socket.close()
 
     def _send(self, request: bytes, *, is_answered: bool = True) -> None:
-        self._socket.sendall(request)
+        deadline = Deadline.after(self._timeout_s)
+        unsent = memoryview(request)
+        while unsent:
+            try:
+                unsent = unsent[self._socket.send(unsent) :]
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                self._wait(select.POLLOUT, deadline)
+            except ssl.SSLWantReadError:
+                self._wait(select.POLLIN, deadline)
         if is_answered:
             self._sent.append(time.monotonic())
 
-    def _receive_frame(self, allocate: Callable[[int], memoryview]) -> memoryview:
+    def _receive_frame(
+        self, allocate: Callable[[int], memoryview], deadline: Deadline
+    ) -> memoryview:
         """Receive a frame without its length, in memory of the size that ``allocate`` is given.
 
-        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises OSError: if the connection is lost, or the frame is not complete in time.
         :raises KafkaProtocolError: if what comes is no frame.
+        :raises FrameTooLargeError: if it would be too large; no memory is taken for it.
         """
-        size = int.from_bytes(self._fill(memoryview(bytearray(4))), "big", signed=True)
+        size = int.from_bytes(self._fill(memoryview(bytearray(4)), deadline), "big", signed=True)
         if size < 0:
-            raise kafka_errors.InvalidReceiveError(f"a frame of {size} bytes")
-        frame = self._fill(allocate(size))
+            raise kafka_errors.InvalidReceiveError(f"{self._peer}: a frame of {size} bytes")
+        if size > self._max_frame_bytes:
+            raise FrameTooLargeError(self._peer, size, self._max_frame_bytes)
+        frame = self._fill(allocate(size), deadline)
         if self._sent:
             self._sent.popleft()
         return frame
 
-    def _fill(self, view: memoryview) -> memoryview:
+    @property
+    def response_deadline(self) -> Deadline:
+        """When the response to the oldest request must be complete.
+
+        If the caller had other things to do, there is some time left to receive it.
+        """
+        grace_s = _GRACE_PART * self._timeout_s
+        sent = self._sent[0] if self._sent else time.monotonic()
+        return Deadline(max(sent + self._timeout_s, time.monotonic() + grace_s))
+
+    def _fill(self, view: memoryview, deadline: Deadline) -> memoryview:
         filled = 0
         while filled < len(view):
-            received = self._socket.recv_into(view[filled:])
+            try:
+                received = self._socket.recv_into(view[filled:])
+            except (BlockingIOError, ssl.SSLWantReadError):
+                self._wait(select.POLLIN, deadline)
+                continue
+            except ssl.SSLWantWriteError:
+                self._wait(select.POLLOUT, deadline)
+                continue
             if not received:
                 raise ConnectionResetError("the broker closed the connection")
             filled += received
         return view
+
+    def _wait(self, events: int, deadline: Deadline) -> None:
+        if deadline.has_passed or not self._is_ready(events, deadline.remaining):
+            raise TimeoutError(f"{self._peer} did not {_ACTIONS[events]} in time")
+
+    def _is_ready(self, events: int, timeout_s: float) -> bool:
+        poll = select.poll()
+        poll.register(self, events)
+        return bool(poll.poll(1_000 * timeout_s))
 
 
 def _taken_from(connected: Any) -> socket.socket:
@@ -134,6 +206,11 @@ def _taken_from(connected: Any) -> socket.socket:
     return taken
 
 
+def _new_memory(size: int) -> memoryview:
+    """Return memory that the operating system provides as it is written: not before bytes come."""
+    return np.empty(size, np.uint8).data
+
+
 @final
 class ReceiveBuffer:
     """Memory for one response; a larger one gets its own."""
@@ -144,7 +221,7 @@ class ReceiveBuffer:
     def view(self, size: int) -> memoryview:
         """Return memory for a frame; what it held before is overwritten."""
         if size > len(self._memory):
-            return np.empty(size, np.uint8).data
+            return _new_memory(size)
         return self._memory.data[:size]
 
 
@@ -164,7 +241,7 @@ class FetchConnection(RawConnection):
         self.in_flight: Mapping[TopicPartition, int] | None = None
         """The offsets of the request in flight."""
 
-        super().__init__(connected, timeout_ms)
+        super().__init__(connected, timeout_ms, settings.max_frame_bytes)
 
     def send(
         self,
@@ -190,13 +267,17 @@ class FetchConnection(RawConnection):
         self._send(request)
         self.in_flight = offsets
 
-    def receive(self, buffer: ReceiveBuffer) -> FetchResponse:
+    def receive(self, buffer: ReceiveBuffer, deadline: Deadline | None = None) -> FetchResponse:
         """Wait for the response to the request; its records are in the buffer.
 
-        :raises OSError: if the connection is lost, or nothing comes in time.
+        The time-out begins with the call: requests are sent ahead. ``deadline`` may be earlier.
+
+        :raises OSError: if the connection is lost, or the response is not complete in time.
         :raises KafkaProtocolError: if something else is received.
+        :raises FrameTooLargeError: if the response is larger than what was asked for.
         """
-        frame = self._receive_frame(buffer.view)
+        own = Deadline.after(self._timeout_s)
+        frame = self._receive_frame(buffer.view, min(own, deadline or own))
         self.in_flight = None
         return FetchResponse.of(frame, self._sent_version, self._correlation_id, self._topics)
 
@@ -236,10 +317,11 @@ class ProduceConnection(RawConnection):
     def receive(self) -> Mapping[TopicPartition, Failure | None]:
         """Wait for the response to the oldest request, and return what failed for each partition.
 
-        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises OSError: if the connection is lost, or the response is not complete in time.
         :raises KafkaProtocolError: if something else is received.
+        :raises FrameTooLargeError: if the response is larger than any.
         """
-        frame = self._receive_frame(lambda size: memoryview(bytearray(size)))
+        frame = self._receive_frame(_new_memory, self.response_deadline)
         # Brokers answer in the order of the requests, which are numbered from 1 on.
         self._received += 1
         return responses_of(frame, self._version, self._received)
@@ -300,10 +382,11 @@ class CoordinatorConnection(RawConnection):
     def receive(self) -> Any:
         """Wait for the response to the oldest request.
 
-        :raises OSError: if the connection is lost, or nothing comes in time.
+        :raises OSError: if the connection is lost, or the response is not complete in time.
         :raises KafkaProtocolError: if something else is received.
+        :raises FrameTooLargeError: if the response is larger than any.
         """
-        frame = bytes(self._receive_frame(lambda size: memoryview(bytearray(size))))
+        frame = bytes(self._receive_frame(_new_memory, self.response_deadline))
         correlation_id, response, version = self._in_flight.popleft()
         if frame[:4] != correlation_id.to_bytes(4, "big"):
             raise kafka_errors.CorrelationIdError("a response answers another request")

@@ -20,13 +20,15 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import ResourceType
 from ...domain.security.tls_failures import TlsFailure, tls_failure
-from ...ports.deadline import Deadline
+from .call_deadline import CallDeadline
 from .transports import HANGUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from ...domain.security.rights import Right
+    from ...ports.deadline import Deadline
 
 T = TypeVar("T")
 
@@ -125,7 +127,7 @@ class Refusal:
 class ErrorMapper:
     """Maps kafka-python's errors, with the cluster, the timeout and the user that they name.
 
-    ``refusal`` is shared by all connections of an adapter.
+    ``refusal`` and the deadline are shared by all connections of an adapter.
     """
 
     bootstrap_servers: str
@@ -134,6 +136,12 @@ class ErrorMapper:
     user: str = ""
     principal: str | None = None
     refusal: Refusal = field(default_factory=Refusal, compare=False)
+    _deadline: CallDeadline = field(default_factory=CallDeadline, compare=False, repr=False)
+
+    def one_deadline(self, seconds: float | None = None) -> AbstractContextManager[Deadline]:
+        """Give all waits in a block one deadline, in ``timeout_ms`` or in fewer seconds."""
+        timeout_s = self.timeout_ms / 1_000
+        return self._deadline.within(timeout_s if seconds is None else min(timeout_s, seconds))
 
     @contextmanager
     def mapped_errors(self, request: str, *rights: Right) -> Iterator[None]:
@@ -196,14 +204,14 @@ class ErrorMapper:
 
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
         """Return what a call returns, repeated while its errors may pass and the time is not up."""
-        deadline = Deadline.after(self.timeout_ms / 1_000)
-        while True:
-            try:
-                return call()
-            except RETRIABLE_ERRORS:
-                if deadline.remaining < pause_s:
-                    raise
-                time.sleep(pause_s)
+        with self.one_deadline() as deadline:
+            while True:
+                try:
+                    return call()
+                except RETRIABLE_ERRORS:
+                    if deadline.remaining < pause_s:
+                        raise
+                    time.sleep(pause_s)
 
 
 def failure_of(error: type[Exception], message: str) -> Failure:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...domain.errors import PysparkKafkaError
     from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
+    from ...ports.deadline import Deadline
     from ..fetching import Watermarks
     from .failures import ErrorMapper
 
@@ -38,6 +39,12 @@ def fetch_error(
 
 TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
 """The Java client's ``FetchCollector`` retries UNKNOWN_SERVER_ERROR too; it is not retriable."""
+
+
+MAX_PAUSE_S: Final = 1.0
+"""How long a fetch may keep its caller waiting for the end of a pause."""
+
+_NOTHING: Final = FetchedData(kafka_errors.NoError, NO_REPLICA, (), memoryview(b""))
 
 
 @final
@@ -62,11 +69,12 @@ class FetchClient:
         self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
 
     def fetch(
-        self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer
+        self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer, deadline: Deadline
     ) -> FetchedData | None:
         """Return what a broker has from an offset on; its records are in the buffer.
 
-        ``None`` while the partition has no leader.
+        ``None`` while the partition has no leader. No records if the broker asked for a pause
+        that has not ended within ``MAX_PAUSE_S`` (KIP-219).
 
         :raises RETRIABLE_ERRORS: if another try may succeed, after ``invalidate``.
         :raises KafkaError: if none will.
@@ -76,10 +84,12 @@ class FetchClient:
             return None
         connection = self._connection(node, partition, offset)
         if connection.in_flight is None:
-            time.sleep(max(0.0, self._not_before.get(node, 0) - time.monotonic()))
+            if not self._has_paused(node, deadline):
+                return _NOTHING
             connection.send({partition: offset})
-        response = connection.receive(buffer)
-        self._not_before[node] = time.monotonic() + response.throttle_s
+        response = connection.receive(buffer, deadline)
+        pause_s = min(response.throttle_s, self.errors.timeout_ms / 1_000)
+        self._not_before[node] = time.monotonic() + pause_s
         fetched = response.of_partition(partition)
         if fetched.preferred_replica != NO_REPLICA:
             # As the Java client: until the metadata expire.
@@ -97,6 +107,13 @@ class FetchClient:
         except (OSError, kafka_errors.KafkaError):
             # The next fetch raises the error, if it persists.
             self.invalidate(partition)
+
+    def _has_paused(self, node: int, deadline: Deadline) -> bool:
+        """Wait while the broker asked for it; return whether the pause has ended."""
+        pause_s = max(0.0, self._not_before.get(node, 0) - time.monotonic())
+        waited_s = min(pause_s, MAX_PAUSE_S, deadline.remaining)
+        time.sleep(waited_s)
+        return waited_s == pause_s
 
     def leave_replica(self, partition: TopicPartition) -> bool:
         """Return to the leader from a nearer replica; false if it was the leader already."""
@@ -156,21 +173,30 @@ class PartitionFetcher(FetchedPartition):
         offset_range: OffsetRange,
         decoder: RecordDecoder,
         watermarks: Watermarks,
+        poll_timeout_ms: int,
     ) -> None:
-        """Take a client that nothing else uses meanwhile."""
+        """Take a client that nothing else uses meanwhile.
+
+        ``poll_timeout_ms`` bounds one fetch, as Java's ``KafkaConsumer.poll`` is bounded.
+        """
         self._client = client
         self._range = offset_range
         self._partition = offset_range.partition
         self._decoder = decoder
         self._watermarks = watermarks
+        self._poll_timeout_s = poll_timeout_ms / 1_000
         self._failing_since = math.inf
         self._buffer: ReceiveBuffer | None = None
 
     def fetch(self, position: int) -> Fetched | None:
         begun = time.monotonic()
-        with self._client.errors.mapped_errors(f"a fetch from {self._partition}"):
+        errors = self._client.errors
+        with (
+            errors.mapped_errors(f"a fetch from {self._partition}"),
+            errors.one_deadline(self._poll_timeout_s) as deadline,
+        ):
             try:
-                response = self._client.fetch(self._partition, position, self._received)
+                response = self._client.fetch(self._partition, position, self._received, deadline)
             except RETRIABLE_ERRORS as error:
                 # The caller's pauses between fetches do not count.
                 self._failing_since = min(self._failing_since, begun)

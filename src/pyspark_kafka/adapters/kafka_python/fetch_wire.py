@@ -18,6 +18,7 @@ from kafka import errors as kafka_errors
 
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
+from .transports import MAX_FRAME_BYTES
 from .wire_text import NO_TAGS, encode_count, encode_text
 
 MIN_VERSION: Final = 4
@@ -50,6 +51,13 @@ class FetchSettings:
     max_bytes: int
     partition_bytes: int
     max_wait_ms: int
+    max_batch_bytes: int = MAX_FRAME_BYTES
+    """The largest first batch, which a broker sends whole whatever ``max_bytes`` is (KIP-74)."""
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """How large a response may be."""
+        return self.max_bytes + self.max_batch_bytes
 
     def request(
         self,

@@ -163,6 +163,12 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     def _query(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
     ) -> list[tuple[TopicPartition, int]]:
+        with self._errors.one_deadline():
+            return self._query_in_time(wanted)
+
+    def _query_in_time(
+        self, wanted: Mapping[TopicPartition, int | OffsetSpec]
+    ) -> list[tuple[TopicPartition, int]]:
         if wanted and wanted.keys() <= self._leaders.keys():
             found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted))
             if found is not None:

@@ -101,7 +101,8 @@ class ProduceClient:
         self._errors = errors
         self._requests = TransactionRequests(metadata, errors)
         self._encoder = encoder
-        self._timeout_ms = config["request_timeout_ms"]
+        self._timeout_ms = min(config["request_timeout_ms"], producer.delivery_timeout_ms)
+        self._delivery_timeout_s = producer.delivery_timeout_ms / 1_000
         self._connections: dict[int, ProduceConnection] = {}
         self._sender: Sender[Rows] = Sender(
             producer,
@@ -147,7 +148,7 @@ class ProduceClient:
 
     def connect(self, topic: str) -> None:
         """Connect to a topic's leaders before there are records, as far as that works."""
-        with suppress(*RETRIABLE_ERRORS):
+        with suppress(*RETRIABLE_ERRORS), self._errors.one_deadline():
             for number in range(self._metadata.partition_count(topic)):
                 node = self._metadata.leader(TopicPartition(topic, number))
                 if node is not None:
@@ -226,19 +227,39 @@ class ProduceClient:
     ) -> None:
         for partition in stale:
             self._metadata.invalidate(partition)
+        begun = time.monotonic()
         leaders: dict[TopicPartition, int] = {}
-        for partition in partitions:
-            try:
-                node = self._metadata.leader(partition)
-                if node is None:
-                    raise kafka_errors.LeaderNotAvailableError
-                if self._is_connected(node):
-                    leaders[partition] = node
-            except RETRIABLE_ERRORS as error:
-                self._sender.leader_not_found(
-                    partition, failure_of(type(error), str(error)), time.monotonic()
-                )
+        unreachable: dict[int, Exception] = {}
+        with self._errors.one_deadline(self._delivery_timeout_s):
+            for partition in partitions:
+                try:
+                    node = self._connected_leader(partition, unreachable)
+                except RETRIABLE_ERRORS as error:
+                    failure, now = failure_of(type(error), str(error)), time.monotonic()
+                    self._sender.leader_not_found(partition, failure, now, since=begun)
+                else:
+                    if node is not None:
+                        leaders[partition] = node
         self._sender.leaders_found(leaders, time.monotonic())
+
+    def _connected_leader(
+        self, partition: TopicPartition, unreachable: dict[int, Exception]
+    ) -> int | None:
+        """Return a leader that is connected; ``None`` while it is not to be connected to.
+
+        What cannot be connected to is added to ``unreachable``, and not tried for the next
+        partition.
+        """
+        node = self._metadata.leader(partition)
+        if node is None:
+            raise kafka_errors.LeaderNotAvailableError
+        if node in unreachable:
+            raise unreachable[node]
+        try:
+            return node if self._is_connected(node) else None
+        except RETRIABLE_ERRORS as error:
+            unreachable[node] = error
+            raise
 
     def _is_connected(self, node: int) -> bool:
         """Connect to a broker, unless an expired connection still has requests in flight."""
@@ -255,23 +276,26 @@ class ProduceClient:
     def _produce(
         self, node: int, batches: Sequence[ProducerBatch[Rows]], transactional_id: str | None
     ) -> None:
+        begun = time.monotonic()
         try:
             self._connections[node].send(
                 {batch.partition: batch.encoded for batch in batches}, transactional_id
             )
         except OSError as error:
-            self._disconnect(node, error)
+            self._disconnect(node, error, begun)
         else:
             self._sender.sent(node)
 
     def _receive(self, node: int) -> None:
+        begun = time.monotonic()
         try:
             response = self._connections[node].receive()
         except RETRIABLE_ERRORS as error:
-            self._disconnect(node, error)
+            self._disconnect(node, error, begun)
         else:
             self._sender.received(node, response, time.monotonic())
 
-    def _disconnect(self, node: int, error: Exception) -> None:
+    def _disconnect(self, node: int, error: Exception, since: float | None = None) -> None:
         self._connections.pop(node).close()
-        self._sender.disconnected(node, failure_of(type(error), str(error)), time.monotonic())
+        failure, now = failure_of(type(error), str(error)), time.monotonic()
+        self._sender.disconnected(node, failure, now, since=since)

@@ -73,6 +73,7 @@ class KafkaPythonRecordReader(RecordReader):
                 offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
             ),
             self._watermarks,
+            self._options.poll_timeout_ms,
         )
         return read_range(partition, offset_range, self._options.poll_timeout_ms)
 

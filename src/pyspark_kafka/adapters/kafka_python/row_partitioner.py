@@ -82,7 +82,8 @@ class RowPartitioner:
 
         def count() -> int:
             try:
-                return self._metadata.partition_count(topic)
+                with self._errors.one_deadline(deadline.remaining):
+                    return self._metadata.partition_count(topic)
             except RETRIABLE_ERRORS:
                 if deadline.has_passed:
                     raise

@@ -142,7 +142,7 @@ class StreamFetcher:
         self._projection = projection
         self._watermarks = watermarks
         self._retry_s: float = config["retry_backoff_ms"] / 1_000
-        self._timeout_ms: int = config["request_timeout_ms"]
+        self._timeout_ms: int = min(config["request_timeout_ms"], errors.timeout_ms)
         self._check_crcs: bool = config["check_crcs"]
         self._memory = DecoderMemory()
         self._positions: dict[TopicPartition, _Position] = {}
@@ -175,9 +175,10 @@ class StreamFetcher:
         It waits for ``awaited`` connections at the same time.
         """
         now = time.monotonic()
-        if any(position.retry_at <= now for position in self._leaderless.values()):
-            self._find_leaders(now)
-        waits = [self._send_to(leader, now) for leader in list(self._leaders.values())]
+        with self._errors.one_deadline():
+            if any(position.retry_at <= now for position in self._leaderless.values()):
+                self._find_leaders(now)
+            waits = [self._send_to(leader, now) for leader in list(self._leaders.values())]
         waits += [position.retry_at - now for position in self._leaderless.values()]
         return max(0.0, min(waits, default=math.inf))
 
@@ -298,13 +299,13 @@ class StreamFetcher:
             return
         offsets = connection.in_flight
         try:
-            response = connection.receive(leader.buffer)
+            response = connection.receive(leader.buffer, connection.response_deadline)
         except RETRIABLE_ERRORS as error:
             self._disconnect(leader, error)
             return
         self._failing_since = math.inf
         now = time.monotonic()
-        leader.not_before = now + response.throttle_s
+        leader.not_before = now + min(response.throttle_s, self._errors.timeout_ms / 1_000)
         for partition, offset in offsets.items():
             position = leader.positions.get(partition)
             if position is not None and position.offset == offset:

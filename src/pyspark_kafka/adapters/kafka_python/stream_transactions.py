@@ -99,6 +99,7 @@ class _Coordinator:
         self._requests = requests
         self._cycle = cycle
         self._rights = rights
+        self._timeout_ms = min(factory.config["request_timeout_ms"], factory.errors.timeout_ms)
         self._connection: CoordinatorConnection | None = None
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
 
@@ -149,7 +150,7 @@ class _Coordinator:
             if metadata.connection_delay(node):
                 raise kafka_errors.NodeNotReadyError(node)
             self._connection = CoordinatorConnection(
-                metadata.connect(node), config["client_id"], config["request_timeout_ms"]
+                metadata.connect(node), config["client_id"], self._timeout_ms
             )
         return self._connection
 
@@ -401,8 +402,9 @@ class ExactlyOnceSink(StreamSink):
             committed = self._requests.committed_offsets(group_id, new) if new else {}
             for partition in offsets.keys() & assigned_already:
                 self._writers[partition].cycle.append((), offsets[partition])
-            for partition in offsets:
-                self._writers[partition].connect(self._topic)
+            with self._factory.errors.one_deadline():
+                for partition in offsets:
+                    self._writers[partition].connect(self._topic)
         return PartitionOffsets(
             {each: max(offset, committed.get(each, offset)) for each, offset in offsets.items()}
         )
@@ -432,7 +434,7 @@ class ExactlyOnceSink(StreamSink):
                 wait_s = self.send()
 
     def send(self) -> float:
-        with self._mapped_errors():
+        with self._mapped_errors(), self._factory.errors.one_deadline():
             wait_s = min(map(self._send, list(self._writers.values())), default=math.inf)
         done = [each for each in self._revoked if self._is_done(each)]
         if done:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -27,8 +27,7 @@ from .cluster_metadata import ClusterMetadata
 from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-    from contextlib import AbstractContextManager
+    from collections.abc import Collection, Iterable, Iterator
 
     from ...domain.options import SinkOptions
     from ...domain.security.rights import Right
@@ -351,18 +350,20 @@ class KafkaPythonTransactions(Transactions):
     def abort_abandoned(self, prefix: str) -> None:
         with self._errors.mapped_errors("a request to list transactions"):
             try:
-                abandoned = [
-                    name for name in self._requests.open_transactions() if name.startswith(prefix)
-                ]
+                with self._errors.one_deadline():
+                    names = list(self._requests.open_transactions())
             except kafka_errors.IncompatibleBrokerVersion:
                 return
-        for transactional_id in abandoned:
-            self.begin(transactional_id)
+        for transactional_id in names:
+            if transactional_id.startswith(prefix):
+                self.begin(transactional_id)
 
     def close(self) -> None:
         self._metadata.close()
 
-    def _writing(self, request: str, transactional_id: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def _writing(self, request: str, transactional_id: str) -> Iterator[None]:
         # It includes the right to describe, with which a coordinator is found.
         right = transactional_id_right(Operation.WRITE, transactional_id)
-        return self._errors.mapped_errors(request, right)
+        with self._errors.mapped_errors(request, right), self._errors.one_deadline():
+            yield

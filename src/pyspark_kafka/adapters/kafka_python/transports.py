@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 HANGUPS: Final = (ssl.SSLEOFError, ConnectionResetError, BrokenPipeError)
 """How a TLS handshake ends if the broker ends, or does not speak TLS."""
 
+MAX_FRAME_BYTES: Final = 100_000_000
+"""The limit of kafka-python's own clients, and of Kafka for requests. The default of its manager is
+1 MB, which the metadata of a large cluster exceed."""
+
 _PROBE_S: Final = 2.0
 
 

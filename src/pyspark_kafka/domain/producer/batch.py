@@ -131,10 +131,10 @@ class PartitionQueue(Generic[R]):
         for batch in waiting:
             self.append(batch)
 
-    def fail(self, now: float, backoff_s: float) -> float:
-        """Count a failure, and return for how long there were only failures."""
+    def fail(self, now: float, backoff_s: float, since: float) -> float:
+        """Count a failure that began at ``since``; return for how long there were only failures."""
         if self.failing_since is None:
-            self.failing_since = now
+            self.failing_since = since
         self.failures += 1
         self.retry_at = now + backoff_s
         return now - self.failing_since

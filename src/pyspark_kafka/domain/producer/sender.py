@@ -197,11 +197,16 @@ class Sender(Generic[R]):
         self._memory += len(encoded) - len(batch.encoded)
         batch.encoded = encoded
 
-    def leader_not_found(self, partition: TopicPartition, failure: Failure, now: float) -> None:
-        """Let a partition wait that has no leader, or one that cannot be connected to."""
+    def leader_not_found(
+        self, partition: TopicPartition, failure: Failure, now: float, *, since: float | None = None
+    ) -> None:
+        """Let a partition wait that has no leader, or one that cannot be connected to.
+
+        ``since`` is when it was begun to look for it, if that is not ``now``.
+        """
         queue = self._queues[partition]
         queue.is_leader_stale = True
-        self._count_failure(queue, queue.waiting[0], failure, now)
+        self._count_failure(queue, queue.waiting[0], failure, now, since)
 
     def leaders_found(self, leaders: Mapping[TopicPartition, int], now: float) -> None:
         """Choose what to send to the connected leaders: at most one request each."""
@@ -239,11 +244,16 @@ class Sender(Generic[R]):
             else:
                 self._handle(batch, failure, now)
 
-    def disconnected(self, node: int, failure: Failure, now: float) -> None:
-        """Take back, in order, all that was in flight to a broker."""
+    def disconnected(
+        self, node: int, failure: Failure, now: float, *, since: float | None = None
+    ) -> None:
+        """Take back, in order, all that was in flight to a broker.
+
+        ``since`` is when the wait began that was in vain, if that is not ``now``.
+        """
         for batches in self._in_flight.pop(node, ()):
             for batch in batches:
-                self._reenqueue(batch, failure, now)
+                self._reenqueue(batch, failure, now, since)
 
     # Sending
 
@@ -333,11 +343,13 @@ class Sender(Generic[R]):
             queue.has_lost_sequence = True
         self._reenqueue(batch, failure, now)
 
-    def _reenqueue(self, batch: ProducerBatch[R], failure: Failure, now: float) -> None:
+    def _reenqueue(
+        self, batch: ProducerBatch[R], failure: Failure, now: float, since: float | None = None
+    ) -> None:
         queue = self._queues[batch.partition]
         queue.is_leader_stale |= failure.error in _RETRIABLE
         if not queue.returned:
-            self._count_failure(queue, batch, failure, now)
+            self._count_failure(queue, batch, failure, now, since)
         self._pending[batch.partition] = queue
         self._land(queue, batch)
 
@@ -357,10 +369,15 @@ class Sender(Generic[R]):
         self._unencoded.update(dict.fromkeys(queue.waiting))
 
     def _count_failure(
-        self, queue: PartitionQueue[R], batch: ProducerBatch[R], failure: Failure, now: float
+        self,
+        queue: PartitionQueue[R],
+        batch: ProducerBatch[R],
+        failure: Failure,
+        now: float,
+        since: float | None,
     ) -> None:
         """Let a partition wait, or give it up."""
-        failing_s = queue.fail(now, self._retry_backoff_s)
+        failing_s = queue.fail(now, self._retry_backoff_s, now if since is None else since)
         timeout_s = self._settings.delivery_timeout_ms / 1_000
         if failing_s < timeout_s and queue.failures <= self._settings.retries:
             return

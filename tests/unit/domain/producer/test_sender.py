@@ -546,6 +546,16 @@ def test_retries_end_with_the_delivery_timeout(error: ProduceError) -> None:
             client.fail(error)
 
 
+def test_a_wait_in_vain_counts_from_its_beginning() -> None:
+    """A request that was not answered in all of the time is not sent again."""
+    client = Client(delivery_timeout_ms=1_000)
+    client.append(1)
+    client.sent()
+    client.now = 1.5
+    with pytest.raises(BrokerUnreachableError, match=f"{SERVERS} within 1.5"):
+        client.sender.disconnected(NODE, failure(ProduceError.DISCONNECTED), client.now, since=0)
+
+
 def test_retries_are_bounded() -> None:
     """One attempt more than ``retries``."""
     client = Client(retries=1)

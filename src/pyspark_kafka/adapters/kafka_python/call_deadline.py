@@ -1,0 +1,33 @@
+"""One deadline for all that a call waits for."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, final
+
+from ...ports.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@final
+class CallDeadline:
+    """The deadline of the call that an adapter performs; used by one thread at a time.
+
+    A call consists of requests, connections and pauses, each of which may take all of the time.
+    Within another call, the earlier deadline counts.
+    """
+
+    def __init__(self) -> None:
+        self._current: Deadline | None = None
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[Deadline]:
+        """Yield the deadline of a call, which ends in ``seconds`` or with the call around it."""
+        outer, own = self._current, Deadline.after(seconds)
+        self._current = own if outer is None else min(outer, own)
+        try:
+            yield self._current
+        finally:
+            self._current = outer

@@ -1,0 +1,42 @@
+"""One deadline for all that a call waits for."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+from pyspark_kafka.adapters.kafka_python.call_deadline import CallDeadline
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+
+
+def test_a_call_within_a_call_ends_with_it() -> None:
+    """The earlier deadline counts, and the outer one again afterwards."""
+    calls = CallDeadline()
+    with calls.within(100) as outer:
+        with calls.within(1_000) as later:
+            assert later == outer
+        with calls.within(10) as earlier:
+            assert earlier < outer
+            with calls.within(50) as inner:
+                assert inner == earlier
+        with calls.within(math.inf) as again:
+            assert again == outer
+
+
+def test_a_call_that_failed_leaves_no_deadline() -> None:
+    """The next call has all of its time."""
+    calls = CallDeadline()
+    with suppress(ValueError), calls.within(1):
+        raise ValueError
+    with calls.within(100) as deadline:
+        assert deadline.remaining > 50
+
+
+def test_a_call_has_the_time_out_of_its_cluster_or_less() -> None:
+    """No call waits for longer than 'default.api.timeout.ms'."""
+    errors = ErrorMapper("broker:9092", 60_000)
+    for seconds in (None, 1_000):
+        with errors.one_deadline(seconds) as deadline:
+            assert 50 < deadline.remaining <= 60
+    with errors.one_deadline(10) as deadline:
+        assert deadline.remaining <= 10

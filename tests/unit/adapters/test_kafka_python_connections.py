@@ -1,0 +1,169 @@
+"""Sending and receiving over sockets that kafka-python opened."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
+
+import pytest
+
+from pyspark_kafka.adapters.kafka_python.connections import (
+    FetchConnection,
+    FrameTooLargeError,
+    ReceiveBuffer,
+)
+from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchSettings
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT_S = 0.3
+PARTITION = TopicPartition("t", 0)
+SETTINGS = FetchSettings(
+    client_id="c",
+    rack="",
+    isolation_level=0,
+    min_bytes=1,
+    max_bytes=1_000,
+    partition_bytes=1_000,
+    max_wait_ms=100,
+    max_batch_bytes=500_000_000,
+)
+MIB = 1024 * 1024
+ANNOUNCED_BYTES = 400 * MIB
+
+
+@pytest.fixture
+def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Yield the client's end of a connection, and the broker's."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def opened(ours: socket.socket, settings: FetchSettings = SETTINGS) -> FetchConnection:
+    """Return a connection that kafka-python opened to broker 7."""
+    transport = Mock(
+        take_socket=lambda: ours, _read_task=None, host_port=lambda: "host:9092<-50000"
+    )
+    connected: Any = Mock(transport=transport, node_id=7, _reauth=Mock(session_lifetime_ms=0))
+    connected.broker_version_data.api_version.return_value = 11
+    return FetchConnection(connected, settings, round(1_000 * TIMEOUT_S))
+
+
+def test_a_response_that_comes_a_byte_at_a_time(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    """The time-out is the one of the whole response: each byte comes well within it."""
+    ours, theirs = sockets
+    has_ended = threading.Event()
+
+    def trickle() -> None:
+        theirs.sendall(struct.pack(">i", 1_000))
+        while not has_ended.wait(TIMEOUT_S / 10):
+            theirs.sendall(b"\0")
+
+    connection = opened(ours)
+    sending = threading.Thread(target=trickle)
+    sending.start()
+    begun = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not answer in time"):
+            connection.receive(ReceiveBuffer())
+        assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
+    finally:
+        has_ended.set()
+        sending.join()
+
+
+def test_a_deadline_that_is_earlier(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """A call may have less time left than a response would have."""
+    connection = opened(sockets[0])
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        connection.receive(ReceiveBuffer(), Deadline(begun))
+    assert time.monotonic() - begun < TIMEOUT_S
+
+
+def test_a_broker_that_reads_nothing(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """Sending ends in time as well."""
+    connection = opened(sockets[0])
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError, match="broker 7 at host:9092 did not take a request in time"):
+        connection._send(bytes(100 * MIB))
+    assert time.monotonic() - begun < 2 * TIMEOUT_S + 1
+
+
+def test_a_large_request_arrives(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """A request that does not fit into the socket's buffers is sent in parts."""
+    ours, theirs = sockets
+    request = bytes(range(256)) * 40_000
+    received = bytearray()
+
+    def read() -> None:
+        while len(received) < len(request):
+            received.extend(theirs.recv(100_000))
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    opened(ours)._send(request)
+    reading.join()
+    assert received == request
+
+
+def test_a_response_that_is_larger_than_what_was_asked_for(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    """It is refused by its size, with the broker's name, before memory is taken for it."""
+    ours, theirs = sockets
+    theirs.sendall(struct.pack(">i", 2**31 - 1))
+    buffer = Mock()
+    with pytest.raises(FrameTooLargeError, match=r"broker 7 at host:9092 announces .* 2147483647"):
+        opened(ours).receive(buffer)
+    buffer.view.assert_not_called()
+
+
+def test_memory_is_taken_as_bytes_come(sockets: tuple[socket.socket, socket.socket]) -> None:
+    """A large response that is only announced takes no memory."""
+    ours, theirs = sockets
+    theirs.sendall(struct.pack(">i", ANNOUNCED_BYTES) + bytes(1_000))
+    taken: list[memoryview] = []
+
+    def allocate(size: int) -> memoryview:
+        before = _resident_bytes()
+        taken.append(ReceiveBuffer().view(size))
+        assert _resident_bytes() - before < ANNOUNCED_BYTES // 4
+        return taken[0]
+
+    with pytest.raises(TimeoutError):
+        opened(ours)._receive_frame(allocate, Deadline.after(TIMEOUT_S))
+    assert len(taken[0]) == ANNOUNCED_BYTES
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def test_a_response_that_came_while_the_caller_was_busy(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    """It is received, however late; without one the request is overdue."""
+    ours, theirs = sockets
+    connection = opened(ours)
+    connection.send({PARTITION: 0})
+    time.sleep(1.2 * TIMEOUT_S)
+    was_overdue = connection.is_overdue
+    theirs.sendall(struct.pack(">i", 4) + b"late")
+    assert (was_overdue, connection.is_overdue) == (True, False)
+    frame = connection._receive_frame(ReceiveBuffer().view, connection.response_deadline)
+    assert bytes(frame) == b"late"
+    assert not connection.is_overdue
