@@ -25,6 +25,9 @@ _PURGES: Final = 3
 class FsspecMetadataLog(MetadataLog):
     """One file per batch, named by the batch id, in the layout of Spark's ``HDFSMetadataLog``.
 
+    A storage may list a new file late, and a deleted one for a while. So entries are looked for by
+    name after the last one that is listed, unless this object has written it.
+
     Other files in the directory stay, except temporary files of this class that are a day old:
     their writers were killed.
 
@@ -37,6 +40,7 @@ class FsspecMetadataLog(MetadataLog):
         self._open = opener_of(path)
         self._opened: ProcessLocal[LogDirectory] = ProcessLocal()
         self._swept = False
+        self._newest: int | None = None
 
     def __str__(self) -> str:
         return str(self._path)
@@ -54,6 +58,7 @@ class FsspecMetadataLog(MetadataLog):
         name = file_name(batch_id)
         with failures_of(self._path.child(name)):
             added = self._directory().create(name, bytes(metadata))
+        self._newest = batch_id if added else None
         self._sweep_once()
         return added
 
@@ -63,10 +68,13 @@ class FsspecMetadataLog(MetadataLog):
             return self._directory().read(name)
 
     def latest(self) -> tuple[int, bytes] | None:
-        for batch_id in reversed(self.batch_ids()):
+        listed = self.batch_ids()
+        if self._newest is not None:
+            listed = sorted({*listed, self._newest})
+        for batch_id in reversed(listed or [0]):
             metadata = self.get(batch_id)
             if metadata is not None:  # otherwise it was purged since the listing
-                return batch_id, metadata
+                return self._last_from(batch_id, metadata)
         return None
 
     def batch_ids(self) -> Sequence[int]:
@@ -82,10 +90,19 @@ class FsspecMetadataLog(MetadataLog):
             self._remove([*map(file_name, purged), *_abandoned(files)])
             if not purged:
                 return
+        if all(self.get(batch_id) is None for batch_id in purged):
+            return
         raise MetadataLogError(
             str(self._path),
-            "The storage still lists deleted batches. Check the permission to delete files",
+            "The storage still has deleted batches. Check the permission to delete files",
         )
+
+    def _last_from(self, batch_id: int, metadata: bytes) -> tuple[int, bytes]:
+        """Return the last entry of those that follow one without a gap."""
+        while self._newest != batch_id and (following := self.get(batch_id + 1)) is not None:
+            batch_id, metadata = batch_id + 1, following
+        self._newest = batch_id
+        return batch_id, metadata
 
     def _files(self) -> list[LogFile]:
         with failures_of(self._path):

@@ -1,0 +1,100 @@
+"""Metadata logs on storages that fail, lose responses, and answer with old lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.errors import MetadataLogError
+
+from ..servers.storage_proxy import Behavior, Failure, StorageProxy, storage_behind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.domain.storage_path import StoragePath
+
+OLD_LISTS = Behavior(list_delay_s=60.0)
+
+
+@pytest.fixture(params=["s3", "hdfs"])
+def storage(request: pytest.FixtureRequest) -> Iterator[tuple[StorageProxy, StoragePath]]:
+    """Return a proxy, and a new directory on the storage behind it."""
+    with storage_behind(request.getfixturevalue(request.param)) as found:
+        yield found
+
+
+def test_a_new_driver_finds_an_entry_that_is_not_listed(
+    storage: tuple[StorageProxy, StoragePath],
+) -> None:
+    """The last entry is found by its name, also if nothing is listed, and is not written twice."""
+    proxy, path = storage
+    log = FsspecMetadataLog(path)
+    assert log.latest() is None
+    with proxy.behaving(OLD_LISTS):
+        for number in range(3):
+            assert log.add(number, b"%d" % number)
+            assert log.latest() == (number, b"%d" % number)
+        assert proxy.stale > 0
+        other = FsspecMetadataLog(path)
+        assert list(other.batch_ids()) == []
+        assert other.latest() == (2, b"2")
+        assert not other.add(2, b"again")
+        assert log.add(3, b"3")
+        assert not other.add(3, b"of another driver")
+        assert other.latest() == (3, b"3")
+
+
+def test_deleted_entries_may_stay_listed(storage: tuple[StorageProxy, StoragePath]) -> None:
+    """Entries that are gone are purged, though the storage still lists them."""
+    proxy, path = storage
+    log = FsspecMetadataLog(path)
+    for number in range(4):
+        log.add(number, b"%d" % number)
+    assert len(log.batch_ids()) == 4
+    with proxy.behaving(OLD_LISTS):
+        log.purge(3)
+        assert list(log.batch_ids()) == [0, 1, 2, 3]
+        assert log.latest() == (3, b"3")
+    assert list(log.batch_ids()) == [3]
+
+
+def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath]) -> None:
+    """S3's client asks again and finds its object; HDFS's driver fails, and the next one finds it.
+
+    Neither writes the entry twice.
+    """
+    proxy, path = storage
+    log = FsspecMetadataLog(path)
+    log.add(0, b"0")
+    is_hdfs = path.url.startswith("webhdfs")
+    lost = Behavior((Failure.LOST_RESPONSE,), only="op=RENAME" if is_hdfs else "/1", max_failures=1)
+    with proxy.behaving(lost):
+        if is_hdfs:
+            with pytest.raises(MetadataLogError, match="Server too busy"):
+                log.add(1, b"1")
+        else:
+            assert log.add(1, b"1")
+    assert not log.add(1, b"again")
+    assert FsspecMetadataLog(path).latest() == (1, b"1")
+
+
+@pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
+def test_a_write_that_is_refused(
+    storage: tuple[StorageProxy, StoragePath], failure: Failure
+) -> None:
+    """S3's client tries again; with HDFS it is an error, after which the entry can be written."""
+    proxy, path = storage
+    log = FsspecMetadataLog(path)
+    log.add(0, b"0")
+    with proxy.behaving(Behavior((failure,), only="PUT", max_failures=1)):
+        if path.url.startswith("webhdfs"):
+            with pytest.raises(MetadataLogError):
+                log.add(1, b"1")
+            assert list(log.batch_ids()) == [0]
+            assert log.add(1, b"1")
+        else:
+            assert log.add(1, b"1")
+    assert log.latest() == (1, b"1")
