@@ -11,6 +11,7 @@ import pytest
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers import kafka as brokers
+from pyspark_kafka.brokers.jars import KAFKA_VERSION
 from pyspark_kafka.brokers.settings import Node, java_options, server_properties
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def brokers_listening(
     listeners: Mapping[str, Sequence[BrokerListener]],
     config: Mapping[str, str],
     java: Sequence[str] = (),
+    version: str = KAFKA_VERSION,
 ) -> Iterator[KafkaCluster]:
     """Run a broker for each place of a listener, as ``cluster_listening`` does for one."""
     [count] = {len(places) for places in listeners.values()}
@@ -74,5 +76,5 @@ def brokers_listening(
                 held.enter_context(socket.socket()).bind((HOST, place.port))
         patch.setattr(brokers, "server_properties", with_listeners)
         patch.setattr(brokers, "java_options", lambda *given: (*java_options(*given), *java))
-        with KafkaCluster(count, config=config) as cluster:
+        with KafkaCluster(count, config=config, version=version) as cluster:
             yield cluster

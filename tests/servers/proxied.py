@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 from pyspark_kafka.brokers.admin import admin_client
+from pyspark_kafka.brokers.jars import KAFKA_VERSION
 from pyspark_kafka.brokers.settings import free_ports
 
 from .certificates import Authority, truststore
@@ -75,8 +76,10 @@ class ProxiedCluster:
 
 
 @contextmanager
-def run_proxied(brokers: int, config: Mapping[str, str] | None = None) -> Iterator[ProxiedCluster]:
-    """Run brokers and their proxies."""
+def run_proxied(
+    brokers: int, config: Mapping[str, str] | None = None, version: str = KAFKA_VERSION
+) -> Iterator[ProxiedCluster]:
+    """Run brokers of a version of Kafka, and their proxies."""
     with (
         tempfile.TemporaryDirectory(prefix="pyspark-kafka-proxied-") as directory,
         FaultProxies() as running,
@@ -94,7 +97,8 @@ def run_proxied(brokers: int, config: Mapping[str, str] | None = None) -> Iterat
             for listener, of_listener in places.items()
         }
         named = {f"{name}:{_PROTOCOLS[name]}": of_name for name, of_name in places.items()}
-        with brokers_listening(named, _secured(root) | dict(config or {})) as cluster:
+        properties = _secured(root) | dict(config or {})
+        with brokers_listening(named, properties, version=version) as cluster:
             proxied = ProxiedCluster(cluster, proxies, root, authority)
             proxied.set_password(PASSWORD)
             yield proxied

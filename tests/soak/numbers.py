@@ -52,6 +52,7 @@ class NumberProducer:
         """The number, partition and offset of each record."""
         self.partitions = partitions
         self.count = 0
+        self._counted = self._max_before = 0
         self.begin_topic()
 
     def begin_topic(self) -> None:
@@ -82,9 +83,15 @@ class NumberProducer:
         ]
         return found
 
+    def spread_over(self, partitions: int) -> None:
+        """Write to so many partitions from now on, which exist."""
+        self._max_before = self.max_end()
+        self._counted, self.partitions = self.count, partitions
+
     def max_end(self) -> int:
         """Return what no partition's end is beyond, at any time."""
-        return (self.count + self._per_tick) // self.partitions + 1
+        written = self.count - self._counted + self._per_tick
+        return self._max_before + written // self.partitions + 1
 
     def delivered(self, partition: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the offsets of a partition, and their numbers, without gaps up to the last one.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from pyspark_kafka.brokers.metadata import known_leaders
 
 from ..numbers import SoakError
+from .checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     import random
@@ -52,6 +53,8 @@ class Arena:
         """For files of faults; it is removed at the end."""
         self.timeout_s = timeout_s
         self.offers = offers
+        self.checkpoints = Checkpoints()
+        """The storages of the queries."""
         self.chance: random.Random
         self.steps: list[str] = []
         self._began = time.monotonic()

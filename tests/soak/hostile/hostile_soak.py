@@ -19,6 +19,8 @@ from ..ledger import REPLICATED, Ledger
 from ..numbers import SoakError
 from .arena import EVENT_S, Arena
 from .broker_faults import THREE_BROKERS
+from .checkpoints import Checkpoints
+from .cluster_faults import machine_offers
 from .groups import committed_offsets
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery
 from .registry import FAULTS
@@ -100,7 +102,9 @@ class HostileSoak:
         say: Callable[[str], None] = lambda _: None,
         faults: Sequence[Fault] = FAULTS,
         settings: HostileSettings | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
+        self._checkpoints = checkpoints or Checkpoints()
         self._proxied = proxied
         self._plans = plans
         self._seed = seed
@@ -121,8 +125,10 @@ class HostileSoak:
             closing.enter_context(ledger)
             queries = list(self._new_queries(ledger, directory))
             offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
+            offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
             timeout_s = self._settings.timeout_s
             self._arena = Arena(self._proxied, ledger, queries, directory, timeout_s, offers)
+            self._arena.checkpoints = self._checkpoints
             fit = [fault for fault in self._wanted if fault.needs <= offers]
             self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
             for query in queries:
@@ -239,9 +245,10 @@ class HostileSoak:
 
     def _new_queries(self, ledger: Ledger, directory: Path) -> Iterable[HostileQuery]:
         readers = set()
-        for plan in self._plans:
+        for number, plan in enumerate(self._plans):
             options = self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)
-            yield MicroBatchQuery(plan, options, directory, ledger)
+            checkpoint = self._checkpoints.path_of(number, plan.name, directory)
+            yield MicroBatchQuery(plan, options, checkpoint, ledger)
             # Readers have no guarantee.
             if (key := (plan.client, plan.login)) not in readers:
                 readers.add(key)

@@ -6,15 +6,14 @@ with new clients, as a task is that Spark runs again.
 
 from __future__ import annotations
 
-import json
 import threading
-import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, final
 
 from dependency_injector import providers
 
+from pyspark_kafka.adapters.storage.stream_metadata import query_id_of
 from pyspark_kafka.application.batch_files import end_of_batch
 from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.bootstrap.container import (
@@ -29,7 +28,6 @@ from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import SinkTaskId
 
@@ -40,8 +38,8 @@ from .waits import Timed, Waits
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
+    from pyspark_kafka.domain.storage_path import StoragePath
     from pyspark_kafka.domain.write_result import WriteResult
     from pyspark_kafka.ports.metadata_log import MetadataLog
 
@@ -139,21 +137,19 @@ class HostileQuery(ABC):
 class MicroBatchQuery(HostileQuery):
     """Micro-batches from the numbers to a topic of the query's own, and offsets for a group.
 
-    The directory is a checkpoint like Spark's.
+    The checkpoint is like Spark's, on any storage.
     """
 
     def __init__(
-        self, plan: QueryPlan, options: Mapping[str, str], directory: Path, ledger: Ledger
+        self, plan: QueryPlan, options: Mapping[str, str], checkpoint: StoragePath, ledger: Ledger
     ) -> None:
         super().__init__(plan.name)
         self.group = f"group-{plan.name}"
         self._plan = plan
         self._reader = ledger.readers[plan]
         self._producer = ledger.producer
-        self._id = str(uuid.uuid4())
-        self._checkpoint = StoragePath(str(directory / plan.name))
-        (directory / plan.name).mkdir()
-        (directory / plan.name / "metadata").write_text(json.dumps({"id": self._id}))
+        self._id = query_id_of(checkpoint)
+        self._checkpoint = checkpoint
         shared = {**options, "client": plan.client}
         self._source_options = parse_source_options(
             {
@@ -161,7 +157,8 @@ class MicroBatchQuery(HostileQuery):
                 "subscribe": SOURCE,
                 "startingOffsets": "earliest",
                 "maxOffsetsPerTrigger": str(MAX_OFFSETS),
-                "metadataPath": str(self._checkpoint.child("sources/0")),
+                "metadataPath": checkpoint.child("sources/0").url,
+                "metadataStorageOptions": checkpoint.storage_options,
                 "commitOffsetsToGroup": self.group,
                 "fetchOffset.numRetries": "1",
             },
@@ -171,7 +168,9 @@ class MicroBatchQuery(HostileQuery):
             **shared,
             "topic": plan.name,
             "deliveryGuarantee": plan.guarantee,
-            "checkpointLocation": str(self._checkpoint),
+            "checkpointLocation": checkpoint.url,
+            "metadataPath": checkpoint.url,
+            "metadataStorageOptions": checkpoint.storage_options,
         }
         if plan.is_exactly_once:
             sink["kafka.transaction.timeout.ms"] = str(_TRANSACTION_TIMEOUT_MS)
@@ -327,12 +326,14 @@ class LagQuery(HostileQuery):
         measured = self._container.lag_meter().measure(PartitionOffsets(consumed))
         most = self._producer.max_end()
         lags = {lag.partition.partition: lag for lag in measured.partitions}
-        if lags.keys() != before.keys():
+        # Others may have been added.
+        if not lags.keys() >= before.keys():
             raise SoakError(f"lags of partitions {sorted(lags)}, not of {sorted(before)}")
-        for one, lag in lags.items():
+        for one, end in before.items():
+            lag = lags[one]
             start = consumed[lag.partition]
-            if not before[one] - start <= lag.lag <= most - start:
-                facts = f"read to {start}, end was {before[one]}, is at most {most}"
+            if not end - start <= lag.lag <= most - start:
+                facts = f"read to {start}, end was {end}, is at most {most}"
                 raise SoakError(f"lag {lag.lag} of partition {one}: {facts}")
 
     def _end(self, partition: int) -> int:

@@ -1,0 +1,68 @@
+"""Where the queries of a soak keep their checkpoints, and what can happen to these storages."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka.domain.storage_path import StoragePath
+
+from ...servers.hdfs import HdfsCluster
+from ...servers.s3 import run_s3
+from ...servers.small_disk import SmallDisk, can_mount, mounted_at
+from ...servers.storage_proxy import StorageProxy, storage_behind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from ...servers.hdfs import Hdfs
+    from ...servers.s3 import S3Server
+
+S3: Final = "s3"
+HDFS: Final = "hdfs"
+SMALL_DISK: Final = "small disk"
+STORAGES: Final = (S3, HDFS, SMALL_DISK)
+"""What an arena offers if checkpoints are there."""
+
+_DISK_MB: Final = 16
+_SERVERS: Final[dict[str, Callable[[], AbstractContextManager[S3Server | Hdfs]]]] = {
+    S3: run_s3,
+    HDFS: HdfsCluster,
+}
+
+
+@final
+@dataclass(slots=True)
+class Checkpoints:
+    """Directories for checkpoints by the name of their storage, and what faults act on."""
+
+    paths: dict[str, StoragePath] = field(default_factory=dict)
+    proxies: dict[str, StorageProxy] = field(default_factory=dict)
+    disks: dict[str, SmallDisk] = field(default_factory=dict)
+
+    def path_of(self, number: int, query: str, directory: Path) -> StoragePath:
+        """Return the checkpoint of a query: in each storage in turn, or in a local directory."""
+        places = list(self.paths.values()) or [StoragePath(str(directory))]
+        return places[number % len(places)].child(query)
+
+
+@contextmanager
+def run_checkpoints(storages: Sequence[str] = STORAGES, seed: int = 0) -> Iterator[Checkpoints]:
+    """Run storages in their order; there is no small disk where this user may not mount one."""
+    found = Checkpoints()
+    with ExitStack() as running:
+        for storage in storages:
+            if storage in _SERVERS:
+                server = running.enter_context(_SERVERS[storage]())
+                behind = storage_behind(server, seed)
+                found.proxies[storage], found.paths[storage] = running.enter_context(behind)
+            elif can_mount():
+                prefix = "hostile-checkpoints-"
+                directory = running.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+                found.disks[storage] = running.enter_context(mounted_at(Path(directory), _DISK_MB))
+                found.paths[storage] = StoragePath(directory)
+        yield found

@@ -1,0 +1,80 @@
+"""Faults of the storages of checkpoints."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ...servers.storage_proxy import Behavior, Failure
+from .checkpoints import HDFS, S3, SMALL_DISK
+from .fault import Fault
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from .arena import Arena
+
+_FREE_PAGES: Final = 4
+"""At most: with none, nothing is written; with some, the offset log is, or the sink's log."""
+
+
+def behave(
+    storage: str, choose: Callable[[random.Random], Behavior]
+) -> Callable[[Arena], AbstractContextManager[None]]:
+    """Return a fault: a storage behaves in a way that the seed chooses."""
+
+    @contextmanager
+    def strike(arena: Arena) -> Iterator[None]:
+        behavior, proxy = choose(arena.chance), arena.checkpoints.proxies[storage]
+        arena.note(f"{storage}: {behavior}")
+        with proxy.behaving(behavior):
+            yield
+        arena.note(f"{storage} as before; {proxy.stale} old lists until now")
+
+    return strike
+
+
+def fail(chance: random.Random) -> Behavior:
+    """Requests fail: some of them, or all."""
+    failures = tuple(chance.sample(list(Failure), chance.randint(1, len(Failure))))
+    return Behavior(failures, share=chance.choice([0.1, 0.3, 1.0]))
+
+
+def slow_down(chance: random.Random) -> Behavior:
+    """Requests take up to two seconds."""
+    return Behavior(delay_s=chance.uniform(0.2, 2.0))
+
+
+def list_late(chance: random.Random) -> Behavior:
+    """Lists are old, and some answers are lost, so that drivers start again meanwhile."""
+    share, delay_s = chance.choice([0.0, 0.1, 0.3]), chance.uniform(1.0, 30.0)
+    return Behavior((Failure.LOST_RESPONSE, Failure.RESET), share=share, list_delay_s=delay_s)
+
+
+@contextmanager
+def fill_disk(arena: Arena) -> Iterator[None]:
+    """The disk of checkpoints is full, or has room for a file or two."""
+    disk, pages = arena.checkpoints.disks[SMALL_DISK], arena.chance.randint(0, _FREE_PAGES)
+    disk.fill(pages)
+    arena.note(f"disk of checkpoints full but for {pages} pages")
+    try:
+        yield
+    finally:
+        disk.make_room()
+        arena.note("disk of checkpoints has room")
+
+
+_LOG: Final = frozenset({"KAFKA_METADATA_LOG"})
+_LOST: Final = frozenset({"KAFKA_TRANSACTION_LOST"})
+"""A driver may fail before an entry that was written, and abort what the entry would commit."""
+
+STORAGE_FAULTS: Final = (
+    *(
+        Fault(f"{storage} {what}", behave(storage, choose), _LOG | _LOST, frozenset({storage}))
+        for storage in (S3, HDFS)
+        for what, choose in (("fails", fail), ("slow", slow_down), ("lists late", list_late))
+    ),
+    Fault("disk of checkpoints full", fill_disk, _LOG, frozenset({SMALL_DISK})),
+)
