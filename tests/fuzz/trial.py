@@ -89,7 +89,7 @@ def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:
             batch.validate(full=True)
             assert batch.num_rows > 0
             found.append(batch)
-    except (CorruptBatchError, MalformedTimestampError) as problem:
+    except (CorruptBatchError, MalformedTimestampError, OversizedRecordError) as problem:
         error = f"{type(problem).__name__}: {problem}"
     return Outcome([row for batch in found for row in _tuples(batch)], error)
 

@@ -30,6 +30,7 @@ from ..domain.errors import (
     NullTopicError,
     OffsetOutOfRangeError,
     OptionsError,
+    OversizedRecordError,
     PysparkKafkaError,
     RecordTooLargeError,
     SinkSchemaError,
@@ -79,6 +80,7 @@ _PERMANENT: Final = (
     UnknownTopicError,
     CorruptBatchError,
     MalformedTimestampError,
+    OversizedRecordError,
     SinkSchemaError,
     NullTopicError,
     InvalidRecordError,
@@ -180,7 +182,12 @@ class ContinuousTask:
         if now >= self._next_report:
             self._next_report = now + self._report_every_s
             self._report()
-        for polled in self._poll():
+        try:
+            polls = self._poll()
+        finally:
+            for loss in self._client.take_skipped():
+                self._channel.send(TaskLostData(self._task, loss))
+        for polled in polls:
             self._process(polled)
         for partition, offset in self._client.acknowledged().items():
             self._acknowledge(partition, offset)

@@ -53,7 +53,7 @@ class RangeRead:
         rest = self._bind(offset_range)
         while rest.size > 0:
             try:
-                yield from self._reader.read(rest, projection)
+                yield from self._reported(self._reader.read(rest, projection))
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
                 rest = self._after_loss(rest, error.offset, error.earliest, error)
@@ -66,6 +66,19 @@ class RangeRead:
                 rest = self._after_loss(rest, rest.from_offset, rest.until_offset, error)
             else:
                 return
+
+    def _reported(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches, and report the records that were skipped between them."""
+        try:
+            for batch in batches:
+                self._report_skipped()
+                yield batch
+        finally:
+            self._report_skipped()
+
+    def _report_skipped(self) -> None:
+        for loss in self._reader.take_skipped():
+            self._events.data_lost(loss)
 
     def _after_loss(
         self, rest: OffsetRange, start: int, next_offset: int, cause: Exception

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from .errors import DataLossError, partition_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .topic_partition import TopicPartition
 
@@ -24,6 +24,11 @@ Some data may have been lost because they are not available in Kafka any more; e
  option "failOnDataLoss" to "true".
     """
 """``INSTRUCTION_FOR_FAIL_ON_DATA_LOSS_FALSE`` of Spark's ``KafkaSourceProvider``."""
+
+SKIPPING_ADVICE: Final = (
+    "To read such records, raise the limit. To fail instead, set the source option "
+    "'skipOversizedRecords' to 'false'."
+)
 
 _GROUP_ID_WARNING: Final = (
     "Kafka option 'kafka.group.id' has been set on this query, it is\n"
@@ -40,19 +45,23 @@ _GROUP_ID_WARNING: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class DataLoss:
-    """One case: its sub-condition of ``KAFKA_DATA_LOSS``, the error's reason, the warning."""
+    """One case: its sub-condition of ``KAFKA_DATA_LOSS``, the error's reason, the warning.
+
+    ``advice`` ends the warning.
+    """
 
     condition: str
     reason: str
     warning: str
+    advice: str = WARNING_TAIL
 
     def as_error(self) -> DataLossError:
         """Return the error that fails the query if ``failOnDataLoss`` is true."""
         return DataLossError(self.condition, self.reason)
 
     def as_warning(self) -> str:
-        """Return the warning to log if ``failOnDataLoss`` is false."""
-        return f"{self.warning}. {WARNING_TAIL}"
+        """Return the warning to log if the query continues."""
+        return f"{self.warning}. {self.advice}"
 
 
 def earliest_offsets_not_found(partitions: Iterable[TopicPartition]) -> DataLoss:
@@ -136,3 +145,16 @@ def offset_range_not_read(
         f"with consumer group {group_id}.",
         f"Skip missing records in [{start}, {skipped_to}) of {partition}",
     )
+
+
+def oversized_records_skipped(
+    partition: TopicPartition, offsets: Sequence[int], count: int, limit: str
+) -> DataLoss:
+    """Return the loss of records beyond a limit; ``offsets`` are the first of them.
+
+    It is never an error: ``skipOversizedRecords`` asks for it.
+    """
+    names = ", ".join(map(str, offsets)) + (", ..." if count > len(offsets) else "")
+    plural = "s" if count > 1 else ""
+    text = f"Skipped {count} record{plural} of {partition} beyond the limit {limit}, at {names}"
+    return DataLoss("OVERSIZED_RECORDS_SKIPPED", text, text, SKIPPING_ADVICE)

@@ -14,6 +14,7 @@
     ├── FetchTimeoutError          a broker has records and does not return them
     ├── CorruptBatchError          a record batch is corrupt
     ├── MalformedTimestampError    a record's timestamp overflows Spark's type
+    ├── OversizedRecordError       a record that is read exceeds a limit
     ├── DataLossError              records that the query has not read are gone
     ├── MetadataLogError           a metadata log cannot be read or written
     ├── SinkSchemaError            columns are missing or of a wrong type
@@ -313,6 +314,30 @@ class MalformedTimestampError(PysparkKafkaError, OverflowError):
             "The provided value suggests the producer may be writing timestamps in microseconds "
             "or nanoseconds instead.\n"
             "Ensure the Kafka producer sets the ProducerRecord timestamp in milliseconds."
+        )
+
+
+class OversizedRecordError(PysparkKafkaError):
+    """A record that is read exceeds a limit of the source.
+
+    ``size`` is in units of ``unit``, ``option`` is the option that sets the limit.
+    """
+
+    condition = "KAFKA_OVERSIZED_RECORD"
+    fault = Fault.DATA
+
+    def __init__(
+        self, partition: TopicPartition, offset: int, size: int, unit: str, option: str, limit: int
+    ) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.size = size
+        self.option = option
+        self.limit = limit
+        super().__init__(
+            f"The record at offset {offset} of {partition} has {size} {unit}, and the option "
+            f"'{option}' allows {limit}. If you trust its producer, raise '{option}'. To skip such "
+            "records with a warning, set the option 'skipOversizedRecords' to 'true'."
         )
 
 

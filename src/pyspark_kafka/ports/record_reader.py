@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
+    from ..domain.data_loss import DataLoss
     from ..domain.offset_range import OffsetRange
     from ..domain.projection import Projection
 
@@ -40,8 +41,14 @@ class RecordReader(ABC):
         :raises TlsError: if a TLS handshake fails.
         :raises AuthorizationError: if the user may not read.
         :raises CorruptBatchError: if a record batch is corrupt.
+        :raises OversizedRecordError: if a record exceeds a limit of the options, and
+            ``skipOversizedRecords`` is false. A record before the range never does.
         :raises KafkaRequestError: if a broker refuses the request, and retries do not help.
         """
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        """Return reports of the records that were skipped since the last call."""
+        return ()
 
     @abstractmethod
     def close(self) -> None:

@@ -26,7 +26,10 @@ class SourceEvents(ABC):
 
     @abstractmethod
     def data_lost(self, loss: DataLoss) -> None:
-        """Called when data is lost and the query continues (``failOnDataLoss`` is false)."""
+        """Called when data is lost and the query continues.
+
+        Either ``failOnDataLoss`` is false, or ``skipOversizedRecords`` is true.
+        """
 
     @abstractmethod
     def offset_out_of_range(self, error: OffsetOutOfRangeError) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from ..domain.data_loss import DataLoss
     from ..domain.partition_offsets import PartitionOffsets
     from ..domain.topic_partition import TopicPartition
 
@@ -83,8 +84,14 @@ class StreamClient(ABC):
         :raises TopicRecreatedError: if the topic was deleted and created again.
         :raises CorruptBatchError: if a record batch is corrupt.
         :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.
+        :raises OversizedRecordError: if a record exceeds a limit of the options, and
+            ``skipOversizedRecords`` is false.
         :raises RecordDeliveryError: if a record that was written cannot be delivered.
         """
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        """Return reports of the records that were skipped since the last call."""
+        return ()
 
     @abstractmethod
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:

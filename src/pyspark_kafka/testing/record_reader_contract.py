@@ -14,6 +14,7 @@ from ..domain.errors import (
     MalformedTimestampError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
+    OversizedRecordError,
     PysparkKafkaError,
     UnknownTopicError,
 )
@@ -25,6 +26,11 @@ from ..ports.record_schema import record_schema
 from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 VALUES: Final = Projection(("offset", "value"))
+
+
+_LARGE: Final = Record(b"v" * 2_000, headers=(("a", b"1" * 40),) * 5)
+_LIMITS: Final = {"maxRecordBytes": 1_000, "maxRecordHeaders": 4, "maxRecordHeaderBytes": 199}
+"""A record, and limits that it exceeds."""
 
 
 def _reader(world: World, **options: str) -> RecordReader:
@@ -324,6 +330,51 @@ class RecordReaderContract(WorldContract):
         assert isinstance(error, MalformedTimestampError)
         assert "partition 0 offset 1 " in str(error)
         assert _offsets(_reader(world), OffsetRange(partition, 0, 2)) == [0, 1]
+
+    @pytest.mark.parametrize("option", _LIMITS)
+    def test_an_oversized_record_is_an_error(
+        self, world: World, partition: TopicPartition, option: str
+    ) -> None:
+        """The records before it are yielded, and the error names it, the option and the limit."""
+        world.require(Capability.HEADERS)
+        world.produce(partition, [*numbered(0, 3), _LARGE, *numbered(4, 6)])
+        made = _reader(world, **{option: str(_LIMITS[option])})
+        projection = Projection(("offset", "headers"))
+        read, error = _read_until_error(made, OffsetRange(partition, 0, 6), projection)
+        assert read == [0, 1, 2]
+        assert isinstance(error, OversizedRecordError)
+        assert (error.partition, error.offset) == (partition, 3)
+        assert (error.option, error.limit) == (option, _LIMITS[option])
+        assert error.size > error.limit
+        for start, end in ((4, 6), (0, 3)):
+            rows = _rows(made, OffsetRange(partition, start, end), projection)
+            assert [row["offset"] for row in rows] == list(range(start, end))
+        assert not list(made.take_skipped())
+
+    @pytest.mark.parametrize("option", _LIMITS)
+    def test_oversized_records_are_skipped(
+        self, world: World, partition: TopicPartition, option: str
+    ) -> None:
+        """Where the options say so, the others are read, and the skipped ones are reported."""
+        world.require(Capability.HEADERS)
+        world.produce(partition, [_LARGE, *numbered(1, 3), _LARGE, *numbered(4, 6), _LARGE])
+        options = {option: str(_LIMITS[option]), "skipOversizedRecords": "true"}
+        made = _reader(world, **options)
+        rows = _rows(made, OffsetRange(partition, 0, 7), Projection(("offset", "headers")))
+        assert [row["offset"] for row in rows] == [1, 2, 4, 5]
+        [loss] = made.take_skipped()
+        for fact in (option, str(_LIMITS[option]), str(partition), "3 records", "0, 3, 6"):
+            assert fact in loss.warning
+        assert not list(made.take_skipped())
+
+    def test_headers_that_are_not_read_have_no_limit(
+        self, world: World, partition: TopicPartition
+    ) -> None:
+        """Without the column, a record may have more headers than the options allow."""
+        world.require(Capability.HEADERS)
+        world.produce(partition, [_LARGE])
+        made = _reader(world, maxRecordHeaders="4", maxRecordHeaderBytes="199")
+        assert _offsets(made, OffsetRange(partition, 0, 1)) == [0]
 
     def test_closing_twice_is_allowed(self, world: World, partition: TopicPartition) -> None:
         """A second call of close has no effect."""

@@ -13,6 +13,7 @@ from ..domain.errors import (
     CorruptBatchError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
+    OversizedRecordError,
     TopicRecreatedError,
 )
 from ..domain.projection import ALL_COLUMNS, WITHOUT_HEADERS
@@ -390,6 +391,33 @@ class StreamReadingContract(WorldContract):
         without.assign({partition: 0})
         without.read_to({partition: 2})
         assert without.values(partition) == [b"v", b"w"]
+
+    def test_an_oversized_record_is_an_error(self, world: World, partition: TopicPartition) -> None:
+        """The records before it are returned, and it is neither returned nor skipped."""
+        world.produce(partition, [*numbered(0, 3), Record(b"v" * 2_000), *numbered(4, 6)])
+        task = StreamTask(world.stream_client(None, maxRecordBytes="1000"))
+        task.assign({partition: 0})
+        for _ in range(2):
+            with pytest.raises(OversizedRecordError) as caught:
+                task.read_to({partition: 6})
+            assert (caught.value.partition, caught.value.offset) == (partition, 3)
+        assert task.values(partition) == _values(0, 3)
+        task.assign({partition: 4})
+        task.read_to({partition: 6})
+        assert task.values(partition) == _values(0, 3) + _values(4, 6)
+
+    def test_oversized_records_are_skipped(self, world: World, partition: TopicPartition) -> None:
+        """Where the options say so, the others are read, and the skipped ones are reported."""
+        large = Record(b"v" * 2_000)
+        world.produce(partition, [*numbered(0, 3), large, *numbered(4, 6), large])
+        options = {"maxRecordBytes": "1000", "skipOversizedRecords": "true"}
+        task = StreamTask(world.stream_client(None, **options))
+        task.assign({partition: 0})
+        task.read_to({partition: 7})
+        assert task.values(partition) == _values(0, 3) + _values(4, 6)
+        [loss] = task.client.take_skipped()
+        assert f"Skipped 2 records of {partition}" in loss.warning
+        assert "'maxRecordBytes' (1000), at 3, 6" in loss.warning
 
     def test_closing_twice_is_allowed(
         self, world: World, task: StreamTask, partition: TopicPartition

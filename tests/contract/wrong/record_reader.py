@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from pyspark_kafka.domain.errors import (
     MalformedTimestampError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
+    OversizedRecordError,
     PysparkKafkaError,
     UnknownTopicError,
 )
@@ -35,6 +36,7 @@ from .adapted_world import AdaptedWorld
 from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
+    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
     Batches = Iterator[pa.RecordBatch]
@@ -49,6 +51,9 @@ class Passing(RecordReader):
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         yield from self.reader.read(offset_range, projection)
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        return self.reader.take_skipped()
 
     def records(self, partition: TopicPartition) -> list[StoredRecord]:
         """Return all records of a partition, also aborted and corrupt ones."""
@@ -457,6 +462,39 @@ class CorruptIsRefused(Passing):
             raise KafkaRequestError("a fetch", str(error)) from error
 
 
+class SkipsOversized(Passing):
+    """Reads on after an oversized record, whatever the options say."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        try:
+            yield from super().read(offset_range, projection)
+        except OversizedRecordError as error:
+            yield from self.read(replace(offset_range, from_offset=error.offset + 1), projection)
+
+
+class OversizedFirst(Passing):
+    """Returns no record before one that is oversized."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        yield from list(super().read(offset_range, projection))
+
+
+class SkipsInSilence(Passing):
+    """Reports no record that it skipped."""
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        return ()
+
+
+class CountsUnreadHeaders(Passing):
+    """Refuses a record for headers that are not read."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        wider = Projection(tuple({*projection.columns, "headers"}))
+        for batch in super().read(offset_range, wider):
+            yield batch.select(projection.columns)
+
+
 class StopsWhenCorrupt(Passing):
     """Reads nothing after a corrupt batch."""
 
@@ -581,6 +619,9 @@ FAULTS: Final = PortFaults(
             Suite.test_a_corrupt_batch_is_an_error,
             *(IgnoresChecksums, SkipsCorrupt, EndsAtCorrupt, CorruptIsRefused),
         ),
+        *_wrong(Suite.test_an_oversized_record_is_an_error, SkipsOversized, OversizedFirst),
+        *_wrong(Suite.test_oversized_records_are_skipped, SkipsInSilence),
+        *_wrong(Suite.test_headers_that_are_not_read_have_no_limit, CountsUnreadHeaders),
         *_wrong(Suite.test_a_reader_works_after_an_error, StopsWhenCorrupt),
         *_wrong(
             Suite.test_a_timestamp_overflow_names_its_record,

@@ -13,12 +13,13 @@ from pyspark_kafka.testing import MemoryWorld, StreamClientContract
 from .adapter import WrongAdapter, suite_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
     from pyspark_kafka.bootstrap.container import Container
+    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.options import SourceOptions
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
     from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -44,6 +45,9 @@ class Passing(StreamClient):
     def remade(self, polled: PolledRecords) -> Sequence[PolledRecords]:
         """Return what is returned for polled records."""
         return [polled]
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        return self.client.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self.client.write(polled, outputs)

@@ -14,6 +14,7 @@ from pyspark_kafka.domain.errors import (
     KafkaRequestError,
     MalformedTimestampError,
     OffsetOutOfRangeError,
+    OversizedRecordError,
     TopicRecreatedError,
     UnknownTopicError,
 )
@@ -24,9 +25,10 @@ from pyspark_kafka.testing import StreamClientContract
 from .stream_client import Passing, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
+    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
 
 
@@ -399,6 +401,24 @@ class ChecksAllTimestamps(Passing):
         return super().poll(timeout_s, takes_records=takes_records)
 
 
+class SkipsOversized(Passing):
+    """Reads on after an oversized record, whatever the options say."""
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        try:
+            return super().poll(timeout_s, takes_records=takes_records)
+        except OversizedRecordError as error:
+            self.client._offsets[error.partition] = error.offset + 1
+            return [PolledRecords(error.partition, None, error.offset + 1)]
+
+
+class SkipsInSilence(Passing):
+    """Reports no record that it skipped."""
+
+    def take_skipped(self) -> Iterable[DataLoss]:
+        return ()
+
+
 class ClosesOnce(Passing):
     """Fails when it is closed again."""
 
@@ -487,6 +507,8 @@ WRONG: Final = (
     *wrong(_Suite.test_a_partition_may_be_added_later, DropsMissing),
     *wrong(_Suite.test_a_corrupt_batch_is_an_error, SkipsCorrupt, CorruptIsRefused),
     *wrong(_Suite.test_a_timestamp_overflow_names_its_record, SkipsMalformed, ChecksAllTimestamps),
+    *wrong(_Suite.test_an_oversized_record_is_an_error, SkipsOversized),
+    *wrong(_Suite.test_oversized_records_are_skipped, SkipsInSilence),
     *wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
     *wrong(_Suite.test_nothing_is_read_after_close, ReadsAfterClose, RaisesAfterClose),
 )

@@ -25,6 +25,7 @@ from pyspark_kafka.adapters.kafka_format import decode_cursor as at
 from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
 from pyspark_kafka.adapters.kafka_format.column_mask import column_mask
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.record_limits import RecordLimits
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 NOENT = -156
 BAD_MESSAGE = -199
 MOST = 2**62
+DEFAULT_LIMITS = RecordLimits()
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class FakeLibrary:
         self.rd_kafka_message_destroy = CFUNCTYPE(None, c_uint64)(self._destroy)
         self.rd_kafka_message_timestamp = CFUNCTYPE(c_int64, c_uint64, c_void_p)(self._timestamp)
         self.rd_kafka_message_headers = CFUNCTYPE(c_int, c_uint64, c_void_p)(self._headers)
+        self.rd_kafka_header_cnt = CFUNCTYPE(c_size_t, c_uint64)(self._header_count)
         self.rd_kafka_header_get_all = CFUNCTYPE(
             c_int, c_uint64, c_size_t, c_void_p, c_void_p, c_void_p
         )(self._header)
@@ -94,6 +97,9 @@ class FakeLibrary:
         c_uint64.from_address(found).value = address
         return sent.headers_error if sent.headers or sent.headers_error else NOENT
 
+    def _header_count(self, found: int) -> int:
+        return len(self._by_address[found].headers)
+
     def _header(self, found: int, index: int, name: int, value: int, size: int) -> int:
         headers = self._by_address[found].headers
         if index >= len(headers):
@@ -108,7 +114,13 @@ class FakeLibrary:
 class Gathering:
     """The kernel over some messages."""
 
-    def __init__(self, sent: Sequence[Sent], projection: Projection = ALL_COLUMNS) -> None:
+    def __init__(
+        self,
+        sent: Sequence[Sent],
+        projection: Projection = ALL_COLUMNS,
+        limits: RecordLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self.limits = limits.numbers
         self.library = FakeLibrary(sent)
         self.calls = ConsumerCalls(self.library)  # type: ignore[arg-type]
         self.mask = column_mask(projection) | TIMESTAMP_TYPE * ("timestampType" in projection)
@@ -121,6 +133,7 @@ class Gathering:
             self.builder.cursor,
             until_offset,
             self.mask,
+            self.limits,
             self.builder.buffers.arrays,
             self.calls.addresses,
         )
@@ -231,7 +244,7 @@ def test_headers_that_cannot_be_read_are_reported() -> None:
 )
 def test_a_large_message_waits_for_room(sent: Sent, full: int) -> None:
     """A full column ends the batch, and grows where one message alone is too large."""
-    gathering = Gathering([Sent(0), sent, Sent(2)])
+    gathering = Gathering([Sent(0), sent, Sent(2)], limits=RecordLimits(max_headers=1_000_000))
     assert gathering.run() == full
     assert [row["offset"] for row in gathering.rows()] == [0]
     while (result := gathering.run()) != status.DONE:
@@ -252,3 +265,44 @@ def test_rows_that_are_full_end_the_batch() -> None:
     assert len(gathering.rows()) == column_buffers.MAX_ROWS
     assert gathering.run() == status.DONE
     assert [row["offset"] for row in gathering.rows()] == [count - 2, count - 1]
+
+
+@pytest.mark.parametrize(
+    ("sent", "limits", "result", "size"),
+    [
+        (Sent(1, b"12345", b"678"), RecordLimits(7), status.RECORD_TOO_LARGE, 8),
+        (Sent(1, b"1", b"2", ((b"a", b"34"),)), RecordLimits(4), status.RECORD_TOO_LARGE, 5),
+        (
+            Sent(1, headers=((b"a", None), (b"b", b""))),
+            RecordLimits(max_headers=1),
+            status.TOO_MANY_HEADERS,
+            2,
+        ),
+        (
+            Sent(1, headers=((b"a", b"12"), (b"b", None), (b"cd", b"3"))),
+            RecordLimits(max_header_bytes=6),
+            status.HEADERS_TOO_LARGE,
+            7,
+        ),
+    ],
+)
+def test_a_message_beyond_a_limit_stays(
+    sent: Sent, limits: RecordLimits, result: int, size: int
+) -> None:
+    """The kernel stops before it and says how large it is; the message before it is a row."""
+    gathering = Gathering([Sent(0, b"v"), sent], limits=limits)
+    assert gathering.run() == result
+    cursor = gathering.builder.cursor
+    assert (cursor[at.RECORD], cursor[at.OFFSET], cursor[at.SIZE]) == (1, 0, size)
+    assert [row["offset"] for row in gathering.rows()] == [0]
+
+
+def test_a_message_at_the_limits_is_read() -> None:
+    """Each limit is the largest size that is allowed; headers count only where they are read."""
+    headers = ((b"a", b"12"), (b"b", None))
+    gathering = Gathering([Sent(0, b"1", b"2", headers)], limits=RecordLimits(6, 2, 4))
+    assert gathering.run() == status.DONE
+    without = Gathering(
+        [Sent(0, b"1", b"2", headers)], Projection(("key", "value")), RecordLimits(2, 1, 1)
+    )
+    assert without.run() == status.DONE

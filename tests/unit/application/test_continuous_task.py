@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,7 @@ class ScriptedClient(StreamClient):
         self.when_full: Callable[[], None] = self.acknowledge
         self._acknowledged: dict[TopicPartition, int] = {}
         self._is_stopping = False
+        self.skipped: list[DataLoss] = []
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         self.assigned.append(offsets)
@@ -123,6 +125,10 @@ class ScriptedClient(StreamClient):
         self.written.append((polled, outputs))
         if self.acknowledges:
             self.acknowledge()
+
+    def take_skipped(self) -> Sequence[DataLoss]:
+        taken, self.skipped = self.skipped, []
+        return taken
 
     def acknowledge(self) -> None:
         """Acknowledge all that was written."""
@@ -298,6 +304,17 @@ def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:
     run(driver, client)
     assert driver.losses == [data_loss.partition_offset_changed(tp(0), 5, 1)]
     assert client.assigned[1:] == [{tp(0): 1}]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_skipped_records_are_reported(fails: bool) -> None:
+    """The driver hears of them, also if the poll that skipped them ends in an error."""
+    loss = data_loss.oversized_records_skipped(tp(0), [1], 1, "'maxRecordBytes' (9)")
+    driver, client = reading(BrokerUnreachableError("b:1", 1) if fails else [polled(0, 3)])
+    client.skipped = [loss]
+    with pytest.raises(BrokerUnreachableError) if fails else nullcontext():
+        run(driver, client)
+    assert driver.losses == [loss]
 
 
 def test_a_loss_fails_the_query_unless_the_options_say_otherwise() -> None:

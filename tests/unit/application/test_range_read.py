@@ -12,6 +12,7 @@ from pyspark_kafka.domain.errors import (
     DataLossError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
+    OversizedRecordError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
@@ -61,6 +62,24 @@ def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
     """The topic may have been deleted since the query was planned."""
     with pytest.raises(UnknownTopicError, match=r"Topic 't' .* correct the option 'subscribe'"):
         read(kit, OffsetRange(tp(5), -2, -1))
+
+
+def test_oversized_records_that_are_skipped_are_reported(kit: Kit) -> None:
+    """Neither fails the query, whatever ``failOnDataLoss`` says."""
+    for size in (10, 1, 10, 10):
+        kit.cluster.produce("t", bytes(size))
+    skipping = {"maxRecordBytes": "9", "skipOversizedRecords": "true"}
+    assert read(kit, OffsetRange(tp(0), 0, 4), **skipping) == [1]
+    [[loss]] = kit.events.named("data_lost")
+    assert loss.condition == "OVERSIZED_RECORDS_SKIPPED"  # type: ignore[attr-defined]
+    assert "at 0, 2, 3" in loss.warning  # type: ignore[attr-defined]
+
+
+def test_an_oversized_record_fails_the_query(kit: Kit) -> None:
+    """Lost data may be skipped, and it still does."""
+    kit.cluster.produce("t", bytes(10))
+    with pytest.raises(OversizedRecordError):
+        read(kit, OffsetRange(tp(0), 0, 1), maxRecordBytes="9", **GO_ON)
 
 
 def test_a_deleted_start_fails_the_query(kit: Kit) -> None:

@@ -8,6 +8,7 @@ from pyspark_kafka.domain.data_loss import (
     earliest_offsets_not_found,
     legacy_partition_offset_changed,
     offset_range_not_read,
+    oversized_records_skipped,
     partition_offset_changed,
     partitions_deleted,
     start_offset_reset,
@@ -92,6 +93,17 @@ FINDINGS = [
 def test_finding(finding: DataLoss, condition: str, reason: str, warning: str) -> None:
     """A finding has the condition, the reason and the warning of the JVM connector."""
     assert finding == DataLoss(condition, reason, warning)
+
+
+def test_oversized_records_that_are_skipped() -> None:
+    """Its warning does not advise ``failOnDataLoss``, which has no influence."""
+    finding = oversized_records_skipped(T0, [3, 5], 2, "'maxRecordBytes' (9)")
+    text = "Skipped 2 records of t-0 beyond the limit 'maxRecordBytes' (9), at 3, 5"
+    assert (finding.condition, finding.reason) == ("OVERSIZED_RECORDS_SKIPPED", text)
+    assert finding.as_warning() == (
+        f"{text}. To read such records, raise the limit. To fail instead, set the source option "
+        "'skipOversizedRecords' to 'false'."
+    )
 
 
 def test_partitions_deleted_under_a_group_id() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
+    from ...domain.record_limits import OversizedRecords
     from ..fetching import Watermarks
     from .connection import Connection
 
@@ -48,6 +49,7 @@ class ConsumeFallback:
         forced: Mapping[str, str],
         tuned: Mapping[str, str],
         watermarks: Watermarks,
+        oversized: OversizedRecords,
     ) -> None:
         """Create the consumer.
 
@@ -55,11 +57,17 @@ class ConsumeFallback:
         """
         self._connection = connection
         self._watermarks = watermarks
+        self._oversized = oversized
         self._consumer = connection.make(Consumer, {**forced, **GROUP}, tuned)
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
         return _AssignedPartition(
-            self._consumer, self._connection, offset_range, projection, self._watermarks
+            self._consumer,
+            self._connection,
+            offset_range,
+            projection,
+            self._watermarks,
+            self._oversized,
         )
 
     def handle_events(self) -> None:
@@ -107,7 +115,9 @@ class _AssignedPartition(FetchedPartition):
         offset_range: OffsetRange,
         projection: Projection,
         watermarks: Watermarks,
+        oversized: OversizedRecords,
     ) -> None:
+        self._oversized = oversized
         self._consumer = consumer
         self._watermarks = watermarks
         self._connection = connection
@@ -165,7 +175,9 @@ class _AssignedPartition(FetchedPartition):
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
         in_range = [record for record in records if record.offset < self._until_offset]
         kept, error = self._before_deleted(position, in_range)
-        yield from record_batches(in_range[:kept], self._partition, self._projection)
+        yield from record_batches(
+            in_range[:kept], self._partition, self._projection, self._oversized
+        )
         if error is not None:
             raise error
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
+    from ...domain.record_limits import OversizedRecords
     from ..fetching import Watermarks
     from .connection import Connection
 
@@ -42,6 +43,7 @@ class ConsumedPartitions:
         forced: Mapping[str, str],
         tuned: Mapping[str, str],
         watermarks: Watermarks,
+        oversized: OversizedRecords,
     ) -> None:
         """Create the consumer.
 
@@ -50,13 +52,18 @@ class ConsumedPartitions:
         self._connection = connection
         self._watermarks = watermarks
         self._consumer = SimpleConsumer(library, connection, connection.config(forced, tuned))
+        self._oversized = oversized
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
         partition = offset_range.partition
         builder = BatchBuilder(partition, projection, self._memory)
         gatherer = MessageGatherer(
-            partition, builder, consumer_mask(projection), self._consumer.calls
+            partition,
+            builder,
+            consumer_mask(projection),
+            self._consumer.calls,
+            self._oversized,
         )
         return ConsumedPartition(
             self._consumer, self._connection, offset_range, gatherer, self._watermarks
@@ -99,6 +106,8 @@ class ConsumedPartition(FetchedPartition):
             if result == status.DONE and not self._is_at_end and self._poll(deadline):
                 continue
             if result == EVENT and gatherer.pass_end():
+                continue
+            if gatherer.skip_oversized(result):
                 continue
             if result == status.DONE or gatherer.has_rows:
                 if gatherer.next_offset == position:

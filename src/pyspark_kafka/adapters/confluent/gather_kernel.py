@@ -43,14 +43,16 @@ _DESTROY: Final = 0
 _TIMESTAMP: Final = 1
 _HEADERS: Final = 2
 _HEADER: Final = 3
-_OUT: Final = 4
-_FIELD_COUNT: Final = 5
+_HEADER_COUNT: Final = 4
+_OUT: Final = 5
+_FIELD_COUNT: Final = 6
 """The fields of ``ConsumerCalls.addresses``: functions, and the memory that they write to."""
 
 _destroy = c_function(types.void, types.uint64)
 _timestamp = c_function(types.int64, types.uint64, types.uint64)
 _headers = c_function(types.int32, types.uint64, types.uint64)
 _header = c_function(types.int32, *[types.uint64] * 5)
+_header_count = c_function(types.int64, types.uint64)
 
 _WORD: Final = np.uint64(8)
 _NULL: Final = np.uint64(0)
@@ -69,18 +71,25 @@ class ConsumerCalls:
         self.addresses[_TIMESTAMP] = address_of(library.rd_kafka_message_timestamp)
         self.addresses[_HEADERS] = address_of(library.rd_kafka_message_headers)
         self.addresses[_HEADER] = address_of(library.rd_kafka_header_get_all)
+        self.addresses[_HEADER_COUNT] = address_of(library.rd_kafka_header_cnt)
         self.addresses[_OUT] = self._out.ctypes.data
 
 
 @compiled
 def gather(
-    messages: Any, cursor: Any, until_offset: int, mask: int, columns: Any, calls: Any
+    messages: Any,
+    cursor: Any,
+    until_offset: int,
+    mask: int,
+    limits: Any,
+    columns: Any,
+    calls: Any,
 ) -> Any:
     """Append messages to the rows of the columns; destroy each and replace its address by 0.
 
     Continues with message ``cursor[RECORD]`` and returns a ``status``; the cursor is then before
     the message that was not written. ``DONE`` means that all were, or that the range is complete.
-    ``cursor[OFFSET]`` is the last offset that was passed.
+    ``cursor[OFFSET]`` is the last offset that was passed; ``limits`` are ``RecordLimits.numbers``.
     """
     messages, cursor, columns, calls = borrowed((messages, cursor, columns, calls))
     while cursor[at.RECORD] < len(messages):
@@ -92,7 +101,7 @@ def gather(
             cursor[at.OFFSET] = offset
             return status.DONE
         if offset > cursor[at.OFFSET]:
-            result = _put_message(message, offset, cursor, mask, columns, calls)
+            result = _put_message(message, offset, cursor, mask, limits, columns, calls)
             if result != status.DONE:
                 return result
             cursor[at.OFFSET] = offset
@@ -114,11 +123,15 @@ def destroy(messages: Any, calls: Any) -> None:
 
 @force_inlined
 def _put_message(
-    message: Any, offset: int, cursor: Any, mask: int, columns: Any, calls: Any
+    message: Any, offset: int, cursor: Any, mask: int, limits: Any, columns: Any, calls: Any
 ) -> Any:
     """Append one message; return a ``status``."""
     offsets, timestamps, timestamp_types, keys, values, headers = columns
     row = cursor[at.ROWS]
+    size = int64_at(message + _KEY_LEN) + int64_at(message + _LEN)
+    if size > limits[0]:
+        cursor[at.SIZE] = size
+        return status.RECORD_TOO_LARGE
     if row >= len(offsets):
         return status.ROWS_FULL
     key_bytes = cursor[at.KEY_BYTES]
@@ -143,7 +156,7 @@ def _put_message(
             cursor[at.TIMESTAMP] = timestamp
             return status.BAD_TIMESTAMP
     if mask & bit.HEADERS:
-        result = _put_headers(headers, row, cursor, message, calls)
+        result = _put_headers(headers, row, cursor, message, size, limits, calls)
         if result != status.DONE:
             return result
     offsets[row] = offset
@@ -175,35 +188,54 @@ def _put_value(column: Any, row: Any, used: Any, address: Any, length: Any) -> A
 
 
 @force_inlined
-def _put_headers(headers: Any, row: Any, cursor: Any, message: Any, calls: Any) -> Any:
-    """Append a message's headers; return a ``status``."""
+def _put_headers(
+    headers: Any, row: Any, cursor: Any, message: Any, payload: Any, limits: Any, calls: Any
+) -> Any:
+    """Append a message's headers; return a ``status``. ``payload`` is the size of the rest."""
     list_offsets, list_validity, keys, values = headers
+    max_bytes, max_headers, max_header_bytes = limits
     out = calls[_OUT]
     entry = first = cursor[at.HEADERS]
     key_bytes = cursor[at.HEADER_KEY_BYTES]
     value_bytes = cursor[at.HEADER_VALUE_BYTES]
+    size = np.int64(0)
     error = _headers(calls[_HEADERS], (message, out))
     found = uint64_at(out)
+    if error == 0:
+        count = _header_count(calls[_HEADER_COUNT], (found,))
+        if count > max_headers:
+            cursor[at.SIZE] = count
+            return status.TOO_MANY_HEADERS
+    number = np.uint64(0)
     while error == 0:
-        error = _header(
-            calls[_HEADER], (found, np.uint64(entry - first), out, out + _WORD, out + _WORD * 2)
-        )
+        error = _header(calls[_HEADER], (found, number, out, out + _WORD, out + _WORD * 2))
         if error != 0:
             break
+        number += np.uint64(1)
+        name = uint64_at(out)
+        name_size = _string_length(name)
+        value_size = int64_at(out + _WORD * 2)
+        size += name_size + value_size
+        if size > max_header_bytes or payload + size > max_bytes:
+            # The rest is only measured.
+            continue
         if entry >= len(keys[2]):
             return status.HEADERS_FULL
-        name = uint64_at(out)
-        key_bytes = _put_value(keys, entry, key_bytes, name, _string_length(name))
+        key_bytes = _put_value(keys, entry, key_bytes, name, name_size)
         if key_bytes < 0:
             return status.HEADER_KEYS_FULL
-        value_bytes = _put_value(
-            values, entry, value_bytes, uint64_at(out + _WORD), int64_at(out + _WORD * 2)
-        )
+        value_bytes = _put_value(values, entry, value_bytes, uint64_at(out + _WORD), value_size)
         if value_bytes < 0:
             return status.HEADER_VALUES_FULL
         entry += 1
     if error != _NOENT:
         return BAD_HEADERS
+    if size > max_header_bytes:
+        cursor[at.SIZE] = size
+        return status.HEADERS_TOO_LARGE
+    if payload + size > max_bytes:
+        cursor[at.SIZE] = payload + size
+        return status.RECORD_TOO_LARGE
     list_offsets[row + 1] = entry
     list_validity[row] = entry > first
     cursor[at.HEADERS] = entry

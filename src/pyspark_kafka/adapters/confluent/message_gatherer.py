@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
     from ...domain.projection import Projection
+    from ...domain.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
     from ..kafka_format.column_buffers import BatchBuilder
     from ..kernels.arrays import UInt64Array
@@ -32,9 +33,16 @@ class MessageGatherer:
     """Gathers the messages of one fetch at a time; ``start`` comes first."""
 
     def __init__(
-        self, partition: TopicPartition, builder: BatchBuilder, mask: int, calls: UInt64Array
+        self,
+        partition: TopicPartition,
+        builder: BatchBuilder,
+        mask: int,
+        calls: UInt64Array,
+        oversized: OversizedRecords,
     ) -> None:
         """Take a builder for the columns of ``consumer_mask``, and a consumer's functions."""
+        self._oversized = oversized
+        self._limits = oversized.limits.numbers
         self._partition = partition
         self._builder = builder
         self._mask = mask
@@ -104,12 +112,28 @@ class MessageGatherer:
         self.pass_event()
         return True
 
+    def skip_oversized(self, result: int) -> bool:
+        """Skip the next message if it exceeds a limit, and the options say so."""
+        option = status.OVERSIZED.get(result)
+        if option is None or not self._oversized.limits.skips:
+            return False
+        _, offset = self.next_event()
+        self._oversized.skip(self._partition, offset, option)
+        self._builder.cursor[at.OFFSET] = offset
+        self.pass_event()
+        return True
+
     def require_readable(self, result: int) -> None:
         """Raise what is wrong with the next message, unless it is an event.
 
         :raises MalformedTimestampError: if its timestamp overflows.
         :raises CorruptBatchError: if its headers are corrupt.
+        :raises OversizedRecordError: if it exceeds a limit.
         """
+        if result in status.OVERSIZED:
+            size = int(self._builder.cursor[at.SIZE])
+            _, offset = self.next_event()
+            raise self._oversized.error(self._partition, offset, status.OVERSIZED[result], size)
         if result == status.BAD_TIMESTAMP:
             timestamp = int(self._builder.cursor[at.TIMESTAMP])
             raise MalformedTimestampError(self._partition, self.next_event()[1], timestamp)
@@ -127,6 +151,6 @@ class MessageGatherer:
         builder = self._builder
         arrays = builder.buffers.arrays
         result: int = gather(
-            messages, builder.cursor, until_offset, self._mask, arrays, self._calls
+            messages, builder.cursor, until_offset, self._mask, self._limits, arrays, self._calls
         )
         return result

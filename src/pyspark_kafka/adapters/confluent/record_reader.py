@@ -7,6 +7,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...domain.errors import PysparkKafkaError
+from ...domain.option_values import INT32_MAX
+from ...domain.record_limits import OversizedRecords
 from ...ports.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..process_local import ProcessLocal
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...domain.data_loss import DataLoss
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
+    from ...domain.record_limits import RecordLimits
     from ..fetching import FetchedPartition
 
 FORCED: Final = {
@@ -57,7 +61,20 @@ TUNED: Final = {
     "fetch.wait.max.ms": "10",
 }
 
+_FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
+"""librdkafka's default of ``fetch.max.bytes``."""
+
 log = logging.getLogger(__name__)
+
+
+def response_limit(limits: RecordLimits) -> dict[str, str]:
+    """Return the setting that admits the responses with records of the allowed size.
+
+    librdkafka refuses larger ones, and decompresses no batch of zstd to more bytes. The other
+    codecs have no limit there.
+    """
+    limit = min(_FETCH_MAX_BYTES + limits.max_bytes, INT32_MAX)
+    return {"receive.message.max.bytes": str(limit)}
 
 
 class _Client(Protocol):
@@ -82,6 +99,8 @@ class ConfluentRecordReader(RecordReader):
         self._connection = Connection(options)
         self._watch = IdleWatch(self._connection)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
+        self._oversized = OversizedRecords(options.record_limits)
+        self._tuned = {**TUNED, **response_limit(options.record_limits)}
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._local: ProcessLocal[_Client] = ProcessLocal()
@@ -90,6 +109,9 @@ class ConfluentRecordReader(RecordReader):
         with self._watch.in_use():
             partition = self._client().partition(offset_range, projection)
         return self._read(partition, offset_range)
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def close(self) -> None:
         with self._watch.in_use():
@@ -130,8 +152,12 @@ class ConfluentRecordReader(RecordReader):
             library = self._library()
         except LibraryUnusableError as error:
             _warn_once(str(error))
-            return ConsumeFallback(self._connection, FORCED, TUNED, self._watermarks)
-        return ConsumedPartitions(library, self._connection, FORCED, TUNED, self._watermarks)
+            return ConsumeFallback(
+                self._connection, FORCED, self._tuned, self._watermarks, self._oversized
+            )
+        return ConsumedPartitions(
+            library, self._connection, FORCED, self._tuned, self._watermarks, self._oversized
+        )
 
 
 @lru_cache(maxsize=1)

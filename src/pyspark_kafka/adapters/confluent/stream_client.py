@@ -15,11 +15,12 @@ from .wake_pipe import WakePipe
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.data_loss import DataLoss
     from ...domain.options import SinkOptions, SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
@@ -83,6 +84,9 @@ class ConfluentStreamClient(StreamClient):
             if self._consumer.is_drained or not takes_records:
                 self._wake.wait(min(deadline.remaining, self._consumer.next_retry_s))
         return ()
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._consumer.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._writer.write(polled, [batch for batch in outputs if batch.num_rows])

@@ -14,6 +14,7 @@ from ...domain.errors import (
     UnknownTopicError,
 )
 from ...domain.option_values import clamp
+from ...domain.record_limits import OversizedRecords
 from ...ports.deadline import Deadline
 from ..fetching import Watermarks
 from ..kafka_format.buffer_pool import BufferPool
@@ -22,13 +23,14 @@ from .connection import Connection
 from .consumer_handle import ConsumerHandle
 from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
-from .record_reader import FORCED, TUNED
+from .record_reader import FORCED, TUNED, response_limit
 from .stream_fetch import StreamFetch
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
+    from ...domain.data_loss import DataLoss
     from ...domain.options import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from ...ports.stream_client import PolledRecords
@@ -71,6 +73,7 @@ class StreamConsumer:
         self._library = library
         self._file = file
         self._connection = Connection(options)
+        self._oversized = OversizedRecords(options.record_limits)
         self._projection = options.projection
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
@@ -126,6 +129,10 @@ class StreamConsumer:
                 self._retries.setdefault(partition, Deadline.after(0))
         return [polled for polled in found if polled.partition not in self._recreated]
 
+    def take_skipped(self) -> Iterator[DataLoss]:
+        """Yield reports of the records that were skipped since the last call."""
+        return self._oversized.take_skipped()
+
     def renew(self) -> None:
         """Go on with a new consumer if certificates or keys were replaced."""
         if self._connection.is_outdated and not self._retries:
@@ -145,7 +152,8 @@ class StreamConsumer:
         queued = clamp(
             _MIN_QUEUED_KILOBYTES, _QUEUED_KILOBYTES // partitions, _MAX_QUEUED_KILOBYTES
         )
-        tuned = {**_STREAM_TUNED, "queued.max.messages.kbytes": str(queued)}
+        limit = response_limit(self._oversized.limits)
+        tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
         config = connection.config(FORCED, tuned)
         contexts = filter(None, (config.get(_DEBUG), "metadata"))
         handle = ConsumerHandle(self._library, connection, {**config, _DEBUG: ",".join(contexts)})
@@ -155,7 +163,7 @@ class StreamConsumer:
     def _new_fetch(self, handle: ConsumerHandle, partition: TopicPartition) -> StreamFetch:
         builder = BatchBuilder(partition, self._projection, self._memory)
         mask = consumer_mask(self._projection)
-        gatherer = MessageGatherer(partition, builder, mask, handle.calls)
+        gatherer = MessageGatherer(partition, builder, mask, handle.calls, self._oversized)
         return StreamFetch(partition, gatherer, self._connection)
 
     def _poll(self, fetch: StreamFetch) -> PolledRecords | None:

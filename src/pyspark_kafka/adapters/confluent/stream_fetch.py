@@ -58,6 +58,7 @@ class StreamFetch:
 
         :raises MalformedTimestampError: if a timestamp overflows.
         :raises CorruptBatchError: if a record batch is corrupt.
+        :raises OversizedRecordError: if a record exceeds a limit, and such are not skipped.
         :raises KafkaRequestError: if the broker refuses the fetch.
         """
         if self._queue is None:
@@ -78,7 +79,7 @@ class StreamFetch:
             if result == status.DONE:
                 if not gatherer.take():
                     return True
-            elif result == EVENT and gatherer.pass_end():
+            elif (result == EVENT and gatherer.pass_end()) or gatherer.skip_oversized(result):
                 continue
             elif gatherer.has_rows:
                 # An error of the next message is raised by the next call.

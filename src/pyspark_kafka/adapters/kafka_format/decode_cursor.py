@@ -19,12 +19,15 @@ OFFSET: Final = 3
 TIMESTAMP: Final = 4
 """The timestamp out of range, in ms, after ``BAD_TIMESTAMP``."""
 
-ROWS: Final = 5
-KEY_BYTES: Final = 6
-VALUE_BYTES: Final = 7
-HEADERS: Final = 8
-HEADER_KEY_BYTES: Final = 9
-HEADER_VALUE_BYTES: Final = 10
+SIZE: Final = 5
+"""The size or number that exceeds a limit, after one of ``OVERSIZED``."""
+
+ROWS: Final = 6
+KEY_BYTES: Final = 7
+VALUE_BYTES: Final = 8
+HEADERS: Final = 9
+HEADER_KEY_BYTES: Final = 10
+HEADER_VALUE_BYTES: Final = 11
 """How much of each column is filled."""
 
-FIELD_COUNT: Final = 11
+FIELD_COUNT: Final = 12

@@ -7,7 +7,7 @@ written past a column's, or read forever.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from . import decode_cursor as at
 from . import status
 from .bounded_reads import MAX_VARINT32_BYTES, MAX_VARINT64_BYTES, read_bytes, read_varint
 
+MAX_HEAD_BYTES: Final = 1 + MAX_VARINT64_BYTES + MAX_VARINT32_BYTES
+"""The most bytes of a record up to its offset: attributes, a timestamp delta, an offset delta."""
+
 
 @compiled
 def decode_records(
@@ -28,12 +31,15 @@ def decode_records(
     from_offset: int,
     until_offset: int,
     mask: int,
+    limits: Any,
     columns: Any,
 ) -> int:
     """Append the records of ``[from_offset, until_offset)`` to the rows of the columns.
 
     Continues at the cursor and returns a ``status``; the cursor is then before the record that was
-    not written. ``columns`` are ``ColumnBuffers.arrays``, ``mask`` is that of ``column_mask``.
+    not written, or after it if it is one of ``OVERSIZED``, which an earlier record may be, too.
+    ``columns`` are ``ColumnBuffers.arrays``, ``mask`` is that of ``column_mask``, ``limits`` are
+    ``RecordLimits.numbers``.
     """
     data, blocks, cursor, columns = borrowed((data, blocks, cursor, columns))
     while cursor[at.BLOCK] < len(blocks):
@@ -43,7 +49,9 @@ def decode_records(
             if block[field.BASE_OFFSET] <= cursor[at.OFFSET]:
                 return status.BAD_OFFSET
             cursor[at.OFFSET] = block[field.BASE_OFFSET] - 1
-        result = _decode_block(data, block, cursor, from_offset, until_offset, mask, columns)
+        result = _decode_block(
+            data, block, cursor, from_offset, until_offset, mask, limits, columns
+        )
         if result != status.DONE:
             return result
         if cursor[at.OFFSET] >= until_offset:
@@ -62,9 +70,17 @@ def decode_records(
 
 @inlined
 def _decode_block(
-    data: Any, block: Any, cursor: Any, from_offset: int, until_offset: int, mask: int, columns: Any
+    data: Any,
+    block: Any,
+    cursor: Any,
+    from_offset: int,
+    until_offset: int,
+    mask: int,
+    limits: Any,
+    columns: Any,
 ) -> int:
     offsets, timestamps, timestamp_types, keys, values, headers = columns
+    max_bytes, max_headers, max_header_bytes = limits
     end = block[field.END]
     count = block[field.COUNT]
     base_offset = block[field.BASE_OFFSET]
@@ -85,8 +101,22 @@ def _decode_block(
             result = past_end if end - position < MAX_VARINT32_BYTES else status.BAD_VARINT
             break
         record_end = body + length
-        if length < 0 or record_end > end:
-            result = status.BAD_LENGTH if length < 0 else past_end
+        # As unsigned numbers, negative ones are the largest.
+        if np.uint64(length) > np.uint64(max_bytes) or record_end > end:
+            result, record_offset = _unread(
+                data, body, length, end, past_end, max_bytes, base_offset
+            )
+            if result == status.RECORD_TOO_LARGE:
+                if record_offset <= offset or record_offset > last_offset:
+                    result = status.BAD_OFFSET
+                    break
+                offset = record_offset
+                if record_offset >= until_offset:
+                    result = status.DONE
+                    break
+                cursor[at.SIZE] = length
+                position = record_end
+                number += 1
             break
         # A record's first byte, its attributes, has no meaning yet.
         timestamp_delta, place = read_varint(data, body + 1, record_end, MAX_VARINT64_BYTES)
@@ -134,8 +164,14 @@ def _decode_block(
                     break
                 timestamps[row] = timestamp * 1_000
             if mask & bit.HEADERS:
-                result = _put_headers(headers, row, cursor, data, place, record_end)
+                result = _put_headers(
+                    headers, row, cursor, data, place, record_end, max_headers, max_header_bytes
+                )
                 if result != status.DONE:
+                    if result >= status.TOO_MANY_HEADERS:
+                        offset = record_offset
+                        position = record_end
+                        number += 1
                     break
             key_bytes = key_end
             value_bytes = value_end
@@ -155,6 +191,27 @@ def _decode_block(
 
 
 @inlined
+def _unread(
+    data: Any, body: Any, length: Any, end: Any, past_end: int, max_bytes: int, base_offset: Any
+) -> Any:
+    """Return why a record is not read whose length is wrong or too large, and its offset."""
+    if length < 0:
+        return status.BAD_LENGTH, np.int64(-1)
+    if length <= max_bytes:
+        return past_end, np.int64(-1)
+    if body + length > end and past_end == status.TRUNCATED:
+        return past_end, np.int64(-1)
+    head_end = min(body + length, end)
+    _, place = read_varint(data, body + 1, head_end, MAX_VARINT64_BYTES)
+    if place >= 0:
+        offset_delta, place = read_varint(data, place, head_end, MAX_VARINT32_BYTES)
+        if place >= 0:
+            return status.RECORD_TOO_LARGE, base_offset + offset_delta
+    is_cut_off = body + length > end and end - body < MAX_HEAD_BYTES
+    return past_end if is_cut_off else status.BAD_VARINT, np.int64(-1)
+
+
+@inlined
 def put_value(column: Any, row: Any, used: Any, data: Any, start: Any, length: Any) -> Any:
     """Append bytes to a column, null if the length is -1; return its size, or -1 if it is full."""
     offsets, target, validity = column
@@ -168,7 +225,16 @@ def put_value(column: Any, row: Any, used: Any, data: Any, start: Any, length: A
 
 
 @inlined
-def _put_headers(headers: Any, row: Any, cursor: Any, data: Any, place: Any, end: Any) -> Any:
+def _put_headers(
+    headers: Any,
+    row: Any,
+    cursor: Any,
+    data: Any,
+    place: Any,
+    end: Any,
+    max_headers: int,
+    max_header_bytes: int,
+) -> Any:
     """Append a record's headers, which end where the record does; return a ``status``."""
     list_offsets, list_validity, keys, values = headers
     count, place = read_varint(data, place, end, MAX_VARINT32_BYTES)
@@ -177,6 +243,12 @@ def _put_headers(headers: Any, row: Any, cursor: Any, data: Any, place: Any, end
     if count < 0 or 2 * count > end - place:
         # Each has two lengths of a byte at least: this bounds the memory that is allocated.
         return status.BAD_LENGTH
+    if count > max_headers:
+        cursor[at.SIZE] = count
+        return status.TOO_MANY_HEADERS
+    if end - place > max_header_bytes:
+        cursor[at.SIZE] = end - place
+        return status.HEADERS_TOO_LARGE
     first = cursor[at.HEADERS]
     if first + count > len(keys[2]):
         return status.HEADERS_FULL

@@ -12,6 +12,8 @@ import lz4.frame
 import snappy
 import zstandard
 
+from .snappy_kernel import decompress_snappy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -24,6 +26,9 @@ _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
 _SNAPPY_MAX_RATIO: Final = 32
 """Three bytes of snappy decompress to 64 bytes at most."""
+
+_SNAPPY_MAX_WHOLE_BYTES: Final = 4 * 1024 * 1024
+"""A larger block is decompressed piece by piece, which the library cannot."""
 
 FAILURES: Final = (
     zlib.error,
@@ -116,7 +121,7 @@ class _Blocks(io.RawIOBase):
 def _snappy(compressed: memoryview) -> Stream:
     if bytes(compressed[: len(_XERIAL)]) == _XERIAL:
         return _Blocks(_xerial_blocks(compressed[_XERIAL_HEADER:]))
-    return _Blocks(iter([_snappy_block(compressed)]))
+    return _Blocks(_snappy_block(compressed))
 
 
 def _xerial_blocks(framed: memoryview) -> Iterator[bytes]:
@@ -125,23 +130,27 @@ def _xerial_blocks(framed: memoryview) -> Iterator[bytes]:
         (size,) = struct.unpack_from(">i", framed)
         if not 0 <= size <= len(framed) - 4:
             raise ValueError("a block extends past its end")
-        yield _snappy_block(framed[4 : 4 + size])
+        yield from _snappy_block(framed[4 : 4 + size])
         framed = framed[4 + size :]
 
 
-def _snappy_block(block: memoryview) -> bytes:
-    if _declared_size(block) > _SNAPPY_MAX_RATIO * len(block):
+def _snappy_block(block: memoryview) -> Iterator[bytes]:
+    size, start = _declared_size(block)
+    if size > _SNAPPY_MAX_RATIO * len(block):
         raise ValueError("a block declares a larger size than it can have")
-    decompressed: bytes = snappy.uncompress(bytes(block))
-    return decompressed
+    if size > _SNAPPY_MAX_WHOLE_BYTES:
+        yield from decompress_snappy(block[start:], size)
+    else:
+        yield snappy.uncompress(bytes(block))
 
 
-def _declared_size(block: memoryview) -> int:
+def _declared_size(block: memoryview) -> tuple[int, int]:
+    """Return the size of a block, decompressed, and where its data starts."""
     size = 0
     for place, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
-            return size
+            return size, place + 1
     raise ValueError("a block declares no size")
 
 

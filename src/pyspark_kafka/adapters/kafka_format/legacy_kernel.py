@@ -31,6 +31,9 @@ APPEND_TIME: Final = 0x08
 MIN_MESSAGE_BYTES: Final = (14, 22)
 """The bytes of an empty message of format 0 and of format 1."""
 
+MESSAGE_HEAD_BYTES: Final = LOG_OVERHEAD + MIN_MESSAGE_BYTES[0]
+"""The bytes of the smallest message, with its offset and its size."""
+
 # zlib's CRC-32 table, computed by zlib itself: kernels cannot call it.
 _CRC32_TABLE: Final = np.array(
     [zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF00_0000 for byte in range(256)], np.uint32
@@ -45,6 +48,7 @@ def decode_messages(
     from_offset: int,
     until_offset: int,
     mask: int,
+    limits: Any,
     columns: Any,
 ) -> Any:
     """Append the messages of ``[from_offset, until_offset)`` as ``decode_records`` does.
@@ -57,50 +61,62 @@ def decode_messages(
         if cursor[at.RECORD] == 0:
             cursor[at.POSITION] = block[field.START]
         while cursor[at.POSITION] < block[field.END]:
-            end, result = _message_end(data, cursor[at.POSITION], block[field.END])
-            if result != status.DONE:
-                return result
             start = cursor[at.POSITION]
+            end, result = _message_end(data, start, block[field.END])
+            if result == status.TRUNCATED and block[field.IS_OPEN] != 0:
+                result = status.NEEDS_INPUT
+            size = end - start - LOG_OVERHEAD
+            is_oversized = size > limits[0] and result in (status.DONE, status.NEEDS_INPUT)
+            if result != status.DONE and not is_oversized:
+                return result
             offset = read_int(data, start, 8) + block[field.BASE_OFFSET]
             if offset <= cursor[at.OFFSET] or offset > block[field.LAST_OFFSET]:
                 return status.BAD_OFFSET
             if offset >= until_offset:
                 cursor[at.BLOCK] = len(blocks)
                 return status.DONE
-            if offset >= from_offset:
+            if is_oversized:
+                cursor[at.SIZE] = size
+            elif offset >= from_offset:
                 result = _put_message(data, start, end, offset, block, cursor, mask, columns)
                 if result != status.DONE:
                     return result
             cursor[at.OFFSET] = offset
             cursor[at.POSITION] = end
             cursor[at.RECORD] += 1
+            if is_oversized:
+                return status.RECORD_TOO_LARGE
+        if block[field.IS_OPEN] != 0:
+            return status.NEEDS_INPUT
         cursor[at.BLOCK] += 1
         cursor[at.RECORD] = 0
     return status.DONE
 
 
 @compiled
-def last_offset(data: Any) -> Any:
-    """Return the offset in the last message of a message set, and a ``status``.
+def scan_messages(data: Any, position: int, offset: int) -> Any:
+    """Find the last of the messages whose head is in ``data``, from a position on.
 
-    An empty set has status ``BAD_OFFSET``.
+    Return the position after it, which may be past the data, its offset, or the given one without
+    a message, and a ``status``.
     """
     data = borrowed(data)
-    position = np.int64(0)
-    offset = np.int64(-1)
-    while position < len(data):
+    while len(data) - position >= MESSAGE_HEAD_BYTES:
         end, result = _message_end(data, position, len(data))
-        if result != status.DONE:
-            return offset, result
+        if result not in (status.DONE, status.TRUNCATED):
+            return position, offset, result
         offset = read_int(data, position, 8)
         position = end
-    return offset, status.DONE if offset >= 0 else status.BAD_OFFSET
+    return position, offset, status.DONE
 
 
 @inlined
 def _message_end(data: Any, start: Any, end: Any) -> Any:
-    """Return where the message at ``start`` ends, and a ``status``."""
-    if end - start < LOG_OVERHEAD + MIN_MESSAGE_BYTES[0]:
+    """Return where the message at ``start`` ends, and a ``status``.
+
+    That is ``start`` if its head is truncated or wrong.
+    """
+    if end - start < MESSAGE_HEAD_BYTES:
         return start, status.TRUNCATED
     size = read_int(data, start + 8, 4)
     magic = byte_at(data, start + 16)

@@ -16,7 +16,7 @@ from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2, BatchHeader
 from .column_buffers import MAX_BYTES
 from .decode_kernel import decode_records
 from .decompression import FAILURES, Stream, open_stream
-from .legacy_kernel import TYPE_PER_MESSAGE, decode_messages, last_offset
+from .legacy_kernel import TYPE_PER_MESSAGE, decode_messages, scan_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 SCRATCH_BYTES: Final = 1024 * 1024
 """The bytes that are decompressed at once; more would not stay in the processor's cache."""
 
+_SCAN_BYTES: Final = 64 * 1024
+"""The bytes of a message set that are scanned at once."""
+
 _CHECKED_FROM: Final = (16, 16, 21)
 """The first byte that each format's checksum covers."""
-
-_MAX_MESSAGE_SET_BYTES: Final = 256 * 1024 * 1024
-"""The bytes of a decompressed message set: it is read as a whole, as its last offset is needed."""
 
 
 class BatchError(Exception):
@@ -57,7 +57,7 @@ class RecordBlocks:
         batches: list[BatchHeader],
         stream: Stream | None = None,
     ) -> None:
-        """Take a stream if the last block is open; ``data`` is then writable."""
+        """Take a stream if the last block may be open; ``data`` is then writable."""
         self.kernel = kernel
         self.data = read_only(data)
         self.rows: Int64Array = np.array(blocks, np.int64)
@@ -80,6 +80,24 @@ class RecordBlocks:
         filled, ended = _fill(self._stream, self._scratch, len(rest), self.base_offset(cursor))
         cursor[at.POSITION] = 0
         block[field.START], block[field.END], block[field.IS_OPEN] = 0, filled, not ended
+
+    def discard(self, cursor: Int64Array) -> None:
+        """Pass the bytes up to the cursor, which may be after the last block's end.
+
+        :raises BatchError: if the batch ends before, or cannot be decompressed.
+        """
+        block = self.rows[-1]
+        missing = int(cursor[at.POSITION] - block[field.END])
+        if cursor[at.BLOCK] < len(self.rows) - 1 or missing <= 0:
+            return
+        offset = self.base_offset(cursor)
+        while missing:
+            room = self._scratch[:missing]
+            filled, ended = _fill(self._stream, room, 0, offset)
+            if ended:
+                raise BatchError(offset, status.REASONS[status.TRUNCATED])
+            missing -= filled
+        cursor[at.POSITION] = block[field.START] = block[field.END] = 0
 
     def _larger_scratch(self, cursor: Int64Array) -> UInt8Array:
         size = len(self._scratch)
@@ -138,7 +156,9 @@ def _read_blocks(
                 yield from decompressed.add(batch, view)
             else:
                 yield from decompressed.flush()
-                yield _message_set(data, view, batch)
+                yield (
+                    decompressed.message_set(batch, view) if batch.codec else _message(data, batch)
+                )
     except BatchError:
         yield from _uncompressed_blocks(data, uncompressed)
         yield from decompressed.flush()
@@ -171,6 +191,9 @@ class _BlockBuffer:
         if not ended:
             yield from self.flush(stream)
 
+    def message_set(self, batch: BatchHeader, view: memoryview) -> RecordBlocks:
+        return _message_set(view, batch, self._scratch)
+
     def flush(self, stream: Stream | None = None) -> Iterator[RecordBlocks]:
         if self._blocks:
             yield RecordBlocks(decode_records, self._scratch, self._blocks, self._batches, stream)
@@ -199,41 +222,58 @@ def _block(batch: BatchHeader, start: int, end: int, *, is_open: bool) -> tuple[
     )
 
 
-def _message_set(data: UInt8Array, view: memoryview, batch: BatchHeader) -> RecordBlocks:
-    """Return the block of a message, or of the messages that it wraps compressed."""
-    timestamp_type, start, end, base_offset = TYPE_PER_MESSAGE, batch.start, batch.end, 0
-    if batch.codec:
-        data = _inner_messages(batch, view)
-        start, end = 0, len(data)
-        last, problem = last_offset(data)
-        if problem != status.DONE:
-            raise BatchError(batch.base_offset, status.REASONS[problem])
-        # In format 1 inner offsets are relative, and the wrapper has the last one.
-        base_offset = batch.last_offset - last if batch.magic == 1 else 0
-        timestamp_type = field.LOG_APPEND_TIME if batch.is_log_append_time else field.CREATE_TIME
-    offsets = base_offset, batch.last_offset
-    block = (start, end, 0, *offsets, batch.base_timestamp, timestamp_type, 0)
+def _message(data: UInt8Array, batch: BatchHeader) -> RecordBlocks:
+    """Return the block of a message that is not compressed."""
+    block = (
+        *(batch.start, batch.end, 0, 0, batch.last_offset),
+        *(batch.base_timestamp, TYPE_PER_MESSAGE, 0),
+    )
     return RecordBlocks(decode_messages, data, [block], [batch])
 
 
-def _inner_messages(batch: BatchHeader, view: memoryview) -> UInt8Array:
+def _message_set(view: memoryview, batch: BatchHeader, scratch: UInt8Array) -> RecordBlocks:
+    """Return the block of the messages that a message wraps compressed."""
+    compressed = _wrapped(batch, view)
+    # In format 1 inner offsets are relative, and the wrapper has the last one.
+    last = _last_offset(batch, compressed)
+    base_offset = batch.last_offset - last if batch.magic == 1 else 0
+    stream = _open(batch, compressed)
+    filled, ended = _fill(stream, scratch, 0, batch.base_offset)
+    timestamp_type = field.LOG_APPEND_TIME if batch.is_log_append_time else field.CREATE_TIME
+    offsets = base_offset, batch.last_offset
+    block = (0, filled, 0, *offsets, batch.base_timestamp, timestamp_type, not ended)
+    return RecordBlocks(decode_messages, scratch, [block], [batch], stream)
+
+
+def _wrapped(batch: BatchHeader, view: memoryview) -> memoryview:
     key = batch.start + LOG_OVERHEAD + (6 if batch.magic == 0 else 14)
     key_length = int.from_bytes(view[key : key + 4], "big", signed=True)
     value = key + 4 + max(key_length, 0)
     value_length = int.from_bytes(view[value : value + 4], "big", signed=True)
     if value + 4 + value_length != batch.end:
         raise BatchError(batch.base_offset, status.REASONS[status.BAD_LENGTH])
-    stream = _open(batch, view[value + 4 : batch.end])
-    inner = np.empty(SCRATCH_BYTES, np.uint8)
-    filled = 0
+    return view[value + 4 : batch.end]
+
+
+def _last_offset(batch: BatchHeader, compressed: memoryview) -> int:
+    """Return the offset in the last message of a set, which is decompressed once for it."""
+    stream = _open(batch, compressed)
+    scratch = np.empty(_SCAN_BYTES, np.uint8)
+    filled = position = 0
+    offset = -1
     while True:
-        filled, ended = _fill(stream, inner, filled, batch.base_offset)
+        filled, ended = _fill(stream, scratch, filled, batch.base_offset)
+        position, offset, problem = scan_messages(scratch[:filled], position, offset)
+        if problem == status.DONE and ended:
+            problem = status.DONE if position == filled else status.TRUNCATED
+            problem = problem if offset >= 0 else status.BAD_OFFSET
+        if problem != status.DONE:
+            raise BatchError(batch.base_offset, status.REASONS[problem])
         if ended:
-            return read_only(inner[:filled])
-        if len(inner) >= _MAX_MESSAGE_SET_BYTES:
-            reason = f"it decompresses to more than {_MAX_MESSAGE_SET_BYTES} bytes"
-            raise BatchError(batch.base_offset, reason)
-        inner = np.concatenate((inner, np.empty_like(inner)))
+            return int(offset)
+        rest = scratch[position:filled]
+        position, filled = max(0, position - filled), len(rest)
+        scratch[:filled] = rest
 
 
 def _open(batch: BatchHeader, compressed: memoryview) -> Stream:

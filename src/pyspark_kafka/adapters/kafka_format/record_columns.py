@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
 import pyarrow as pa
 
-from ...domain.errors import MalformedTimestampError
+from ...domain.errors import MalformedTimestampError, OversizedRecordError
+from ...domain.record_limits import OversizedRecords, RecordLimits
 from ...ports.record_schema import HEADERS, TYPES, record_schema
 from .status import MAX_MILLISECONDS
 
@@ -112,21 +112,59 @@ class RecordColumns:
 
 
 def record_batches(
-    records: Sequence[ClientRecord], partition: TopicPartition, projection: Projection
+    records: Sequence[ClientRecord],
+    partition: TopicPartition,
+    projection: Projection,
+    oversized: OversizedRecords | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield records of one partition as a batch, or none if there are none.
 
-    :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit. The records
-        before it are yielded first.
+    Without ``oversized``, records beyond the default limits are errors. The records before an error
+    are yielded first.
+
+    :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit.
+    :raises OversizedRecordError: if a record exceeds a limit, and such are not skipped.
     """
-    good = records
-    if "timestamp" in projection:
-        good = list(itertools.takewhile(lambda record: _fits(record.timestamp), records))
+    oversized = OversizedRecords(RecordLimits()) if oversized is None else oversized
+    good, error = readable(records, partition, projection, oversized)
     if good:
         yield RecordColumns.of(good).to_record_batch(partition, projection)
-    if len(good) < len(records):
-        bad = records[len(good)]
-        raise MalformedTimestampError(partition, bad.offset, bad.timestamp)
+    if error is not None:
+        raise error
+
+
+def readable(
+    records: Iterable[ClientRecord],
+    partition: TopicPartition,
+    projection: Projection,
+    oversized: OversizedRecords,
+) -> tuple[list[ClientRecord], MalformedTimestampError | OversizedRecordError | None]:
+    """Return the records before the first that cannot be read, and its error.
+
+    Those that are skipped are left out.
+    """
+    good: list[ClientRecord] = []
+    for record in records:
+        exceeded = _exceeded(record, projection, oversized)
+        if exceeded is not None:
+            option, size = exceeded
+            if not oversized.limits.skips:
+                return good, oversized.error(partition, record.offset, option, size)
+            oversized.skip(partition, record.offset, option)
+        elif "timestamp" in projection and not _fits(record.timestamp):
+            return good, MalformedTimestampError(partition, record.offset, record.timestamp)
+        else:
+            good.append(record)
+    return good, None
+
+
+def _exceeded(
+    record: ClientRecord, projection: Projection, oversized: OversizedRecords
+) -> tuple[str, int] | None:
+    headers = record.headers if "headers" in projection else ()
+    header_bytes = sum(len(key.encode()) + len(value or b"") for key, value in headers or ())
+    payload = len(record.key or b"") + len(record.value or b"")
+    return oversized.limits.exceeded(payload, len(headers or ()), header_bytes)
 
 
 def _fits(milliseconds: int) -> bool:

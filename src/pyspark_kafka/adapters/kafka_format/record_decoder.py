@@ -9,6 +9,7 @@ import numpy as np
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.projection import ALL_COLUMNS
+from ...domain.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
 from ..kernels.arrays import read_only
 from . import block_fields, status
@@ -73,8 +74,8 @@ class DecoderMemory:
 class RecordDecoder:
     """Decodes fetched parts of one partition's log, in order.
 
-    Checksums, lengths, counts and offsets are checked. Memory is bounded by the largest record,
-    whatever size a batch decompresses to.
+    Checksums, lengths, counts and offsets are checked. Memory is bounded by the largest record that
+    is allowed, whatever size a batch decompresses to.
     """
 
     def __init__(
@@ -84,7 +85,11 @@ class RecordDecoder:
         memory: DecoderMemory | None = None,
         *,
         check_crcs: bool = True,
+        oversized: OversizedRecords | None = None,
     ) -> None:
+        """Take what is done with records beyond limits; by default they are errors."""
+        self._oversized = OversizedRecords(RecordLimits()) if oversized is None else oversized
+        self._limits = self._oversized.limits.numbers
         memory = DecoderMemory() if memory is None else memory
         self._partition = partition
         self._mask = column_mask(projection)
@@ -106,6 +111,7 @@ class RecordDecoder:
 
         :raises CorruptBatchError: if bytes are corrupt. The records before them are yielded first.
         :raises MalformedTimestampError: if ``timestamp`` is projected and one does not fit.
+        :raises OversizedRecordError: if a record exceeds a limit, and such are not skipped.
         """
         visible = self._visible(fetched, from_offset, until_offset)
         self._builder.reset()
@@ -134,6 +140,7 @@ class RecordDecoder:
                 from_offset,
                 until_offset,
                 self._mask,
+                self._limits,
                 builder.buffers.arrays,
             )
             if result == status.DONE:
@@ -142,6 +149,8 @@ class RecordDecoder:
                 blocks.refill(cursor)
             elif result in status.FULL:
                 yield from self._make_room(result, blocks)
+            elif result in status.OVERSIZED:
+                yield from self._pass_oversized(result, blocks, from_offset)
             elif result == status.BAD_TIMESTAMP:
                 offset = int(cursor[at.OFFSET])
                 # The kernel has read the record, and what is yielded ends before it.
@@ -150,6 +159,21 @@ class RecordDecoder:
                 raise MalformedTimestampError(self._partition, offset, int(cursor[at.TIMESTAMP]))
             else:
                 raise BatchError(blocks.base_offset(cursor), status.REASONS[result])
+
+    def _pass_oversized(
+        self, result: int, blocks: RecordBlocks, from_offset: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Skip the record that the kernel passed, or raise its error; earlier ones do not count."""
+        cursor = self._builder.cursor
+        offset, option = int(cursor[at.OFFSET]), status.OVERSIZED[result]
+        if offset >= from_offset:
+            if not self._oversized.limits.skips:
+                cursor[at.OFFSET] -= 1
+                yield from self._finish()
+                size = int(cursor[at.SIZE])
+                raise self._oversized.error(self._partition, offset, option, size)
+            self._oversized.skip(self._partition, offset, option)
+        blocks.discard(cursor)
 
     def _make_room(self, full: int, blocks: RecordBlocks) -> Iterator[pa.RecordBatch]:
         if self._builder.rows > 0:
@@ -188,4 +212,6 @@ def load_kernels() -> None:
     builder = BatchBuilder(TopicPartition("none", 0), ALL_COLUMNS)
     no_data = read_only(np.empty(0, np.uint8))
     no_blocks = np.empty((0, block_fields.FIELD_COUNT), np.int64)
-    decode_records(no_data, no_blocks, builder.cursor, 0, 0, 0, builder.buffers.arrays)
+    decode_records(
+        no_data, no_blocks, builder.cursor, 0, 0, 0, RecordLimits().numbers, builder.buffers.arrays
+    )

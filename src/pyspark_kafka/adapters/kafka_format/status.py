@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...domain.record_limits import (
+    MAX_RECORD_BYTES,
+    MAX_RECORD_HEADER_BYTES,
+    MAX_RECORD_HEADERS,
+)
+
 DONE: Final = 0
 """All blocks are read, or the range is complete."""
 
@@ -30,6 +36,16 @@ TRAILING_BYTES: Final = 13
 BAD_CHECKSUM: Final = 14
 BAD_SIZE: Final = 15
 BAD_MAGIC: Final = 16
+
+RECORD_TOO_LARGE: Final = 17
+TOO_MANY_HEADERS: Final = 18
+HEADERS_TOO_LARGE: Final = 19
+OVERSIZED: Final = {
+    RECORD_TOO_LARGE: MAX_RECORD_BYTES,
+    TOO_MANY_HEADERS: MAX_RECORD_HEADERS,
+    HEADERS_TOO_LARGE: MAX_RECORD_HEADER_BYTES,
+}
+"""A record exceeds the limit of an option. The cursor is after it, perhaps past its block."""
 
 REASONS: Final = {
     TRUNCATED: "a record extends past its end",

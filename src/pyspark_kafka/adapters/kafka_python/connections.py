@@ -57,7 +57,7 @@ class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafk
     def __init__(self, broker: str, size: int, max_size: int) -> None:
         super().__init__(
             f"{broker} announces a response of {size} bytes, more than the {max_size} that are "
-            "accepted. If a record is that large, raise 'kafka.fetch.max.bytes'; if not, something "
+            "accepted. If a record is that large, raise 'maxRecordBytes'; if not, something "
             "else answers in the broker's place"
         )
 

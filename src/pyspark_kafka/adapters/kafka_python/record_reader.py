@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
+from ...domain.record_limits import OversizedRecords
 from ...ports.record_reader import RecordReader
 from ..fetching import Watermarks, read_range
 from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
@@ -14,12 +15,14 @@ from .fetch_client import FetchClient, PartitionFetcher
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .settings import client_config, error_mapper
+from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
+    from ...domain.data_loss import DataLoss
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
     from ...domain.projection import Projection
@@ -59,23 +62,32 @@ class KafkaPythonRecordReader(RecordReader):
                 max_bytes=config["fetch_max_bytes"],
                 partition_bytes=config["max_partition_fetch_bytes"],
                 max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
+                max_batch_bytes=max(MAX_FRAME_BYTES, options.max_record_bytes),
             ),
         )
         self._watermarks = Watermarks(partial(KafkaPythonOffsetFetcher, options), options)
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
+        self._oversized = OversizedRecords(options.record_limits)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition = PartitionFetcher(
             self._client,
             offset_range,
             RecordDecoder(
-                offset_range.partition, projection, self._memory, check_crcs=self._check_crcs
+                offset_range.partition,
+                projection,
+                self._memory,
+                check_crcs=self._check_crcs,
+                oversized=self._oversized,
             ),
             self._watermarks,
             self._options.poll_timeout_ms,
         )
         return read_range(partition, offset_range, self._options.poll_timeout_ms)
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def close(self) -> None:
         self._client.close()

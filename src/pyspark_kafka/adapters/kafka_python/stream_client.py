@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import KafkaConsumer
 
+from ...domain.record_limits import OversizedRecords
 from ...ports.deadline import Deadline
 from ...ports.stream_client import PolledRecords, StreamClient
 from ..fetching import Watermarks
@@ -19,13 +20,15 @@ from .settings import client_config, error_mapper
 from .stream_fetcher import MAX_BACKOFF_S, StreamFetcher
 from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
 from .stream_transactions import ExactlyOnceSink
+from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from ...domain.continuous.settings import ContinuousSettings
+    from ...domain.data_loss import DataLoss
     from ...domain.options import SinkOptions, SourceOptions
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
@@ -57,6 +60,7 @@ class KafkaPythonStreamClient(StreamClient):
         }
         self._errors = error_mapper(settings)
         self._metadata = ClusterMetadata(config, self._errors)
+        self._oversized = OversizedRecords(source.record_limits)
         self._fetcher = StreamFetcher(
             config,
             self._errors,
@@ -68,10 +72,12 @@ class KafkaPythonStreamClient(StreamClient):
                 max_bytes=config["fetch_max_bytes"],
                 partition_bytes=config["max_partition_fetch_bytes"],
                 max_wait_ms=min(config["fetch_max_wait_ms"], MAX_WAIT_MS),
+                max_batch_bytes=max(MAX_FRAME_BYTES, source.max_record_bytes),
             ),
             self._metadata,
             source.projection,
             Watermarks(partial(KafkaPythonOffsetFetcher, source), source),
+            oversized=self._oversized,
         )
         self._sink = _sink(sink, continuous)
 
@@ -96,6 +102,9 @@ class KafkaPythonStreamClient(StreamClient):
                 polled = self._fetcher.take() if takes_records else []
             if polled or self._sink.has_acknowledged or deadline.has_passed:
                 return polled
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         self._sink.write(polled, outputs)

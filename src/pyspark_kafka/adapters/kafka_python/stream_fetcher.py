@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.projection import Projection
+    from ...domain.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
     from ..fetching import Watermarks
     from .awaited import Awaited
@@ -134,8 +135,11 @@ class StreamFetcher:
         metadata: ClusterMetadata,
         projection: Projection,
         watermarks: Watermarks,
+        *,
+        oversized: OversizedRecords,
     ) -> None:
         """Connect to nothing yet; ``config`` is kafka-python's, complete."""
+        self._oversized = oversized
         self._errors = errors
         self._settings = settings
         self._metadata = metadata
@@ -156,7 +160,11 @@ class StreamFetcher:
         self.revoke(offsets)
         for partition, offset in offsets.items():
             decoder = RecordDecoder(
-                partition, self._projection, self._memory, check_crcs=self._check_crcs
+                partition,
+                self._projection,
+                self._memory,
+                check_crcs=self._check_crcs,
+                oversized=self._oversized,
             )
             position = _Position(partition, offset, decoder)
             self._positions[partition] = self._leaderless[partition] = position

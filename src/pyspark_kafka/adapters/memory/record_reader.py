@@ -8,10 +8,12 @@ from typing import Final, final
 
 import pyarrow as pa
 
+from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, UnknownTopicError
 from ...domain.offset_range import OffsetRange
 from ...domain.options import SourceOptions
 from ...domain.projection import Projection
+from ...domain.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
 from ...ports.record_reader import RecordReader
 from ..kafka_format.record_columns import record_batches
@@ -28,6 +30,7 @@ class MemoryRecordReader(RecordReader):
     def __init__(self, cluster: MemoryCluster, options: SourceOptions) -> None:
         self._cluster = cluster
         self._committed_only = options.reads_committed_only
+        self._oversized = OversizedRecords(options.record_limits)
         self._option = options.subscription.option
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
@@ -38,7 +41,10 @@ class MemoryRecordReader(RecordReader):
             records, position = self._cluster.wait_for(
                 partial(self._fetch, partition, position, until), 0
             )
-            yield from record_batches(records, partition, projection)
+            yield from record_batches(records, partition, projection, self._oversized)
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def close(self) -> None:
         """Do nothing: the cluster belongs to the caller."""

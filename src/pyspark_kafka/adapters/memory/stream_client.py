@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import final
 
 import pyarrow as pa
 
 from ...domain.continuous.output_tracker import Output, OutputTracker
 from ...domain.continuous.settings import ContinuousSettings
+from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError
 from ...domain.options import SinkOptions, SourceOptions
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.record_limits import OversizedRecords
 from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import Transaction
 from ...ports.stream_client import PolledRecords, StreamClient
-from ..kafka_format.record_columns import RecordColumns
+from ..kafka_format.record_columns import RecordColumns, readable
 from .cluster import MemoryCluster
 from .record_reader import RECORDS_PER_BATCH
 from .record_writer import MemoryRecordWriter
@@ -38,6 +40,7 @@ class MemoryStreamClient(StreamClient):
     ) -> None:
         self._cluster = cluster
         self._source = source
+        self._oversized = OversizedRecords(source.record_limits)
         self._topic = sink and sink.topic
         self._writer = sink and MemoryRecordWriter(cluster)
         self._is_exactly_once = sink is not None and sink.is_exactly_once
@@ -70,6 +73,9 @@ class MemoryStreamClient(StreamClient):
         )
         self._offsets.update((each.partition, each.next_offset) for each in polled)
         return polled
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         output = self._tracker.open(polled.partition, polled.next_offset)
@@ -143,8 +149,13 @@ class MemoryStreamClient(StreamClient):
         )
         if not records:
             return PolledRecords(partition, None, end)
-        batch = RecordColumns.of(records).to_record_batch(partition, self._source.projection)
-        return PolledRecords(partition, batch, records[-1].offset + 1)
+        projection = self._source.projection
+        good, error = readable(records, partition, projection, self._oversized)
+        if error is not None and not good:
+            raise error
+        batch = RecordColumns.of(good).to_record_batch(partition, projection) if good else None
+        end = records[-1].offset + 1 if error is None else good[-1].offset + 1
+        return PolledRecords(partition, batch, end)
 
     def _check(self, partition: TopicPartition, offset: int, earliest: int, latest: int) -> None:
         topic_id = self._cluster.topic_id(partition.topic)

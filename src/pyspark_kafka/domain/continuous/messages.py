@@ -81,7 +81,7 @@ class TaskReport:
 @final
 @dataclass(frozen=True, slots=True)
 class TaskLostData:
-    """A task skipped records that are gone, since ``failOnDataLoss`` is false."""
+    """A task skipped records that are gone or exceed a limit, as the options say."""
 
     task: TaskId
     loss: DataLoss
@@ -157,6 +157,7 @@ def write_message(message: TaskMessage) -> str:
                 "condition": loss.condition,
                 "reason": loss.reason[:MAX_TEXT],
                 "warning": loss.warning[:MAX_TEXT],
+                "advice": loss.advice[:MAX_TEXT],
             }
         case TaskFailed():
             content |= {
@@ -234,13 +235,15 @@ def _progress(content: Mapping[str, Any]) -> TaskProgress:
     )
 
 
+_LOSS_FIELDS: Final = ("condition", "reason", "warning", "advice")
+
 _MESSAGES: Final[Mapping[str, Callable[[TaskId, Mapping[str, Any]], TaskMessage]]] = {
     "TaskStarted": lambda task, content: TaskStarted(
         task, _typed(content, "host", str), _typed(content, "process", int)
     ),
     "TaskReport": lambda task, content: TaskReport(task, _offsets(content), _progress(content)),
     "TaskLostData": lambda task, content: TaskLostData(
-        task, DataLoss(*(_typed(content, name, str) for name in ("condition", "reason", "warning")))
+        task, DataLoss(*(_typed(content, name, str) for name in _LOSS_FIELDS))
     ),
     "TaskFailed": lambda task, content: TaskFailed(
         task,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
+from ..record_limits import RecordLimits
 
 if TYPE_CHECKING:
     from ..offset_limits import EndingOffsets, StartingOffsets
@@ -33,6 +34,10 @@ class SourceOptions:
     read_limit: ReadLimit
     min_partitions: int | None
     max_records_per_partition: int | None
+    max_record_bytes: int
+    max_record_headers: int
+    max_record_header_bytes: int
+    skip_oversized_records: bool
     poll_timeout_ms: int
     fetch_attempts: int
     fetch_retry_interval_ms: int
@@ -46,6 +51,16 @@ class SourceOptions:
     def bootstrap_servers(self) -> str:
         """The bootstrap servers, ``host:port`` separated by commas."""
         return dict(self.kafka)[BOOTSTRAP_SERVERS]
+
+    @property
+    def record_limits(self) -> RecordLimits:
+        """The limits of a record's size."""
+        return RecordLimits(
+            self.max_record_bytes,
+            self.max_record_headers,
+            self.max_record_header_bytes,
+            self.skip_oversized_records,
+        )
 
     @property
     def group_id(self) -> str | None:

@@ -35,6 +35,14 @@ from ..option_values import (
     time_to_live,
 )
 from ..projection import COLUMNS
+from ..record_limits import (
+    DEFAULT_MAX_BYTES,
+    DEFAULT_MAX_HEADER_BYTES,
+    DEFAULT_MAX_HEADERS,
+    MAX_RECORD_BYTES,
+    MAX_RECORD_HEADER_BYTES,
+    MAX_RECORD_HEADERS,
+)
 from .option import BATCH_ONLY, BOTH, STREAM_ONLY, Option, QueryKind
 
 
@@ -279,6 +287,41 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     MIN_OFFSETS_PER_TRIGGER,
     MAX_TRIGGER_DELAY_MS,
     MAX_BYTES_PER_TRIGGER,
+    Option(
+        MAX_RECORD_BYTES,
+        positive_integer(MAX_RECORD_BYTES),
+        DEFAULT_MAX_BYTES,
+        "a positive number of bytes, less than 2 GiB",
+        "The largest record that is read: the bytes of its key, its value and its headers, after "
+        "decompression. A larger one fails the query, so that no producer can exhaust the memory "
+        "of its readers. See [record limits](security.md#record-limits).",
+        "`67108864`, 64 MiB",
+        field="max_record_bytes",
+    ),
+    Option(
+        MAX_RECORD_HEADERS,
+        positive_integer(MAX_RECORD_HEADERS),
+        DEFAULT_MAX_HEADERS,
+        "a positive number",
+        "How many headers a record may have, if `headers` is read.",
+        field="max_record_headers",
+    ),
+    Option(
+        MAX_RECORD_HEADER_BYTES,
+        positive_integer(MAX_RECORD_HEADER_BYTES),
+        DEFAULT_MAX_HEADER_BYTES,
+        "a positive number of bytes",
+        "How many bytes the headers of a record may have together, if `headers` is read.",
+        "`16777216`, 16 MiB",
+        field="max_record_header_bytes",
+    ),
+    _flag(
+        "skipOversizedRecords",
+        "Whether records beyond these three limits are skipped. A warning then names their "
+        "offsets and number. `failOnDataLoss` has no influence on it.",
+        "skip_oversized_records",
+        default=False,
+    ),
     Option(
         "kafkaConsumer.pollTimeoutMs",
         positive_integer("kafkaConsumer.pollTimeoutMs"),

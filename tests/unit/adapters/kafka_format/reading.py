@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
+    from pyspark_kafka.domain.record_limits import OversizedRecords
 
 T: Final = TopicPartition("t", 3)
 END: Final = 2**63 - 1
@@ -40,9 +41,10 @@ def decoded(
     *,
     projection: Projection = ALL_COLUMNS,
     check_crcs: bool = True,
+    oversized: OversizedRecords | None = None,
 ) -> list[pa.RecordBatch]:
     """Decode a stretch, by a decoder of its own."""
-    decoder = RecordDecoder(T, projection, check_crcs=check_crcs)
+    decoder = RecordDecoder(T, projection, check_crcs=check_crcs, oversized=oversized)
     return list(decoder.decode(FetchedRecords.of(fetched, aborted), from_offset, until_offset))
 
 
@@ -53,9 +55,12 @@ def rows(
     aborted: Iterable[AbortedTransaction] = (),
     *,
     check_crcs: bool = True,
+    oversized: OversizedRecords | None = None,
 ) -> list[Row]:
     """Decode a stretch with all columns, and give its rows."""
-    batches = decoded(fetched, from_offset, until_offset, aborted, check_crcs=check_crcs)
+    batches = decoded(
+        fetched, from_offset, until_offset, aborted, check_crcs=check_crcs, oversized=oversized
+    )
     return rows_of(batches)
 
 

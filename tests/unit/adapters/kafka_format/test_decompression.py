@@ -141,7 +141,7 @@ def test_frames_of_snappy(framed: bytes) -> None:
 def test_a_block_that_announces_too_much() -> None:
     """A block of snappy is not given the memory that it announces, if it cannot fill it."""
     with pytest.raises(ValueError, match="declares a larger size than it can have"):
-        open_stream(SNAPPY, memoryview(b"\xff\xff\xff\xff\x0f" + bytes(100)), 2)
+        read(SNAPPY, b"\xff\xff\xff\xff\x0f" + bytes(100))
 
 
 @pytest.mark.parametrize("codec", [-1, 5, 6, 7])

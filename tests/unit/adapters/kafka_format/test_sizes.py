@@ -19,6 +19,7 @@ from pyspark_kafka.adapters.kafka_format.record_blocks import SCRATCH_BYTES
 from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.domain.errors import CorruptBatchError
 from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
+from pyspark_kafka.domain.record_limits import OversizedRecords, RecordLimits
 
 from .batches import (
     CODECS,
@@ -117,7 +118,8 @@ def test_many_headers(codec: int) -> None:
         Record(2),
         Record(3, headers=few),
     ]
-    found = rows(bytes(Batch.of(written, codec)))
+    allowed = OversizedRecords(RecordLimits(max_headers=len(headers)))
+    found = rows(bytes(Batch.of(written, codec)), oversized=allowed)
     assert [row.headers for row in found] == [few, headers, None, few]
 
 
@@ -164,11 +166,12 @@ def test_many_records_of_few_bytes() -> None:
 
 
 def test_one_record_of_few_bytes() -> None:
-    """A record that becomes 200 MB is legal, and takes a few times its size."""
+    """A record that becomes 200 MB is read if it is allowed, and takes a few times its size."""
     size = 200 * 1_000_000
     fetched = bytes(raw_batch(raw_record(value=bytes(size)), codec=ZSTD))
+    allowed = OversizedRecords(RecordLimits(max_bytes=size + 100))
     with at_most(5 * size):
-        (found,) = decoded(fetched, projection=Projection(("value",)))
+        (found,) = decoded(fetched, projection=Projection(("value",)), oversized=allowed)
     assert len(found.column(0)[0].as_buffer()) == size
 
 
@@ -224,9 +227,11 @@ def test_records_that_arrow_cannot_hold(monkeypatch: pytest.MonkeyPatch, codec: 
         next(decoder)
 
 
-def test_message_sets_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compressed messages that become too many bytes are refused: they are held at once."""
-    monkeypatch.setattr(record_blocks, "_MAX_MESSAGE_SET_BYTES", 2 * MIB)
-    fetched = wrapped(1, GZIP, [Record(offset, unlike(offset, MIB)) for offset in range(3)])
-    with pytest.raises(CorruptBatchError, match=f"it decompresses to more than {2 * MIB} bytes"):
-        rows(fetched)
+@pytest.mark.parametrize("magic", [0, 1])
+def test_large_message_sets_of_few_bytes(magic: int) -> None:
+    """Compressed messages that become 64 MB take no more memory than a few."""
+    fetched = wrapped(magic, LZ4, [Record(offset, bytes(MIB)) for offset in range(64)])
+    with at_most(32 * MIB):
+        decoder = RecordDecoder(T, ALL_COLUMNS)
+        found = sum(part.num_rows for part in decoder.decode(FetchedRecords.of(fetched), 0, END))
+    assert found == 64

@@ -36,7 +36,7 @@ OFFSETS = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2
     [
         TaskStarted(TASK, "host", 42),
         TaskReport(TASK, OFFSETS, TaskProgress(3, 4, LatencyHistogram.of([1, 500]))),
-        TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines")),
+        TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines", "advice")),
         TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
         TaskDrained(TASK),
     ],

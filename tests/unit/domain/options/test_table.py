@@ -117,6 +117,10 @@ CASES: Final[Mapping[str, Case]] = {
         },
     ),
     "maxBytesPerTrigger": positive("maxBytesPerTrigger", None, LONGEST),
+    "maxRecordBytes": positive("maxRecordBytes", 64 * 1024 * 1024, INT32_MAX),
+    "maxRecordHeaders": positive("maxRecordHeaders", 10_000, INT32_MAX),
+    "maxRecordHeaderBytes": positive("maxRecordHeaderBytes", 16 * 1024 * 1024, INT32_MAX),
+    "skipOversizedRecords": flag(default=False),
     "kafkaConsumer.pollTimeoutMs": positive("kafkaConsumer.pollTimeoutMs", 120_000, INT32_MAX),
     "fetchOffset.numRetries": positive("fetchOffset.numRetries", 3, INT32_MAX),
     "fetchOffset.retryIntervalMs": Case(
