@@ -50,6 +50,7 @@ from pyspark_kafka.domain.errors import (
     OffsetOutOfRangeError,
     OptionPolicyError,
     OptionsError,
+    OversizedRecordError,
     ProducerFencedError,
     PysparkKafkaError,
     RecordDeliveryError,
@@ -463,6 +464,16 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "[KAFKA_CORRUPT_BATCH] The record batch at offset 5 of t-0 is corrupt: its checksum "
             "does not match. Ask the cluster's operator to check the replica's log with "
             "kafka-dump-log.sh. To skip the batch, start at a later offset."
+        ),
+    ),
+    (
+        OversizedRecordError(T1, 5, 30, "headers", "maxRecordHeaders", 20),
+        Exception,
+        Fault.DATA,
+        (
+            "[KAFKA_OVERSIZED_RECORD] The record at offset 5 of t-1 has 30 headers, and the option "
+            "'maxRecordHeaders' allows 20. If you trust its producer, raise 'maxRecordHeaders'. To "
+            "skip such records with a warning, set the option 'skipOversizedRecords' to 'true'."
         ),
     ),
     (

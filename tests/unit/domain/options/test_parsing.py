@@ -37,6 +37,7 @@ from pyspark_kafka.domain.read_limits import (
     ReadMaxRows,
     ReadMinRows,
 )
+from pyspark_kafka.domain.record_limits import RecordLimits
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 
@@ -93,6 +94,20 @@ def test_defaults_of_a_stream() -> None:
         commit_offsets_to_group=None,
         kafka=(("bootstrap.servers", "b:9092"),),
     )
+
+
+def test_record_limits() -> None:
+    """The limits of a record and whether it is skipped are one value; the defaults are its own."""
+    options = parse_source_options(BASE, QueryKind.BATCH)
+    assert options.record_limits == RecordLimits()
+    given = {
+        "maxRecordBytes": "9",
+        "maxRecordHeaders": "10",
+        "maxRecordHeaderBytes": "11",
+        "skipOversizedRecords": "true",
+    }
+    options = parse_source_options({**BASE, **given}, QueryKind.STREAM)
+    assert options.record_limits == RecordLimits(9, 10, 11, skips=True)
 
 
 def test_defaults_of_a_batch() -> None:
