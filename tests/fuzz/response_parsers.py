@@ -58,7 +58,7 @@ ERRORS: Final = ErrorMapper("broker:9092", 0)
 _OPTIONS: Final = parse_source_options(
     {"kafka.bootstrap.servers": "broker:9092", "subscribe": TOPIC}, QueryKind.STREAM
 )
-_FETCHES: Final = FetchSettings("c", "", 0, 1, 1_000, 1_000, 500, 1_000)
+_FETCHES: Final = FetchSettings("c", "", 0, 1, 1_000, 1_000, 500)
 _WRITES: Final = ProduceSettings("c", -1, 1_000, needs_zstd=False)
 
 
