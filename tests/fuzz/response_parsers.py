@@ -96,11 +96,14 @@ def _connected(received: bytes, broker: BrokerVersionData) -> tuple[Any, socket.
     theirs.sendall(received)
     theirs.shutdown(socket.SHUT_WR)
     transport = SimpleNamespace(
-        pause_reading=lambda: None, _read_task=None, take_socket=lambda: ours
+        pause_reading=lambda: None,
+        _read_task=None,
+        take_socket=lambda: ours,
+        host_port=lambda: "broker:9092<-client:1",
     )
     reauth = SimpleNamespace(session_lifetime_ms=0, cancel=lambda: None)
     connected = SimpleNamespace(
-        transport=transport, net=None, _reauth=reauth, broker_version_data=broker
+        transport=transport, net=None, _reauth=reauth, broker_version_data=broker, node_id=0
     )
     return connected, theirs
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -40,7 +39,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError, pickle.UnpicklingError) as error:
+        except Exception as error:  # noqa: BLE001
+            # Reading a damaged pickle raises nearly any error.
             log.debug("Cannot load a compiled kernel from %s: %s", self._cache_path, error)
             with suppress(OSError):
                 self.flush()

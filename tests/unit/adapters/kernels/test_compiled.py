@@ -79,10 +79,18 @@ def test_compiled_anew_when_another_module_changes(program: Path) -> None:
     assert run(program, NOWHERE) == "42 1 True"
 
 
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_file_that_was_cut_off(program: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("nbi", b""),
+        ("nbi", b"\x80\x05\x8c\x01\xff."),  # no text
+        ("nbc", b""),
+        ("nbc", b"cno_module\nname\n."),
+    ],
+)
+def test_a_file_that_is_damaged(program: Path, kind: str, content: bytes) -> None:
     """An unreadable cache entry is compiled again and saved."""
     run(program, NOWHERE)
     for kept in (program.parent / "__pycache__").glob(f"program.twice*.{kind}"):
-        kept.write_bytes(b"")
+        kept.write_bytes(content)
     assert run(program, NOWHERE).startswith("42 0")
