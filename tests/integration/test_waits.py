@@ -230,6 +230,17 @@ class InterruptError(Exception):
     """What a signal raises."""
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_bootstrap_server_that_stalls_is_left_for_another(client: str) -> None:
+    """Connecting has a time-out of its own, which is shorter than the call's."""
+    with silent_listener() as listener, _broker() as broker:
+        servers = f"{listener.address},{broker.bootstrap_servers}"
+        given = {f"kafka.socket.connection.setup.timeout.{name}": "50" for name in ("ms", "max.ms")}
+        for _ in range(3):
+            options = {"client": client, "kafka.bootstrap.servers": servers, **given}
+            stream_offsets(options, PARTITION.topic)
+
+
 @final
 class Interruption:
     """Raises ``InterruptError`` in the main thread, some time after a condition."""

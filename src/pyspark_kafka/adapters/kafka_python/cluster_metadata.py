@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
@@ -19,13 +19,11 @@ from .log_filter import hide_secrets
 from .transports import HANGUPS, MAX_FRAME_BYTES, OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from ...domain.topic_partition import TopicPartition
     from .failures import ErrorMapper
-
-T = TypeVar("T")
 
 _GRACE_S: Final = 0.1
 
@@ -54,10 +52,18 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         request_timeout_ms = self.config["request_timeout_ms"]
         self.config["request_timeout_ms"] = min(request_timeout_ms, errors.timeout_ms)
 
-    def get_connection(self, node_id: Any, *arguments: Any, **named: Any) -> Any:
+    def get_connection(
+        self, node_id: Any, timeout_ms: float | None = None, *arguments: Any, **named: Any
+    ) -> Any:
+        """Return a connection, which is made within ``socket.connection.setup.timeout.ms``.
+
+        kafka-python gives a bootstrap server all of the call's time, and none is left for others.
+        """
         if node_id not in self._conns:
             self._errors.refusal.check()
-        return super().get_connection(node_id, *arguments, **named)
+        setup_ms = self.socket_connection_setup_timeout_ms(node_id)
+        timeout_ms = setup_ms if timeout_ms is None else min(setup_ms, timeout_ms)
+        return super().get_connection(node_id, timeout_ms, *arguments, **named)
 
     def close(self, node_id: Any = None, timeout_ms: float | None = None) -> None:
         """Close the connection to a node, or all at once: the event loop ends."""
@@ -139,8 +145,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         return RefusedError(refused)
 
 
-def connect(client: Callable[..., T], config: Mapping[str, Any], errors: ErrorMapper) -> T:
-    """Return a connected ``KafkaAdminClient`` or ``KafkaConsumer``.
+def connect(client: Any, config: Mapping[str, Any], errors: ErrorMapper) -> Any:
+    """Return a connected ``KafkaAdminClient`` or ``KafkaConsumer``, with the settings it has.
 
     If that fails, 3.0.12 leaves the thread of its network client running, which tries to connect
     for as long as the process lives.
@@ -149,12 +155,14 @@ def connect(client: Callable[..., T], config: Mapping[str, Any], errors: ErrorMa
 
     def keep(**network_config: Any) -> Any:
         network = NetworkSelector(**network_config)
-        manager = ConnectionManager(network, errors, **network_config)
+        # Of some settings only the manager knows.
+        manager = ConnectionManager(network, errors, **{**config, **network_config})
         made.append(KafkaNetClient(network, manager))
         return made[-1]
 
     try:
-        return client(**config, kafka_client=keep)
+        known = {name: config[name] for name in client.DEFAULT_CONFIG.keys() & config.keys()}
+        return client(**known, kafka_client=keep)
     except BaseException:
         for network in made:
             network.close()

@@ -18,7 +18,7 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .cluster_metadata import connect
 from .failures import RETRIABLE_ERRORS
-from .settings import admin_config, client_config, error_mapper
+from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -44,7 +44,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         :raises OptionsError: if a setting is not known to kafka-python.
         """
         settings = dict(options.kafka)
-        self._config = admin_config(client_config(settings))
+        self._config = client_config(settings)
         self._errors = error_mapper(settings)
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[TopicPartition, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import KafkaConsumer
 
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
@@ -119,13 +119,6 @@ def error_mapper(settings: Mapping[str, str]) -> ErrorMapper:
         (login.username or login.principal) if login else "",
         java.principal,
     )
-
-
-def admin_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that ``KafkaAdminClient`` has."""
-    return {
-        name: value for name, value in config.items() if name in KafkaAdminClient.DEFAULT_CONFIG
-    }
 
 
 def _one_spelling(settings: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

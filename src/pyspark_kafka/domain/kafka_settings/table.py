@@ -98,7 +98,6 @@ CALLBACK_HANDLERS: Final = (
 _NO_WRITE: Final = Ignored("it is a producer's setting, and this is a read")
 _REBOOTSTRAP: Final = Ignored("kafka-python always returns to the bootstrap servers")
 _NO_KINIT: Final = Ignored("kafka-python gets and renews tickets without kinit")
-_CONNECT_TIMEOUT: Final = Ignored("kafka-python's consumer has no such setting")
 
 
 def _producer(
@@ -224,10 +223,10 @@ details.
     Setting(
         "socket.connection.setup.timeout.max.ms",
         at_least(0),
-        _CONNECT_TIMEOUT,
+        Number(1),
         Ignored("librdkafka's time-out of connecting is constant"),
     ),
-    Setting("socket.connection.setup.timeout.ms", at_least(0), _CONNECT_TIMEOUT, Number(1_000)),
+    Setting("socket.connection.setup.timeout.ms", at_least(0), Number(1), Number(1_000)),
     # The consumer.
     Setting("check.crcs", BOOLEAN),
     Setting("fetch.max.bytes", at_least(0), Number(), Number(1_000, 2_147_483_135)),
