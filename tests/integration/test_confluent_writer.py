@@ -330,6 +330,18 @@ def test_a_record_that_the_broker_finds_too_large_is_reported(
     assert "secret" not in str(caught.value)
 
 
+def test_why_the_broker_refuses_a_record_is_said(
+    writer_of: Callable[..., Any], topic_of: Callable[..., str]
+) -> None:
+    """A clock that is more than an hour ahead is named as the reason, in librdkafka's words."""
+    topic, writer = topic_of(), writer_of()
+    ahead = dt.datetime.now(dt.UTC) + dt.timedelta(hours=2)
+    timestamps = pa.array([ahead], pa.timestamp("us", "UTC"))
+    writer.write(pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": timestamps}), topic)
+    with pytest.raises(RecordDeliveryError, match="Broker: Invalid timestamp"):
+        writer.flush()
+
+
 def test_a_topic_that_does_not_exist_is_reported_in_time(
     writer_of: Callable[..., Any], fresh_name: Callable[[], str]
 ) -> None:

@@ -291,14 +291,14 @@ class SimpleProducer:
 
     def _undelivered(self, address: int) -> Undelivered:
         library, message = self._library, Message.from_address(address)
-        # rd_kafka_message_errstr would return the value of the failed record.
-        text = library.rd_kafka_message_produce_errstr(address)
         return Undelivered(
             topic=library.rd_kafka_topic_name(message.rkt).decode(),
             partition=message.partition,
             size=message.len + message.key_len + self._header_bytes(address),
             code=message.err,
-            reason=text.decode(errors="replace") if text else KafkaError(message.err).str(),
+            # rd_kafka_message_errstr would return the value of the failed record, and
+            # rd_kafka_message_produce_errstr memory that is freed, if the broker sent a text.
+            reason=KafkaError(message.err).str(),
         )
 
     def _header_bytes(self, address: int) -> int:
