@@ -4,10 +4,13 @@
     python -m tests.soak --queries exactly-once-kafka-python --log build/soak.log
     python -m tests.soak --continuous --faults 'stopped worker woken'
     python -m tests.soak --secured --minutes 5 --logins GSSAPI OAUTHBEARER
+    python -m tests.soak --hostile --rounds 20 --seed 7 --faults 'black hole' --keep-going
 
 Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
 ``--continuous`` the queries are continuous ones, and each round has one fault. With ``--secured``
 nothing is killed: queries log in, and sessions of 10 s, tokens and tickets of 60 s end under them.
+With ``--hostile``, networks and brokers fail under readers and writers that outlive all rounds, and
+each round has a fault or two.
 """
 
 from __future__ import annotations
@@ -16,41 +19,46 @@ import argparse
 import random
 import sys
 from contextlib import ExitStack
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from pyspark_kafka.brokers import KafkaCluster
 
+from ..servers.proxied import run_proxied
 from ..servers.secured import MECHANISMS, run_secured
 from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
 from .faults import FAULTS
+from .hostile.hostile_soak import HOSTILE_QUERIES, HostileSettings, HostileSoak
+from .hostile.registry import FAULTS as HOSTILE_FAULTS
 from .numbers import SoakError
 from .secured_soak import SECURED_QUERIES, SecuredSoak
 from .soak import BROKERS, QUERIES, Soak
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Say: TypeAlias = "Callable[[str], None]"
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+NamedT = TypeVar("NamedT", bound=_Named)
+
+_ROUNDS: Final = 20
+_MINUTES: Final = 5.0
+
 
 def main() -> int:
     """Run the command."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=20)
-    options.add_argument("--seed", type=int, default=None, help="what is killed when")
-    options.add_argument("--continuous", action="store_true", help="soak continuous queries")
-    options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
-    options.add_argument(
-        "--faults", nargs="+", choices=[fault.name for fault in FAULTS], help="of continuous ones"
-    )
-    options.add_argument("--secured", action="store_true", help="soak queries that log in")
-    options.add_argument("--minutes", type=float, default=5.0, help="of queries that log in")
-    options.add_argument("--logins", nargs="+", choices=MECHANISMS, default=_logins())
-    options.add_argument("--log", type=Path, default=Path("build/soak.log"))
+    options = _options()
     chosen = options.parse_args()
-    named = {query.name: query for query in (CONTINUOUS_QUERIES if chosen.continuous else QUERIES)}
-    if unknown := set(chosen.queries or ()) - named.keys():
-        options.error(f"unknown queries: {sorted(unknown)}, not of {sorted(named)}")
-    queries = [named[name] for name in chosen.queries or named]
-    faults = [fault for fault in FAULTS if fault.name in (chosen.faults or fault.name)]
-    seed = random.randrange(1 << 32) if chosen.seed is None else chosen.seed  # noqa: S311
+    if chosen.seed is None:
+        chosen.seed = random.randrange(1 << 32)  # noqa: S311
+    run = next(run for name, run in _RUNS.items() if name == "kills" or vars(chosen)[name])
     chosen.log.parent.mkdir(parents=True, exist_ok=True)
     with chosen.log.open("a") as log, ExitStack() as stack:
 
@@ -59,31 +67,91 @@ def main() -> int:
                 output.write(f"{line}\n")
                 output.flush()
 
-        if chosen.secured:
-            secured = [each for each in SECURED_QUERIES if each.login in chosen.logins]
-            broker = stack.enter_context(run_secured())
-            run = partial(
-                stack.enter_context(SecuredSoak(broker, secured, say)).run, chosen.minutes
-            )
-        else:
-            cluster = stack.enter_context(KafkaCluster(BROKERS))
-            soak: Soak | ContinuousSoak
-            if chosen.continuous:
-                soak = stack.enter_context(ContinuousSoak(cluster, queries, seed, say, faults))
-            else:
-                soak = stack.enter_context(Soak(cluster, queries, seed, say))
-            run = partial(soak.run, chosen.rounds)
         try:
-            run()
+            run(chosen, stack, say)
         except SoakError as error:
-            say(f"seed {seed}: {error}")
+            say(f"seed {chosen.seed}: {error}")
             raise SystemExit(1) from None
+        except LookupError as error:
+            options.error(str(error))
     return 0
+
+
+def _options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, help=f"{_ROUNDS}, unless there are minutes")
+    options.add_argument("--seed", type=int, default=None, help="what is killed when")
+    kinds = options.add_mutually_exclusive_group()
+    kinds.add_argument("--continuous", action="store_true", help="soak continuous queries")
+    kinds.add_argument("--secured", action="store_true", help="soak queries that log in")
+    kinds.add_argument("--hostile", action="store_true", help="let networks and brokers fail")
+    options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
+    options.add_argument("--faults", nargs="+", help="of continuous and hostile soaks")
+    options.add_argument("--spark", action="store_true", help="hostile soaks: batches in Spark")
+    options.add_argument("--keep-going", action="store_true", help="after a hostile round failed")
+    options.add_argument(
+        "--minutes", type=float, help=f"of hostile soaks, and of logins: {_MINUTES:g}"
+    )
+    options.add_argument("--logins", nargs="+", choices=MECHANISMS, default=_logins())
+    options.add_argument("--log", type=Path, default=Path("build/soak.log"))
+    return options
+
+
+def _run_kills(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
+    queries = _named(chosen.queries, QUERIES)
+    cluster = stack.enter_context(KafkaCluster(BROKERS))
+    soak = stack.enter_context(Soak(cluster, queries, chosen.seed, say))
+    soak.run(chosen.rounds or _ROUNDS)
+
+
+def _run_continuous(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
+    queries = _named(chosen.queries, CONTINUOUS_QUERIES)
+    faults = _named(chosen.faults, FAULTS)
+    cluster = stack.enter_context(KafkaCluster(BROKERS))
+    soak = stack.enter_context(ContinuousSoak(cluster, queries, chosen.seed, say, faults))
+    soak.run(chosen.rounds or _ROUNDS)
+
+
+def _run_logins(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
+    queries = [each for each in SECURED_QUERIES if each.login in chosen.logins]
+    broker = stack.enter_context(run_secured())
+    stack.enter_context(SecuredSoak(broker, queries, say)).run(chosen.minutes or _MINUTES)
+
+
+def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
+    queries = _named(chosen.queries, HOSTILE_QUERIES)
+    faults = _named(chosen.faults, HOSTILE_FAULTS)
+    rounds = chosen.rounds or (None if chosen.minutes else _ROUNDS)
+    settings = HostileSettings(goes_on=chosen.keep_going, in_spark=chosen.spark)
+    proxied = stack.enter_context(run_proxied(BROKERS))
+    soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings)
+    if failed := stack.enter_context(soak).run(rounds, chosen.minutes):
+        raise SoakError(f"{len(failed)} rounds have failed: {[each.number for each in failed]}")
+
+
+def _named(wanted: Sequence[str] | None, known: Sequence[NamedT]) -> list[NamedT]:
+    """Return what has some names, or all without names.
+
+    :raises LookupError: if there is none of a name.
+    """
+    named = {each.name: each for each in known}
+    if unknown := set(wanted or ()) - named.keys():
+        raise LookupError(f"unknown: {sorted(unknown)}, not of {sorted(named)}")
+    return [named[name] for name in wanted or named]
 
 
 def _logins() -> list[str]:
     """Return the mechanisms that this machine can use."""
     return [each for each in MECHANISMS if each != "GSSAPI" or find_spec("gssapi") is not None]
+
+
+_RUNS: Final = {
+    "continuous": _run_continuous,
+    "secured": _run_logins,
+    "hostile": _run_hostile,
+    "kills": _run_kills,
+}
+"""How to run each kind of soak; the last one without an option."""
 
 
 if __name__ == "__main__":

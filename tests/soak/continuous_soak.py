@@ -17,14 +17,14 @@ from .numbers import SoakError
 from .stage import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from pyspark_kafka.brokers import KafkaCluster
 
     from .faults import Fault
-    from .numbers import NumberReader
+    from .ledger import Counts
 
 CONTINUOUS_QUERIES: Final = tuple(
     QueryPlan(client, guarantee)
@@ -34,29 +34,6 @@ CONTINUOUS_QUERIES: Final = tuple(
 
 _CHECK_S: Final = 180.0
 _HANGING_S: Final = 20.0
-
-
-@final
-@dataclass(slots=True)
-class Counts:
-    """What a query has written. ``vanished`` numbers were deleted before they were read."""
-
-    records: int
-    repeated: int
-    out_of_order: int
-    missing: int
-    vanished: int
-
-    @classmethod
-    def of(cls, reader: NumberReader, count: int) -> Counts:
-        """Return what a reader has seen of the first numbers."""
-        return cls(
-            reader.records,
-            reader.duplicates,
-            reader.out_of_order,
-            reader.missing(count),
-            reader.excused(),
-        )
 
 
 @final
@@ -133,7 +110,7 @@ class ContinuousSoak:
             self._run(fault, random.Random(f"{self._seed}/{number}"))  # noqa: S311
         except Exception as error:  # noqa: BLE001  # it is told with what was done
             failure, self._round.error = error, str(error)
-        self._round.counts = {query.name: one for query, one in self._counts().items()}
+        self._round.counts = self._stage.ledger.counts()
         self._round.numbers = self._stage.producer.count
         self._round.seconds = round(time.monotonic() - self._began, 1)
         self._say(self._round.to_json())
@@ -145,7 +122,7 @@ class ContinuousSoak:
 
     def _run(self, fault: Fault, chance: random.Random) -> None:
         self._prepare(fault, chance)
-        before = self._counts()
+        before = self._stage.ledger.counts()
         fault.run(self._stage, chance)
         self._await_all()
         self._check(fault, before)
@@ -172,18 +149,16 @@ class ContinuousSoak:
         for reader in stage.readers.values():
             reader.await_end(min(deadline, time.monotonic() + _HANGING_S))
 
-    def _check(self, fault: Fault, before: dict[QueryPlan, Counts]) -> None:
-        for query, counts in self._counts().items():
-            repeated = counts.repeated - before[query].repeated
-            out_of_order = counts.out_of_order - before[query].out_of_order
+    def _check(self, fault: Fault, before: Mapping[str, Counts]) -> None:
+        counts = self._stage.ledger.counts()
+        for query in self._stage.queries:
+            found, known = counts[query.name], before[query.name]
+            repeated = found.duplicates - known.duplicates
+            out_of_order = found.out_of_order - known.out_of_order
             if repeated and (query.is_exactly_once or not fault.may_repeat):
                 raise SoakError(f"{query.name}: {repeated} numbers twice")
             if out_of_order and (query.is_exactly_once or not fault.may_reorder):
                 raise SoakError(f"{query.name}: {out_of_order} numbers out of order")
-
-    def _counts(self) -> dict[QueryPlan, Counts]:
-        count = self._stage.producer.count
-        return {query: Counts.of(reader, count) for query, reader in self._stage.readers.items()}
 
     def _note(self, what: str) -> None:
         self._round.steps.append(f"{time.monotonic() - self._began:.2f} s: {what}")

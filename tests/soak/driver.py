@@ -44,7 +44,18 @@ class QueryPlan:
         """Whether each record is to be there once."""
         return self.guarantee == "exactly-once"
 
-    def to_json(self, directory: Path, source: str, cluster: dict[str, str]) -> dict[str, object]:
+    @property
+    def group(self) -> str:
+        """The consumer group for which it may commit its offsets."""
+        return f"group-{self.name}"
+
+    def checkpoint(self, directory: Path) -> Path:
+        """Return its checkpoint's directory, which is in another one."""
+        return directory / f"checkpoint-{self.name}"
+
+    def to_json(
+        self, directory: Path, source: str, cluster: dict[str, str], *, uses_group: bool
+    ) -> dict[str, object]:
         """Return the program's settings."""
         shared = {**cluster, "client": self.client}
         read = {
@@ -53,11 +64,13 @@ class QueryPlan:
             "startingOffsets": "earliest",
             "maxOffsetsPerTrigger": str(MAX_OFFSETS),
         }
+        if uses_group:
+            read["commitOffsetsToGroup"] = self.group
         write = {
             **shared,
             "topic": self.name,
             "deliveryGuarantee": self.guarantee,
-            "checkpointLocation": str(directory / f"checkpoint-{self.name}"),
+            "checkpointLocation": str(self.checkpoint(directory)),
         }
         if self.is_exactly_once:
             write["kafka.transaction.timeout.ms"] = str(TRANSACTION_TIMEOUT_MS)
@@ -77,14 +90,19 @@ class Driver(DriverProcess):
         variables: Mapping[str, str] | None = None,
         *,
         trigger: str | None = None,
+        uses_groups: bool = False,
     ) -> None:
         """Take a directory for checkpoints and logs; no process is started yet.
 
         ``trigger`` is how often there is a batch, in Spark's words; ``None`` is as often as can be.
+        With ``uses_groups``, queries commit their offsets for groups.
         """
         self._directory = directory
         self._trigger = trigger
-        self._queries = [query.to_json(directory, source, options_of(query)) for query in queries]
+        self._queries = [
+            query.to_json(directory, source, options_of(query), uses_group=uses_groups)
+            for query in queries
+        ]
         self._running = directory / "running"
         kill_points.install(directory / "site")
         environment = {

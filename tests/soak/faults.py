@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from .continuous_driver import CLUSTER, KEEP_STOPPED_WORKERS, LOCAL, THREADS, DriverSetup
 from .epoch_points import EpochPoint, LogOutage
+from .ledger import REPLICATED, SOURCE
 from .numbers import SoakError
 from .processes import kill, send_signal, session_of
-from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS, REPLICATED, SOURCE
+from .stage import BROKERS, MAX_PARTITIONS, PARTITIONS
 
 if TYPE_CHECKING:
     import random

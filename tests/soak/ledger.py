@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, final
 
-from .numbers import NumberProducer, NumberReader, SoakError
+from .numbers import READ_S, NumberProducer, NumberReader, SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +20,33 @@ if TYPE_CHECKING:
 
     from .driver import QueryPlan
 
-SOURCE = "numbers"
+SOURCE: Final = "numbers"
 """The topic of all numbers; a query's output has its name."""
 
-REPLICATED = {"min.insync.replicas": "2"}
+REPLICATED: Final = {"min.insync.replicas": "2"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a query has written. ``vanished`` numbers were deleted before they were read."""
+
+    records: int
+    duplicates: int
+    out_of_order: int
+    missing: int
+    vanished: int
+
+    @classmethod
+    def of(cls, reader: NumberReader, count: int) -> Counts:
+        """Return what a reader has seen of the first numbers."""
+        return cls(
+            reader.records,
+            reader.duplicates,
+            reader.out_of_order,
+            reader.missing(count),
+            reader.excused(),
+        )
 
 
 @final
@@ -80,7 +104,7 @@ class Ledger:
     ) -> None:
         self._closing.close()
 
-    def read(self, seconds: float) -> None:
+    def read(self, seconds: float = READ_S) -> None:
         """Read what the queries have written, for so many seconds of each."""
         for reader in self.readers.values():
             reader.read(seconds)
@@ -105,15 +129,10 @@ class Ledger:
                 if reader.duplicates:
                     raise SoakError(f"{query.name}: {reader.duplicates} duplicates")
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return what was seen until now: records, duplicates and missing, each by query."""
+    def counts(self) -> dict[str, Counts]:
+        """Return what each query has written until now, by its name."""
         count = self.producer.count
-        readers = {query.name: reader for query, reader in self.readers.items()}
-        return {
-            "records": {name: reader.records for name, reader in readers.items()},
-            "duplicates": {name: reader.duplicates for name, reader in readers.items()},
-            "missing": {name: reader.missing(count) for name, reader in readers.items()},
-        }
+        return {query.name: Counts.of(reader, count) for query, reader in self.readers.items()}
 
     def _create(self, topic: str, partitions: int) -> None:
         self._cluster.create_topic(topic, partitions, self._replication_factor, self._config)

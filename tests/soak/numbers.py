@@ -29,7 +29,7 @@ _NEW_PARTITION_S: Final = 30.0
 _AGAIN_S: Final = 0.2
 _AT_ONCE: Final = 10_000
 _NEWEST: Final = 100_000
-_READ_S: Final = 0.2
+READ_S: Final = 0.2
 _UNKNOWN: Final = -1
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -270,7 +270,7 @@ class NumberReader:
                 ends[one.partition] = -1 if committed else -2
         return ends
 
-    def read(self, seconds: float = _READ_S) -> None:
+    def read(self, seconds: float = READ_S) -> None:
         """Read what comes within some seconds."""
         numbers: dict[int, list[int]] = {}
         for message in self._consumer.consume(_AT_ONCE, seconds):

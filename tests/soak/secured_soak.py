@@ -7,13 +7,15 @@ import shutil
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
 
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS
 from .driver import Driver, QueryPlan
-from .numbers import NumberProducer, NumberReader, SoakError
+from .ledger import SOURCE, Ledger
+from .numbers import SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +35,6 @@ _ALLOWED_URLS: Final = "PYSPARK_KAFKA_ALLOWED_URLS"
 _PARTITIONS: Final = 2
 _RATE: Final = 50
 _TRIGGER: Final = "3 seconds"
-_SOURCE: Final = "numbers"
 _START_S: Final = 300.0
 _CHECK_S: Final = 180.0
 _REPORT_S: Final = 30.0
@@ -53,24 +54,16 @@ class SecuredSoak:
 
     def __enter__(self) -> Self:
         with ExitStack() as closing:
-            cluster = self._broker.cluster
-            servers = cluster.bootstrap_servers
             directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
             closing.callback(shutil.rmtree, directory, ignore_errors=True)
-            for topic in (_SOURCE, *(query.name for query in self._queries)):
-                cluster.create_topic(topic, _PARTITIONS)
-            self._producer = NumberProducer(servers, _SOURCE, _PARTITIONS, _RATE)
-            self._readers: dict[str, NumberReader] = {}
-            for query in self._queries:
-                reader = NumberReader(servers, query.name, _PARTITIONS, committed=True)
-                self._readers[query.name] = reader
-                closing.callback(reader.close)
+            ledger = Ledger(self._broker.cluster, self._queries, _PARTITIONS, _RATE)
+            self._ledger = closing.enter_context(ledger)
             krb5_conf = directory / "krb5.conf"
             self._broker.kdc.write_krb5_conf(krb5_conf, lifetime_s=LIFETIME_S)
             self._driver = Driver(
                 directory,
                 self._queries,
-                _SOURCE,
+                SOURCE,
                 self._options,
                 {KRB5_CONFIG: str(krb5_conf), _ALLOWED_URLS: self._token_url},
                 trigger=_TRIGGER,
@@ -98,20 +91,15 @@ class SecuredSoak:
             self._keep(began + _START_S)
         self._report("running", began)
         began = time.monotonic()
-        with self._producer.writing():
+        with self._ledger.producer.writing():
             reported = began
             while time.monotonic() < began + 60 * minutes:
                 self._keep()
                 if time.monotonic() > reported + _REPORT_S:
                     reported = time.monotonic()
                     self._report("load", began)
-        deadline = time.monotonic() + _CHECK_S
         try:
-            for query, reader in self._readers.items():
-                reader.await_all(self._producer.count, deadline, self._keep)
-                reader.await_end(deadline)
-                if reader.duplicates:
-                    raise SoakError(f"{query}: {reader.duplicates} duplicates")
+            self._ledger.check(time.monotonic() + _CHECK_S, self._keep, _CHECK_S)
         finally:
             self._report("checked", began)
 
@@ -134,17 +122,13 @@ class SecuredSoak:
             raise SoakError(f"the driver has ended by itself\n{self._driver.last_words()}")
         if deadline is not None and time.monotonic() > deadline:
             raise SoakError(f"no running queries in time\n{self._driver.last_words()}")
-        for reader in self._readers.values():
-            reader.read()
+        self._ledger.read()
 
     def _report(self, event: str, began: float) -> None:
-        count = self._producer.count
         line = {
             "event": event,
             "seconds": round(time.monotonic() - began, 1),
-            "numbers": count,
-            "records": {query: reader.records for query, reader in self._readers.items()},
-            "duplicates": {query: reader.duplicates for query, reader in self._readers.items()},
-            "missing": {query: reader.missing(count) for query, reader in self._readers.items()},
+            "numbers": self._ledger.producer.count,
+            "counts": {query: asdict(one) for query, one in self._ledger.counts().items()},
         }
         self._say(json.dumps(line))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, Self, final
 
 from .driver import Driver, QueryPlan
 from .kill_points import Point
-from .numbers import NumberProducer, NumberReader, SoakError
+from .ledger import REPLICATED, SOURCE, Ledger
+from .numbers import SoakError
 from .processes import kill
 from .trap import Trap
 
@@ -37,9 +38,7 @@ QUERIES: Final = (
 BROKERS: Final = 3
 PARTITIONS: Final = 4
 RATE: Final = 1_000
-SOURCE: Final = "numbers"
 
-_REPLICATED: Final = {"min.insync.replicas": "2"}
 _AT_RANDOM: Final = None
 _MOMENTS: Final = (*Point, _AT_RANDOM)
 _LOAD_S: Final = 8.0
@@ -109,18 +108,10 @@ class Soak:
 
     def __enter__(self) -> Self:
         with ExitStack() as closing:
-            servers = self._cluster.bootstrap_servers
             directory = Path(tempfile.mkdtemp(prefix="soak-"))
             closing.callback(shutil.rmtree, directory, ignore_errors=True)
-            for topic in (SOURCE, *(query.name for query in self._queries)):
-                self._cluster.create_topic(topic, PARTITIONS, BROKERS, _REPLICATED)
-            self._producer = NumberProducer(servers, SOURCE, PARTITIONS, RATE)
-            self._readers: dict[QueryPlan, NumberReader] = {}
-            for query in self._queries:
-                committed = query.is_exactly_once
-                reader = NumberReader(servers, query.name, PARTITIONS, committed=committed)
-                self._readers[query] = reader
-                closing.callback(reader.close)
+            ledger = Ledger(self._cluster, self._queries, PARTITIONS, RATE, config=REPLICATED)
+            self._ledger = closing.enter_context(ledger)
             self._trap = Trap(directory)
             self._driver = Driver(directory, self._queries, SOURCE, lambda _: self._cluster.options)
             closing.callback(self._driver.kill)
@@ -154,21 +145,20 @@ class Soak:
 
     def _checked(self, number: int, act: Callable[[], None]) -> Round:
         self._round = Round(self._seed, number)
-        self._began, counted = time.monotonic(), self._producer.count
-        before = {query: (one.records, one.duplicates) for query, one in self._readers.items()}
+        self._began, counted = time.monotonic(), self._ledger.producer.count
+        before = self._ledger.counts()
         failure: Exception | None = None
         try:
             act()
             self._check()
         except Exception as error:  # noqa: BLE001  # it is told with what was done
             failure, self._round.error = error, str(error)
-        self._round.numbers = self._producer.count - counted
+        self._round.numbers = self._ledger.producer.count - counted
         self._round.seconds = round(time.monotonic() - self._began, 1)
-        for query, (records, duplicates) in before.items():
-            reader = self._readers[query]
-            self._round.records[query.name] = reader.records - records
-            self._round.duplicates[query.name] = reader.duplicates - duplicates
-            self._round.missing[query.name] = reader.missing(self._producer.count)
+        for query, counts in self._ledger.counts().items():
+            self._round.records[query] = counts.records - before[query].records
+            self._round.duplicates[query] = counts.duplicates - before[query].duplicates
+            self._round.missing[query] = counts.missing
         self._say(self._round.to_json())
         if failure is not None:
             told = f"{self._round.to_json()}\n{self._driver.last_words()}"
@@ -185,7 +175,7 @@ class Soak:
             self._planned_driver_kill(chance),
         )
         self._is_over.clear()
-        with self._producer.writing(), ThreadPoolExecutor(len(kills)) as threads:
+        with self._ledger.producer.writing(), ThreadPoolExecutor(len(kills)) as threads:
             if self._driver.has_ended():
                 self._start_driver()
             self._await(self._driver.is_running, "running query", self._keep_driver)
@@ -320,11 +310,5 @@ class Soak:
             raise SoakError(f"the last run did not end within {_CHECK_S:.0f} s")
 
     def _check(self) -> None:
-        deadline = time.monotonic() + _CHECK_S
-        for query, reader in self._readers.items():
-            # A worker that was killed late ends its query late.
-            reader.await_all(self._producer.count, deadline, self._keep_driver)
-            if query.is_exactly_once:
-                reader.await_end(min(deadline, time.monotonic() + _HANGING_S))
-                if reader.duplicates:
-                    raise SoakError(f"{query.name}: {reader.duplicates} duplicates")
+        # A worker that was killed late ends its query late.
+        self._ledger.check(time.monotonic() + _CHECK_S, self._keep_driver, _HANGING_S)

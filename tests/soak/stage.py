@@ -11,7 +11,8 @@ from pyspark_kafka.brokers.metadata import known_leaders
 
 from ..spark_home import unzipped_spark_home
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
-from .numbers import NumberProducer, NumberReader, SoakError
+from .ledger import REPLICATED, SOURCE, Ledger
+from .numbers import SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,8 +30,6 @@ MAX_PARTITIONS: Final = 24
 """Of the output topics, so that partitions can be added to the input."""
 
 RATE: Final = 500
-SOURCE: Final = "numbers"
-REPLICATED: Final = {"min.insync.replicas": "2"}
 
 _EVENT_S: Final = 240.0
 _READ_S: Final = 0.01
@@ -61,18 +60,17 @@ class Stage:
 
     def __enter__(self) -> Self:
         with ExitStack() as closing:
-            servers = self.cluster.bootstrap_servers
             closing.push(self._remove)
-            self.cluster.create_topic(SOURCE, PARTITIONS, BROKERS, REPLICATED)
-            self.producer = NumberProducer(servers, SOURCE, PARTITIONS, RATE)
-            self.readers: dict[QueryPlan, NumberReader] = {}
-            for query in self.queries:
-                self.cluster.create_topic(query.name, MAX_PARTITIONS, BROKERS, REPLICATED)
-                reader = NumberReader(
-                    servers, query.name, MAX_PARTITIONS, committed=query.is_exactly_once
-                )
-                self.readers[query] = reader
-                closing.callback(reader.close)
+            ledger = Ledger(
+                self.cluster,
+                self.queries,
+                PARTITIONS,
+                RATE,
+                max_partitions=MAX_PARTITIONS,
+                config=REPLICATED,
+            )
+            self.ledger = closing.enter_context(ledger)
+            self.producer, self.readers = ledger.producer, ledger.readers
             self._spark_home = unzipped_spark_home(self.directory / "spark")
             closing.callback(self.kill_driver)
             self._closing = closing.pop_all()
@@ -159,8 +157,7 @@ class Stage:
 
     def read(self) -> None:
         """Read what the queries have written."""
-        for reader in self.readers.values():
-            reader.read(_READ_S)
+        self.ledger.read(_READ_S)
 
     def run_for(self, seconds: float) -> None:
         """Read for some seconds."""

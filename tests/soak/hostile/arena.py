@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..ledger import Ledger
     from .queries import HostileQuery
 
-EVENT_S: Final = 90.0
-"""How long an event of a fault is waited for; a broker's start takes up to 30 s under load."""
-
 _READ_S: Final = 0.01
 
 
@@ -34,7 +31,8 @@ class Arena:
     """A proxied cluster, the ledger, and queries that live through all rounds.
 
     Used by the one thread that runs the rounds. ``chance`` is the round's: a seed and the number of
-    a round say what it returns. ``timeout_s`` is the time-out of each call of the queries.
+    a round say what it returns. ``timeout_s`` is the time-out of each call of the queries, and
+    ``event_s`` is how long an event is waited for.
     """
 
     def __init__(
@@ -43,7 +41,9 @@ class Arena:
         ledger: Ledger,
         queries: Sequence[HostileQuery],
         directory: Path,
+        *,
         timeout_s: float,
+        event_s: float,
         offers: frozenset[str],
     ) -> None:
         self.proxied = proxied
@@ -52,6 +52,7 @@ class Arena:
         self.directory = directory
         """For files of faults; it is removed at the end."""
         self.timeout_s = timeout_s
+        self.event_s = event_s
         self.offers = offers
         self.checkpoints = Checkpoints()
         """The storages of the queries."""
@@ -116,16 +117,16 @@ class Arena:
         self._wait_for(lambda: False, seconds)
 
     def await_event(
-        self, happened: Callable[[], bool], what: str, seconds: float = EVENT_S
+        self, happened: Callable[[], bool], what: str, seconds: float | None = None
     ) -> None:
         """Wait until something has happened.
 
         :raises SoakError: if it does not in time.
         """
-        if not self._wait_for(happened, seconds):
-            raise SoakError(f"no {what} within {seconds:.0f} s")
+        if not self._wait_for(happened, seconds or self.event_s):
+            raise SoakError(f"no {what} within {seconds or self.event_s:.0f} s")
 
-    def await_flow(self, seconds: float = EVENT_S) -> None:
+    def await_flow(self) -> None:
         """Wait until each query has done all that it does at least once from now on.
 
         Sinks have written numbers that are new, in each partition; readers have read a range, or
@@ -136,11 +137,11 @@ class Arena:
         marks = {query: query.mark() for query in self.queries}
         try:
             self.await_event(
-                lambda: all(query.has_passed(mark) for query, mark in marks.items()), "", seconds
+                lambda: all(query.has_passed(mark) for query, mark in marks.items()), "flow"
             )
-        except SoakError:
+        except SoakError as error:
             late = [query.told() for query, mark in marks.items() if not query.has_passed(mark)]
-            raise SoakError(f"no flow within {seconds:.0f} s: {'; '.join(late)}") from None
+            raise SoakError(f"{error}: {'; '.join(late)}") from None
 
     def _wait_for(self, happened: Callable[[], bool], seconds: float) -> bool:
         deadline = time.monotonic() + seconds

@@ -124,16 +124,20 @@ def elect_leaders(arena: Arena) -> Iterator[None]:
     """The preferred leaders of all partitions change, and are elected."""
     everyone = list(range(arena.brokers))
     topics = [SOURCE, *(plan.name for plan in arena.ledger.readers)]
+    moved = {
+        (topic, partition): arena.chance.sample(everyone, arena.brokers)
+        for topic in topics
+        for partition in range(arena.ledger.producer.partitions)
+    }
     with _admin(arena) as admin:
-        for topic in topics:
-            moved = {
-                (topic, partition): arena.chance.sample(everyone, arena.brokers)
-                for partition in range(arena.ledger.producer.partitions)
-            }
-            _reassign(admin, moved)
-        arena.note("other preferred leaders")
-        admin.elect_leaders(_PREFERRED, raise_errors=False)
-        arena.note("preferred leaders elected")
+        _reassign(admin, moved)
+    arena.note("other preferred leaders")
+    _elect_preferred(arena)
+    arena.await_event(
+        lambda: all(arena.leader_of(*key) == replicas[0] for key, replicas in moved.items()),
+        "preferred leaders",
+    )
+    arena.note("preferred leaders elected")
     yield
 
 
@@ -179,6 +183,8 @@ def change_protocol(arena: Arena) -> Iterator[None]:
     wrong = right.replace(f"{SECURED_LISTENER}:SASL_SSL", f"{SECURED_LISTENER}:SASL_PLAINTEXT")
     assert wrong != right
     _restart_with(arena, broker, wrong)
+    # A broker that was down leads nothing: clients would not miss it.
+    _elect_preferred(arena)
     arena.note(f"broker {broker} listens without TLS")
     try:
         yield
@@ -206,6 +212,11 @@ def _down(arena: Arena, broker: int, end: Callable[[int], None]) -> Iterator[Non
 def _admin(arena: Arena) -> Iterator[Any]:
     with admin_client(arena.cluster.bootstrap_servers, "a fault", _ADMIN_S) as admin:
         yield admin
+
+
+def _elect_preferred(arena: Arena) -> None:
+    with _admin(arena) as admin:
+        admin.elect_leaders(_PREFERRED, raise_errors=False)
 
 
 def _reassign(admin: Any, moved: dict[tuple[str, int], list[int]]) -> None:

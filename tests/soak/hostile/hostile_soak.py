@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Final, Self, final
 
 from ...servers.proxied import MECHANISM
 from ..driver import QueryPlan
-from ..ledger import REPLICATED, Ledger
+from ..ledger import REPLICATED, Counts, Ledger
 from ..numbers import SoakError
-from .arena import EVENT_S, Arena
+from .arena import Arena
 from .broker_faults import THREE_BROKERS
 from .checkpoints import Checkpoints
 from .cluster_faults import machine_offers
 from .groups import committed_offsets
-from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery
+from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
 from .registry import FAULTS
+from .spark_queries import SparkQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -62,8 +63,14 @@ class HostileSettings:
     max_fault_s: float = 25.0
     max_faults: int = 2
     rate: int = 400
+    event_s: float = 90.0
+    """How long an event is waited for."""
+
     goes_on: bool = False
     """Whether the rounds go on after one that fails."""
+
+    in_spark: bool = False
+    """Whether micro-batches run in Spark, in processes of its own."""
 
 
 @final
@@ -78,7 +85,7 @@ class HostileRound:
     errors: dict[str, dict[str, int]] = field(default_factory=dict)
     longest: dict[str, str] = field(default_factory=dict)
     numbers: int = 0
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    counts: dict[str, Counts] = field(default_factory=dict)
     seconds: float = 0.0
     error: str | None = None
 
@@ -126,8 +133,15 @@ class HostileSoak:
             queries = list(self._new_queries(ledger, directory))
             offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
             offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
-            timeout_s = self._settings.timeout_s
-            self._arena = Arena(self._proxied, ledger, queries, directory, timeout_s, offers)
+            self._arena = Arena(
+                self._proxied,
+                ledger,
+                queries,
+                directory,
+                timeout_s=self._settings.timeout_s,
+                event_s=self._settings.event_s,
+                offers=offers,
+            )
             self._arena.checkpoints = self._checkpoints
             fit = [fault for fault in self._wanted if fault.needs <= offers]
             self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
@@ -163,9 +177,15 @@ class HostileSoak:
         return failed
 
     def run_round(self, number: int) -> HostileRound:
-        """Let a fault or more happen under load; return what came of it, an error included."""
-        arena, chance = self._arena, random.Random(f"{self._seed}/{number}")  # noqa: S311
-        faults = self._choose(number, chance)
+        """Run a round with the faults that the seed chooses."""
+        chance = random.Random(f"{self._seed}/{number}")  # noqa: S311
+        return self.run_faults(number, self._choose(number, chance), chance)
+
+    def run_faults(
+        self, number: int, faults: Sequence[Fault], chance: random.Random
+    ) -> HostileRound:
+        """Let faults happen under load; return what came of it, an error included."""
+        arena = self._arena
         done = HostileRound(self._seed, number, [fault.name for fault in faults])
         began = time.monotonic()
         arena.begin_round(chance)
@@ -205,7 +225,8 @@ class HostileSoak:
 
     def _check(self, faults: Sequence[Fault]) -> None:
         arena = self._arena
-        arena.ledger.check(time.monotonic() + EVENT_S, lambda: None, EVENT_S)
+        event_s = self._settings.event_s
+        arena.ledger.check(time.monotonic() + event_s, lambda: None, event_s)
         arena.note("all numbers are there")
         self._check_groups()
         wrong = [told for query in arena.queries for told in query.take_wrong()]
@@ -221,16 +242,17 @@ class HostileSoak:
 
     def _check_groups(self) -> None:
         """Compare the committed offsets of each group with the query's checkpoint."""
-        for query in self._micro_batches():
-            self._arena.await_event(
-                lambda query=query: (  # type: ignore[misc]  # mypy cannot infer it
-                    committed_offsets(self._arena.cluster, query.group) == query.committed()
-                ),
-                f"committed offsets of {query.group}",
-            )
+        arena = self._arena
 
-    def _micro_batches(self) -> list[MicroBatchQuery]:
-        return [each for each in self._arena.queries if isinstance(each, MicroBatchQuery)]
+        def differ() -> list[str]:
+            groups = committed_offsets(arena.cluster, [plan.group for plan in self._plans])
+            return [
+                plan.name
+                for plan in self._plans
+                if groups[plan.group] != committed(plan.checkpoint(arena.directory))
+            ]
+
+        arena.await_event(lambda: not differ(), "offsets of all groups")
 
     def _fill(self, done: HostileRound) -> None:
         arena = self._arena
@@ -244,17 +266,22 @@ class HostileSoak:
                 done.errors[query.name] = dict(query.errors)
 
     def _new_queries(self, ledger: Ledger, directory: Path) -> Iterable[HostileQuery]:
+        if self._settings.in_spark:
+            yield SparkQueries(self._plans, self._options, directory, ledger)
         readers = set()
-        for number, plan in enumerate(self._plans):
-            options = self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)
-            checkpoint = self._checkpoints.path_of(number, plan.name, directory)
-            yield MicroBatchQuery(plan, options, checkpoint, ledger)
+        for plan in self._plans:
+            options = self._options(plan)
+            if not self._settings.in_spark:
+                yield MicroBatchQuery(plan, options, self._checkpoint(plan, directory), ledger)
             # Readers have no guarantee.
             if (key := (plan.client, plan.login)) not in readers:
                 readers.add(key)
                 chance = random.Random(f"{self._seed}/{key}")  # noqa: S311
                 yield BatchQuery(plan, options, ledger, chance)
                 yield LagQuery(plan, options, ledger, chance)
+
+    def _options(self, plan: QueryPlan) -> dict[str, str]:
+        return self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)
 
 
 def time_outs(seconds: float) -> dict[str, str]:

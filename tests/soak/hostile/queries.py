@@ -144,7 +144,6 @@ class MicroBatchQuery(HostileQuery):
         self, plan: QueryPlan, options: Mapping[str, str], checkpoint: StoragePath, ledger: Ledger
     ) -> None:
         super().__init__(plan.name)
-        self.group = f"group-{plan.name}"
         self._plan = plan
         self._reader = ledger.readers[plan]
         self._producer = ledger.producer
@@ -159,7 +158,7 @@ class MicroBatchQuery(HostileQuery):
                 "maxOffsetsPerTrigger": str(MAX_OFFSETS),
                 "metadataPath": checkpoint.child("sources/0").url,
                 "metadataStorageOptions": checkpoint.storage_options,
-                "commitOffsetsToGroup": self.group,
+                "commitOffsetsToGroup": plan.group,
                 "fetchOffset.numRetries": "1",
             },
             QueryKind.STREAM,
@@ -203,25 +202,13 @@ class MicroBatchQuery(HostileQuery):
             if container is not None:
                 container.shutdown_resources()
 
-    def committed(self) -> PartitionOffsets:
-        """Return the end of the last batch that is committed, from the checkpoint; none if none."""
-        offsets, commits = self._logs()
-        last = commits.latest()
-        return PartitionOffsets() if last is None else end_of_batch(offsets, last[0])
-
     def _open(self) -> None:
         self._driver = timed_container(self._source_options, self.waits)
         self._tasks = timed_container(self._source_options, self.waits)
         self._sink = timed_sink_container(self._sink_options, self.waits)
-        offsets, commits = self._logs()
+        offsets, commits = _logs(self._checkpoint)
         source = self._driver.kafka_source(list)
         self._execution = MicroBatchExecution(source, offsets, commits, self._process)
-
-    def _logs(self) -> tuple[MetadataLog, MetadataLog]:
-        offsets, commits = (
-            metadata_log_at(self._checkpoint.child(name)) for name in ("offsets", "commits")
-        )
-        return offsets, commits
 
     def _process(self, ranges: Sequence[OffsetRange], batch_id: int) -> None:
         """Write a batch as ``KafkaStreamWriter`` and its tasks do."""
@@ -345,6 +332,18 @@ class LagQuery(HostileQuery):
         opened, self._container = self._container, None
         if opened is not None:
             opened.shutdown_resources()
+
+
+def committed(checkpoint: Path) -> PartitionOffsets:
+    """Return the end of the last batch that a checkpoint has as committed; none if none."""
+    offsets, commits = _logs(StoragePath(str(checkpoint)))
+    last = commits.latest()
+    return PartitionOffsets() if last is None else end_of_batch(offsets, last[0])
+
+
+def _logs(checkpoint: StoragePath) -> tuple[MetadataLog, MetadataLog]:
+    offsets, commits = (metadata_log_at(checkpoint.child(name)) for name in ("offsets", "commits"))
+    return offsets, commits
 
 
 def timed_container(options: Any, waits: Waits) -> Container:

@@ -1,0 +1,63 @@
+"""Micro-batch queries in a Spark of their own, which is started again when one of them fails."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, final
+
+from ..driver import Driver
+from ..ledger import SOURCE
+from .queries import HostileQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ..driver import QueryPlan
+    from ..ledger import Ledger
+
+_CONDITION: Final = re.compile(r"\[(KAFKA_[A-Z_]+)")
+_UNKNOWN: Final = "another error"
+
+
+@final
+class SparkQueries(HostileQuery):
+    """A driver of Spark's. A failure of one query is the end of all, as Spark knows no restart."""
+
+    def __init__(
+        self,
+        plans: Sequence[QueryPlan],
+        options_of: Callable[[QueryPlan], dict[str, str]],
+        directory: Path,
+        ledger: Ledger,
+    ) -> None:
+        super().__init__("spark")
+        self._readers = [ledger.readers[plan] for plan in plans]
+        self._producer = ledger.producer
+        self._driver = Driver(directory, plans, SOURCE, options_of, uses_groups=True)
+
+    def mark(self) -> int:
+        """Return how many numbers are written."""
+        return self._producer.count
+
+    def has_passed(self, mark: int) -> bool:
+        """Return whether each output has newer numbers."""
+        return all(reader.newest_of_all() >= mark for reader in self._readers)
+
+    def step(self) -> None:
+        """Start the driver if it does not run."""
+        if not self._driver.has_ended():
+            return
+        if self._driver.pid:
+            self.last_error = self._driver.last_words()
+            found = _CONDITION.findall(self.last_error)
+            self.errors[found[-1] if found else _UNKNOWN] += 1
+        self._driver.start()
+
+    def close_clients(self) -> None:
+        """Leave the driver to itself."""
+
+    def stop(self) -> None:
+        """End the driver and all of its processes."""
+        super().stop()
+        self._driver.kill()
