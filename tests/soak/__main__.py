@@ -19,6 +19,7 @@ import argparse
 import random
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
@@ -50,6 +51,8 @@ NamedT = TypeVar("NamedT", bound=_Named)
 
 _ROUNDS: Final = 20
 _MINUTES: Final = 5.0
+_SPARK_EVENT_S: Final = 400.0
+"""More than the five minutes for which a refused login is remembered."""
 
 
 def main() -> int:
@@ -122,7 +125,9 @@ def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None
     queries = _named(chosen.queries, HOSTILE_QUERIES)
     faults = _named(chosen.faults, HOSTILE_FAULTS)
     rounds = chosen.rounds or (None if chosen.minutes else _ROUNDS)
-    settings = HostileSettings(goes_on=chosen.keep_going, in_spark=chosen.spark)
+    settings = HostileSettings(goes_on=chosen.keep_going)
+    if chosen.spark:
+        settings = replace(settings, in_spark=True, event_s=_SPARK_EVENT_S)
     proxied = stack.enter_context(run_proxied(BROKERS))
     soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings)
     if failed := stack.enter_context(soak).run(rounds, chosen.minutes):

@@ -87,12 +87,15 @@ class Arena:
         return self.cluster._process(broker).pid
 
     def leader_of(self, topic: str, partition: int) -> int:
-        """Return the broker that leads a partition, -1 if none does.
+        """Return the broker that leads a partition, -1 if none does."""
+        return self.leaders_of(topic).get(partition, -1)
 
-        It is asked of a broker that runs.
+    def leaders_of(self, topic: str) -> dict[int, int]:
+        """Return the leaders of a topic's partitions; none if there is no such topic.
+
+        They are asked of a broker that runs.
         """
-        node = self.cluster._live_nodes()[0]
-        return (known_leaders(node.port, topic) or {}).get(partition, -1)
+        return known_leaders(self.cluster._live_nodes()[0].port, topic) or {}
 
     def proxies_of(self, broker: int) -> list[FaultProxy]:
         """Return the proxies of all listeners of a broker."""

@@ -19,7 +19,7 @@ from ..numbers import SoakError
 from .fault import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from .arena import Arena
@@ -102,19 +102,13 @@ def roll_brokers(arena: Arena) -> Iterator[None]:
 
 
 def move_coordinator(topic: str) -> Callable[[Arena], AbstractContextManager[None]]:
-    """Return a fault: the broker shuts down that leads a partition of an internal topic."""
+    """Return a fault: other brokers lead the partitions of an internal topic."""
 
     @contextmanager
     def strike(arena: Arena) -> Iterator[None]:
-        partition = arena.chance.randrange(3)
-        broker = arena.leader_of(topic, partition)
-        if broker < 0:
-            arena.note(f"{topic} is not used")
-            yield
-            return
-        arena.note(f"broker {broker} shut down, leader of {topic}-{partition}")
-        with _down(arena, broker, arena.cluster.stop_broker):
-            yield
+        partitions = arena.leaders_of(topic)
+        _move_leaders(arena, {(topic, number): leader for number, leader in partitions.items()})
+        yield
 
     return strike
 
@@ -122,22 +116,13 @@ def move_coordinator(topic: str) -> Callable[[Arena], AbstractContextManager[Non
 @contextmanager
 def elect_leaders(arena: Arena) -> Iterator[None]:
     """The preferred leaders of all partitions change, and are elected."""
-    everyone = list(range(arena.brokers))
     topics = [SOURCE, *(plan.name for plan in arena.ledger.readers)]
-    moved = {
-        (topic, partition): arena.chance.sample(everyone, arena.brokers)
+    leaders = {
+        (topic, partition): leader
         for topic in topics
-        for partition in range(arena.ledger.producer.partitions)
+        for partition, leader in arena.leaders_of(topic).items()
     }
-    with _admin(arena) as admin:
-        _reassign(admin, moved)
-    arena.note("other preferred leaders")
-    _elect_preferred(arena)
-    arena.await_event(
-        lambda: all(arena.leader_of(*key) == replicas[0] for key, replicas in moved.items()),
-        "preferred leaders",
-    )
-    arena.note("preferred leaders elected")
+    _move_leaders(arena, leaders)
     yield
 
 
@@ -193,6 +178,23 @@ def change_protocol(arena: Arena) -> Iterator[None]:
         arena.note(f"broker {broker} listens with TLS")
 
 
+def _move_leaders(arena: Arena, leaders: Mapping[tuple[str, int], int]) -> None:
+    """Let another broker lead each of some partitions, which every broker has."""
+    everyone = range(arena.brokers)
+    moved = {}
+    for key, leader in leaders.items():
+        first = arena.chance.choice([broker for broker in everyone if broker != leader])
+        moved[key] = [first, *(broker for broker in everyone if broker != first)]
+    with _admin(arena) as admin:
+        _reassign(admin, moved)
+    _elect_preferred(arena)
+    arena.await_event(
+        lambda: all(arena.leader_of(*key) == replicas[0] for key, replicas in moved.items()),
+        "elected leaders",
+    )
+    arena.note(f"{len(moved)} partitions of {sorted({topic for topic, _ in moved})} have others")
+
+
 def _restart_with(arena: Arena, broker: int, properties: str) -> None:
     with _down(arena, broker, arena.cluster.stop_broker):
         arena.cluster._nodes[broker].properties.write_text(properties)
@@ -234,8 +236,8 @@ BROKER_FAULTS: Final = (
     Fault("broker suspended", suspend_broker),
     Fault("broker suspended before handshakes", suspend_before_handshake),
     Fault("broker suspended in handshakes", suspend_in_handshake),
-    Fault("broker killed", kill_broker, joins_others=False),
-    Fault("rolling restart", roll_brokers, joins_others=False),
+    Fault("broker killed", kill_broker, joins_others=False, restarts=True),
+    Fault("rolling restart", roll_brokers, joins_others=False, restarts=True),
     Fault("preferred leaders elected", elect_leaders, needs=_NEEDS, joins_others=False),
     Fault(
         "transaction coordinator moved",
@@ -251,5 +253,5 @@ BROKER_FAULTS: Final = (
     ),
     Fault("certificates rotated", rotate_certificates),
     Fault("password rotated", rotate_password, _AUTHENTICATION),
-    Fault("listener on another protocol", change_protocol, joins_others=False),
+    Fault("listener on another protocol", change_protocol, joins_others=False, restarts=True),
 )

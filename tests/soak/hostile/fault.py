@@ -48,3 +48,6 @@ class Fault:
 
     joins_others: bool = True
     """Whether it may be one of several faults of a round."""
+
+    restarts: bool = False
+    """Whether it starts brokers, which takes long."""

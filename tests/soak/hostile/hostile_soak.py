@@ -13,6 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
 
+from pyspark_kafka.domain.errors import PysparkKafkaError
+
 from ...servers.proxied import MECHANISM
 from ..driver import QueryPlan
 from ..ledger import REPLICATED, Counts, Ledger
@@ -244,15 +246,18 @@ class HostileSoak:
         """Compare the committed offsets of each group with the query's checkpoint."""
         arena = self._arena
 
-        def differ() -> list[str]:
-            groups = committed_offsets(arena.cluster, [plan.group for plan in self._plans])
-            return [
-                plan.name
+        def agree() -> bool:
+            try:
+                groups = committed_offsets(arena.cluster, [plan.group for plan in self._plans])
+            except PysparkKafkaError:
+                # A coordinator may have moved.
+                return False
+            return all(
+                groups[plan.group] == committed(plan.checkpoint(arena.directory))
                 for plan in self._plans
-                if groups[plan.group] != committed(plan.checkpoint(arena.directory))
-            ]
+            )
 
-        arena.await_event(lambda: not differ(), "offsets of all groups")
+        arena.await_event(agree, "offsets of all groups")
 
     def _fill(self, done: HostileRound) -> None:
         arena = self._arena
