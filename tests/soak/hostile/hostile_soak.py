@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, final
 
 from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.storage_path import StoragePath
 
 from ...servers.proxied import MECHANISM
 from ..driver import QueryPlan
@@ -253,7 +254,7 @@ class HostileSoak:
                 # A coordinator may have moved.
                 return False
             return all(
-                groups[plan.group] == committed(plan.checkpoint(arena.directory))
+                groups[plan.group] == committed(self._checkpoint(plan, arena.directory))
                 for plan in self._plans
             )
 
@@ -284,6 +285,11 @@ class HostileSoak:
                 chance = random.Random(f"{self._seed}/{key}")  # noqa: S311
                 yield BatchQuery(plan, options, ledger, chance)
                 yield LagQuery(plan, options, ledger, chance)
+
+    def _checkpoint(self, plan: QueryPlan, directory: Path) -> StoragePath:
+        if self._settings.in_spark:
+            return StoragePath(str(plan.checkpoint(directory)))
+        return self._checkpoints.path_of(self._plans.index(plan), plan.name, directory)
 
     def _options(self, plan: QueryPlan) -> dict[str, str]:
         return self._proxied.options(plan.login) | time_outs(self._settings.timeout_s)

@@ -334,9 +334,9 @@ class LagQuery(HostileQuery):
             opened.shutdown_resources()
 
 
-def committed(checkpoint: Path) -> PartitionOffsets:
+def committed(checkpoint: StoragePath) -> PartitionOffsets:
     """Return the end of the last batch that a checkpoint has as committed; none if none."""
-    offsets, commits = _logs(StoragePath(str(checkpoint)))
+    offsets, commits = _logs(checkpoint)
     last = commits.latest()
     return PartitionOffsets() if last is None else end_of_batch(offsets, last[0])
 
