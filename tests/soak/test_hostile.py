@@ -23,7 +23,14 @@ QUERIES: Final = (
     QueryPlan("kafka-python", "exactly-once", MECHANISM),
     QueryPlan("confluent", "at-least-once"),
 )
-SHORT: Final = HostileSettings(timeout_s=3.0, max_fault_s=2.0, max_faults=1, rate=200)
+SHORT: Final = HostileSettings(
+    timeout_s=3.0,
+    max_fault_s=2.0,
+    max_faults=1,
+    rate=200,
+    # The first flow waits for kernels, which may have to be compiled.
+    event_s=240.0,
+)
 FAULTS: Final = tuple(fault for fault in (*NETWORK_FAULTS, *BROKER_FAULTS) if not fault.restarts)
 
 pytestmark = [
