@@ -42,6 +42,7 @@ from pyspark_kafka.domain.errors import (
     FetchTimeoutError,
     InvalidRecordError,
     KafkaRequestError,
+    LogTruncatedError,
     MalformedTimestampError,
     MetadataLogError,
     MissingDependencyError,
@@ -198,6 +199,16 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_PLUGIN] The plugin 'pkg:client' cannot be used: why. Fix or uninstall the "
             "package that provides it."
+        ),
+    ),
+    (
+        LogTruncatedError(T0, 7, 5),
+        Exception,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_LOG_TRUNCATED] t-0 was truncated to offset 5 after it was read up to offset 7. "
+            "Ask the cluster's operator why its leader lacked records: it may have been elected "
+            "with 'unclean.leader.election.enable', or have lost its disk."
         ),
     ),
     (
@@ -708,6 +719,7 @@ def test_notes_survive_a_pickle() -> None:
             {"partition": T0, "offset": 5, "earliest": 10, "latest": 20},
         ),
         (DisallowedOptionError({"acks": "L"}), {"options": {"acks": "L"}}),
+        (LogTruncatedError(T0, 7, 5), {"partition": T0, "offset": 7, "diverges_at": 5}),
         (MissingOffsetsError(T0, 5, 10), {"partition": T0, "start": 5, "end": 10}),
         (DataLossError("PARTITIONS_DELETED", "gone"), {"sub_condition": "PARTITIONS_DELETED"}),
         (SinkSchemaError(p for p in ("one", "two")), {"problems": ("one", "two")}),

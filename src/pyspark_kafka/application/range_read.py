@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from ..domain import data_loss
-from ..domain.errors import MissingOffsetsError, OffsetOutOfRangeError, UnknownTopicError
+from ..domain.errors import (
+    LogTruncatedError,
+    MissingOffsetsError,
+    OffsetOutOfRangeError,
+    UnknownTopicError,
+)
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import EARLIEST, LATEST
 from .errors import ResolvedOffsetsError
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
     from ..ports.offset_fetcher import OffsetFetcher
     from ..ports.record_reader import RecordReader
     from ..ports.source_events import SourceEvents
+
+MAX_TRUNCATIONS: Final = 10
+"""How often a log may be truncated while a range is read, before the task fails: each time, some
+of it is read again."""
 
 
 @final
@@ -44,19 +53,27 @@ class RangeRead:
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
-        :raises DataLossError: if offsets of the range are gone and ``failOnDataLoss`` is true.
+        :raises DataLossError: if offsets of the range are gone, or a truncated log has others, and
+            ``failOnDataLoss`` is true.
+        :raises LogTruncatedError: if a log is truncated again and again.
         :raises UnknownTopicError: if the topic is gone and ``failOnDataLoss`` is true, or an open
             end cannot be looked up.
         :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
         :raises PysparkKafkaError: as ``RecordReader.read``.
         """
-        rest = self._bind(offset_range)
+        whole = rest = self._bind(offset_range)
+        truncations = 0
         while rest.size > 0:
             try:
                 yield from self._reported(self._reader.read(rest, projection))
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
                 rest = self._after_loss(rest, error.offset, error.earliest, error)
+            except LogTruncatedError as error:
+                truncations += 1
+                if truncations > MAX_TRUNCATIONS:
+                    raise
+                rest = self._after_truncation(whole, error)
             except MissingOffsetsError as error:
                 rest = self._after_loss(rest, error.start, error.end, error)
             except UnknownTopicError as error:
@@ -79,6 +96,18 @@ class RangeRead:
     def _report_skipped(self) -> None:
         for loss in self._reader.take_skipped():
             self._events.data_lost(loss)
+
+    def _after_truncation(self, whole: OffsetRange, error: LogTruncatedError) -> OffsetRange:
+        """Report a truncated log; return the rest of the range from where its records are others.
+
+        Those before the range belong to ranges that are done.
+        """
+        resumed_at = max(whole.from_offset, error.diverges_at)
+        loss = data_loss.log_truncated(error.partition, error.offset, error.diverges_at, resumed_at)
+        if self._options.fail_on_data_loss:
+            raise loss.as_error() from error
+        self._events.data_lost(loss)
+        return whole.starting_at(resumed_at)
 
     def _after_loss(
         self, rest: OffsetRange, start: int, next_offset: int, cause: Exception

@@ -158,3 +158,26 @@ def oversized_records_skipped(
     plural = "s" if count > 1 else ""
     text = f"Skipped {count} record{plural} of {partition} beyond the limit {limit}, at {names}"
     return DataLoss("OVERSIZED_RECORDS_SKIPPED", text, text, SKIPPING_ADVICE)
+
+
+def log_truncated(
+    partition: TopicPartition, offset: int, diverges_at: int, resumed_at: int
+) -> DataLoss:
+    """Return the loss of records that were read up to ``offset`` and replaced by others.
+
+    The JVM connector has no such condition; the words are like those of its others.
+    """
+    causes = (
+        "This could be either 1) an unclean leader election, or 2) a leader that lost records with "
+        "its disk"
+    )
+    text = (
+        f"Partition {partition} was truncated to offset {diverges_at} after it was read up to "
+        f"offset {offset}."
+    )
+    return DataLoss(
+        "LOG_TRUNCATED",
+        f"{text}\n{causes}.",
+        f"{text} The records read at offsets [{diverges_at}, {offset}) are not in Kafka any more; "
+        f"others are read from offset {resumed_at} on. {causes}",
+    )

@@ -9,6 +9,7 @@
     ├── UnknownTopicError          a topic does not exist
     ├── KafkaRequestError          a broker refused a request
     ├── OffsetOutOfRangeError      a read starts outside of the broker's log
+    ├── LogTruncatedError          a log has other records than were read
     ├── TopicRecreatedError        a topic was deleted and created again while it was read
     ├── MissingOffsetsError        records of a range were deleted
     ├── FetchTimeoutError          a broker has records and does not return them
@@ -230,6 +231,26 @@ class OffsetOutOfRangeError(PysparkKafkaError):
         super().__init__(
             f"Offset {offset} of {partition} is out of range: "
             f"the broker holds [{earliest}, {latest}). Start at an offset that it holds."
+        )
+
+
+class LogTruncatedError(PysparkKafkaError):
+    """A log has other records than were read: Java's ``LogTruncationException``.
+
+    They are the same up to ``diverges_at``; ``offset`` was the next one to read.
+    """
+
+    condition = "KAFKA_LOG_TRUNCATED"
+    fault = Fault.CLUSTER
+
+    def __init__(self, partition: TopicPartition, offset: int, diverges_at: int) -> None:
+        self.partition = partition
+        self.offset = offset
+        self.diverges_at = diverges_at
+        super().__init__(
+            f"{partition} was truncated to offset {diverges_at} after it was read up to offset "
+            f"{offset}. Ask the cluster's operator why its leader lacked records: it may have been "
+            "elected with 'unclean.leader.election.enable', or have lost its disk."
         )
 
 

@@ -32,6 +32,7 @@ class RecordReader(ABC):
         one of a replica that lags, never ends a range. Records before an error are yielded first.
 
         :raises OffsetOutOfRangeError: if the broker does not hold the next offset to read.
+        :raises LogTruncatedError: if the log has other records than were read of the range.
         :raises MissingOffsetsError: if offsets of the range were deleted while it was read.
         :raises UnknownTopicError: if the partition does not exist.
         :raises FetchTimeoutError: if the broker holds the next offset and does not return it.

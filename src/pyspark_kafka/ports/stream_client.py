@@ -81,6 +81,7 @@ class StreamClient(ABC):
 
         :raises OffsetOutOfRangeError: if the broker does not hold the next offset of a partition,
             and it is not the end of its log.
+        :raises LogTruncatedError: if the log has other records than were polled.
         :raises TopicRecreatedError: if the topic was deleted and created again.
         :raises CorruptBatchError: if a record batch is corrupt.
         :raises MalformedTimestampError: if ``timestamp`` is projected and overflows.

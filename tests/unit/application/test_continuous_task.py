@@ -29,6 +29,7 @@ from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
     DataLossError,
     DriverLostError,
+    LogTruncatedError,
     OffsetOutOfRangeError,
     PysparkKafkaError,
     TopicRecreatedError,
@@ -295,6 +296,15 @@ def test_a_log_that_ends_before_the_first_offset_is_read_from_its_beginning() ->
     run(driver, client)
     assert driver.losses == [data_loss.partition_offset_changed(tp(0), 5, 3)]
     assert client.assigned[1:] == [{tp(0): 1}]
+
+
+def test_a_log_with_other_records_is_read_again_from_where_they_differ() -> None:
+    """None of the records that are there now is skipped."""
+    driver, client = reading([polled(0, 5)], LogTruncatedError(tp(0), 5, 3), [polled(3, 4)])
+    run(driver, client)
+    assert driver.losses == [data_loss.log_truncated(tp(0), 5, 3, 3)]
+    assert client.assigned[1:] == [{tp(0): 3}]
+    assert driver.reports[-1].offsets == {tp(0): 4}
 
 
 def test_a_topic_that_was_created_again_is_read_from_its_beginning() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.application.errors import ResolvedOffsetsError
+from pyspark_kafka.domain import data_loss
 from pyspark_kafka.domain.errors import (
     DataLossError,
+    LogTruncatedError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
     OversizedRecordError,
@@ -159,6 +161,73 @@ def test_records_that_go_while_they_are_read_are_skipped_or_fail(
     assert loss.warning == "Skip missing records in [3, 6) of t-0"  # type: ignore[attr-defined]
     with pytest.raises(DataLossError, match=r"\[3, 9\) for topic partition t-0"):
         read(kit, OffsetRange(tp(0), 1, 9))
+
+
+def truncate(monkeypatch: pytest.MonkeyPatch, *diverges_at: int) -> None:
+    """Truncate the log to these offsets, one after the other, always after offset 6 was read."""
+    whole = MemoryRecordReader.read
+    left = list(diverges_at)
+
+    def read_until_truncated(
+        reader: MemoryRecordReader, offset_range: OffsetRange, projection: Projection
+    ) -> Iterator[pa.RecordBatch]:
+        if not left:
+            yield from whole(reader, offset_range, projection)
+            return
+        until_six = OffsetRange(tp(0), offset_range.from_offset, 6)
+        yield from whole(reader, until_six, projection)
+        raise LogTruncatedError(tp(0), 6, left.pop(0))
+
+    monkeypatch.setattr(MemoryRecordReader, "read", read_until_truncated)
+
+
+def test_a_truncated_log_is_read_again_from_where_its_records_are_others(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before stays read, and what replaced it is read too."""
+    kit.produce(10)
+    truncate(monkeypatch, 4)
+    assert read(kit, OffsetRange(tp(0), 2, 9), **GO_ON) == [2, 3, 4, 5, 4, 5, 6, 7, 8]
+    [[loss]] = kit.events.named("data_lost")
+    assert loss == data_loss.log_truncated(tp(0), 6, 4, 4)
+
+
+def test_a_log_that_was_truncated_before_the_range_is_read_from_its_start(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is before the range is not read again, also after a second truncation."""
+    kit.produce(10)
+    truncate(monkeypatch, 5, 1)
+    expected = [2, 3, 4, 5, 5, 2, 3, 4, 5, 6, 7, 8]
+    assert read(kit, OffsetRange(tp(0), 2, 9), **GO_ON) == expected
+    losses = [loss for [loss] in kit.events.named("data_lost")]
+    assert losses == [
+        data_loss.log_truncated(tp(0), 6, 5, 5),
+        data_loss.log_truncated(tp(0), 6, 1, 2),
+    ]
+
+
+def test_a_truncated_log_fails_a_query_that_may_not_lose_data(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The condition is one of its own."""
+    kit.produce(10)
+    truncate(monkeypatch, 4)
+    with pytest.raises(DataLossError, match="t-0 was truncated to offset 4 after") as caught:
+        read(kit, OffsetRange(tp(0), 2, 9))
+    assert caught.value.sub_condition == "LOG_TRUNCATED"
+    assert isinstance(caught.value.__cause__, LogTruncatedError)
+
+
+def test_a_log_that_is_truncated_again_and_again_fails_the_task(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a broker that lies would be read for ever."""
+    kit.produce(10)
+    truncate(monkeypatch, *[4] * 100)
+    with pytest.raises(LogTruncatedError):
+        read(kit, OffsetRange(tp(0), 2, 9), **GO_ON)
+    assert len(kit.events.named("data_lost")) == 10
 
 
 def test_a_topic_that_is_deleted_under_a_task_is_skipped_if_data_may_be_lost(kit: Kit) -> None:

@@ -7,6 +7,7 @@ from pyspark_kafka.domain.data_loss import (
     added_partition_starts_late,
     earliest_offsets_not_found,
     legacy_partition_offset_changed,
+    log_truncated,
     offset_range_not_read,
     oversized_records_skipped,
     partition_offset_changed,
@@ -36,6 +37,21 @@ CAUSES = (
 )
 
 FINDINGS = [
+    (
+        log_truncated(T0, 30, 20, 25),
+        "LOG_TRUNCATED",
+        (
+            "Partition t-0 was truncated to offset 20 after it was read up to offset 30.\n"
+            "This could be either 1) an unclean leader election, or 2) a leader that lost records "
+            "with its disk."
+        ),
+        (
+            "Partition t-0 was truncated to offset 20 after it was read up to offset 30. The "
+            "records read at offsets [20, 30) are not in Kafka any more; others are read from "
+            "offset 25 on. This could be either 1) an unclean leader election, or 2) a leader that "
+            "lost records with its disk"
+        ),
+    ),
     (
         earliest_offsets_not_found([T10, T2, T0]),
         "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
