@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer import FetchResponse as TheirResponse
@@ -14,19 +16,24 @@ from kafka.protocol.consumer import FetchResponse as TheirResponse
 from pyspark_kafka.adapters.kafka_format.aborted_transactions import AbortedTransaction
 from pyspark_kafka.adapters.kafka_python.fetch_wire import (
     BY_ID_VERSION,
+    DIVERGING_VERSION,
     MAX_VERSION,
     MIN_VERSION,
     NO_REPLICA,
     FetchedData,
+    FetchPosition,
     FetchResponse,
     FetchSettings,
 )
 from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
+from pyspark_kafka.domain.leader_epochs import EpochEndOffset
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 NAMED = range(MIN_VERSION, MAX_VERSION + 1)
 VERSIONS = pytest.mark.parametrize("version", [*NAMED, BY_ID_VERSION])
-NAMED_VERSIONS = pytest.mark.parametrize("version", NAMED)
+FIXED = range(MIN_VERSION, DIVERGING_VERSION)
+FIXED_VERSIONS = pytest.mark.parametrize("version", FIXED)
+DIVERGING_VERSIONS = pytest.mark.parametrize("version", [DIVERGING_VERSION, BY_ID_VERSION])
 CORRELATION = 7
 RECORDS = b"what was fetched"
 INT32_MAX = 2**31 - 1
@@ -76,7 +83,8 @@ def answer(version: int, *partitions: Any, error_code: int = 0) -> bytes:
 
 def framed(theirs: Any, version: int) -> bytes:
     body: bytes = theirs.encode(version=version)
-    return struct.pack(">i", CORRELATION) + (NO_TAGS if version >= BY_ID_VERSION else b"") + body
+    tags = NO_TAGS if version >= DIVERGING_VERSION else b""
+    return struct.pack(">i", CORRELATION) + tags + body
 
 
 def read(frame: bytes | bytearray, version: int) -> FetchResponse:
@@ -99,7 +107,7 @@ def test_an_answer_is_read(version: int) -> None:
     assert bytes(found.records) == RECORDS
 
 
-@NAMED_VERSIONS
+@FIXED_VERSIONS
 def test_records_stay_where_they_were_received(version: int) -> None:
     """Records are a view of the frame, and no copy."""
     frame = bytearray(answer(version, partition(version)))
@@ -186,7 +194,7 @@ def test_another_requests_answer_is_refused(version: int) -> None:
         FetchResponse.of(memoryview(frame), version, CORRELATION + 1)
 
 
-@NAMED_VERSIONS
+@FIXED_VERSIONS
 @pytest.mark.parametrize("size", [len(RECORDS) + 1, INT32_MAX])
 def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) -> None:
     """A size of records that reaches behind the frame is an error of the protocol."""
@@ -196,7 +204,7 @@ def test_more_records_than_there_are_bytes_are_refused(version: int, size: int) 
         read(bytes(frame), version)
 
 
-@NAMED_VERSIONS
+@FIXED_VERSIONS
 @pytest.mark.parametrize("count", [3, 100_000, INT32_MAX])
 def test_more_aborted_transactions_than_there_are_bytes_are_refused(
     version: int, count: int
@@ -209,7 +217,7 @@ def test_more_aborted_transactions_than_there_are_bytes_are_refused(
         read(bytes(frame), version)
 
 
-@NAMED_VERSIONS
+@FIXED_VERSIONS
 @pytest.mark.parametrize("size", [-1, -(2**15), 2**15 - 1])
 def test_a_topics_name_of_a_hostile_size_is_refused(version: int, size: int) -> None:
     """A name's size that is negative, or reaches behind the frame, is an error of the protocol."""
@@ -260,9 +268,13 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
         partition_bytes=3,
         max_wait_ms=4,
     )
-    offsets = {TopicPartition("t", 5): 6, TopicPartition("ü", 0): 2**40, TopicPartition("t", 1): 7}
-    ids = {each: UUID(int=ord(each.topic)) for each in offsets}
-    sent = settings.request(offsets, version=version, correlation_id=CORRELATION, topic_ids=ids)
+    positions = {
+        TopicPartition("t", 5): FetchPosition(6, 3, 4),
+        TopicPartition("ü", 0): FetchPosition(2**40),
+        TopicPartition("t", 1): FetchPosition(7, last_epoch=2**31 - 1),
+    }
+    ids = {each: UUID(int=ord(each.topic)) for each in positions}
+    sent = settings.request(positions, version=version, correlation_id=CORRELATION, topic_ids=ids)
     theirs = FetchRequest.decode(sent, version=version, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.header.client_id) == (CORRELATION, "me")
     assert theirs.header.request_api_version == version
@@ -284,6 +296,47 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
         for one in each.partitions
     ]
     assert wanted == [("t", 5, 6, 3), ("t", 1, 7, 3), ("ü", 0, 2**40, 3)]
+    sent_positions = [one for each in theirs.topics for one in each.partitions]
+    if version >= 9:
+        assert [one.current_leader_epoch for one in sent_positions] == [4, -1, -1]
+    if version >= DIVERGING_VERSION:
+        assert [one.last_fetched_epoch for one in sent_positions] == [3, 2**31 - 1, -1]
+    if version >= 5:
+        assert {one.log_start_offset for one in sent_positions} == {-1}
+
+
+@VERSIONS
+def test_a_broker_whose_log_is_the_same_names_no_epoch(version: int) -> None:
+    """Most responses have no diverging epoch, and versions before 12 cannot have one."""
+    assert read_one(answer(version, partition(version)), version).diverging is None
+
+
+@DIVERGING_VERSIONS
+@given(
+    epoch=st.integers(-1, INT32_MAX), end_offset=st.integers(-1, 2**63 - 1), others=st.booleans()
+)
+def test_a_diverging_epoch_is_read(
+    version: int, epoch: int, end_offset: int, *, others: bool
+) -> None:
+    """Its epoch and end offset are found among other tagged fields, which are ignored."""
+    tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=epoch, end_offset=end_offset)}
+    if others:
+        tagged["current_leader"] = THEIR_PARTITION.LeaderIdAndEpoch(leader_id=7, leader_epoch=8)
+    found = read_one(answer(version, partition(version, records=None, **tagged)), version)
+    expected = EpochEndOffset(epoch, end_offset)
+    # A field with its default values is not sent.
+    assert found.diverging == expected or (found.diverging, epoch, end_offset) == (None, -1, -1)
+
+
+@DIVERGING_VERSIONS
+def test_a_diverging_epoch_beside_an_error_is_ignored(version: int) -> None:
+    """The broker did not compare anything."""
+    fenced = kafka_errors.FencedLeaderEpochError
+    tagged = {"diverging_epoch": THEIR_PARTITION.EpochEndOffset(epoch=1, end_offset=2)}
+    found = read_one(
+        answer(version, partition(version, error_code=fenced.errno, **tagged)), version
+    )
+    assert (found.error, found.diverging) == (fenced, None)
 
 
 def test_a_topic_that_was_not_asked_for_is_refused() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...domain.leader_epochs import NO_EPOCH
 from . import status
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class BatchHeader(NamedTuple):
     control_type: int | None = None
     """The ``ControlRecordType`` of a control batch: 0 for an abort, 1 for a commit."""
 
+    leader_epoch: int = NO_EPOCH
+    """The epoch of the leader that took the batch; a message has none."""
+
     @property
     def codec(self) -> int:
         return self.attributes & 0x07
@@ -107,7 +111,7 @@ def index_batches(view: memoryview) -> BatchIndex:
 def _headers(view: memoryview) -> Iterator[BatchHeader]:
     start, size = 0, len(view)
     while start + PREFIX_BYTES <= size:
-        offset, length, _, magic = _PREFIX.unpack_from(view, start)
+        offset, length, epoch, magic = _PREFIX.unpack_from(view, start)
         if not 0 <= magic <= MAGIC_2:
             raise _NoBatchError(status.BAD_MAGIC)
         if length < _MIN_LENGTH[magic]:
@@ -116,7 +120,7 @@ def _headers(view: memoryview) -> Iterator[BatchHeader]:
         if end > size:
             return
         if magic == MAGIC_2:
-            header = _batch(view, start, end, offset)
+            header = _batch(view, start, end, offset, epoch)
         else:
             header = BatchHeader(
                 start, end, magic, offset, offset, *_message(view, start + LOG_OVERHEAD, magic)
@@ -127,7 +131,7 @@ def _headers(view: memoryview) -> Iterator[BatchHeader]:
         start = end
 
 
-def _batch(view: memoryview, start: int, end: int, offset: int) -> BatchHeader:
+def _batch(view: memoryview, start: int, end: int, offset: int, epoch: int) -> BatchHeader:
     checksum, attributes, delta, base_timestamp, max_timestamp, producer_id, _, _, count = (
         _BATCH.unpack_from(view, start + PREFIX_BYTES)
     )
@@ -144,6 +148,7 @@ def _batch(view: memoryview, start: int, end: int, offset: int) -> BatchHeader:
         producer_id,
         count,
         _control_type(view, start + HEADER_BYTES, end) if attributes & _CONTROL else None,
+        epoch,
     )
 
 

@@ -12,6 +12,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from ...domain.leader_epochs import NO_EPOCH
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError
@@ -259,6 +260,15 @@ class ClusterMetadata:
         client_partition = ClientPartition(partition.topic, partition.partition)
         leader: int | None = self._manager.cluster.leader_for_partition(client_partition)
         return None if leader in NO_LEADER else leader
+
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """Return the leader's epoch by the last metadata.
+
+        -1 if it is not known: brokers before Kafka 2.4 may name an old one (KAFKA-9212).
+        """
+        client_partition = ClientPartition(partition.topic, partition.partition)
+        epoch: int | None = self._manager.cluster.leader_epoch_for_partition(client_partition)
+        return NO_EPOCH if epoch is None else epoch
 
     def topic_id(self, topic: str) -> UUID | None:
         """Return a topic's id by the last metadata.

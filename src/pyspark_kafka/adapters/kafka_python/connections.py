@@ -18,10 +18,12 @@ from kafka.protocol.consumer import FetchRequest
 from ...ports.deadline import Deadline
 from .fetch_wire import (
     BY_ID_VERSION,
+    DIVERGING_VERSION,
     MAX_VERSION,
     MIN_VERSION,
     NO_TOPIC_IDS,
     NO_TOPICS,
+    FetchPosition,
     FetchResponse,
     FetchSettings,
 )
@@ -231,41 +233,48 @@ class FetchConnection(RawConnection):
 
     def __init__(self, connected: Any, settings: FetchSettings, timeout_ms: int) -> None:
         """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
-        self._version = connected.broker_version_data.api_version(
+        self._version: int = connected.broker_version_data.api_version(
             FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
         )
         self._by_id_version = _by_id_version(connected.broker_version_data)
         self._settings = settings
         self._sent_version = self._version
         self._topics: Mapping[UUID, str] = NO_TOPICS
-        self.in_flight: Mapping[TopicPartition, int] | None = None
-        """The offsets of the request in flight."""
+        self.in_flight: Mapping[TopicPartition, FetchPosition] | None = None
+        """The positions of the request in flight."""
 
         super().__init__(connected, timeout_ms, settings.max_frame_bytes)
 
+    @property
+    def compares_epochs(self) -> bool:
+        """Whether the broker compares the epoch of what was read with its log at each fetch."""
+        return self._version >= DIVERGING_VERSION
+
     def send(
         self,
-        offsets: Mapping[TopicPartition, int],
+        positions: Mapping[TopicPartition, FetchPosition],
         topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
     ) -> None:
-        """Request the records of partitions, each from an offset on.
+        """Request the records of partitions, each from a position on.
 
         The topics are those of the ids if all are known, and the broker is Kafka 3.1 or newer.
 
         :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
-        is_by_id = self._by_id_version is not None and offsets.keys() <= topic_ids.keys()
+        is_by_id = self._by_id_version is not None and positions.keys() <= topic_ids.keys()
         self._sent_version = BY_ID_VERSION if is_by_id else self._version
-        self._topics = {topic_ids[each]: each.topic for each in offsets} if is_by_id else NO_TOPICS
+        self._topics = (
+            {topic_ids[each]: each.topic for each in positions} if is_by_id else NO_TOPICS
+        )
         request = self._settings.request(
-            offsets,
+            positions,
             version=self._sent_version,
             correlation_id=self._correlation_id,
             topic_ids=topic_ids,
         )
         self._send(request)
-        self.in_flight = offsets
+        self.in_flight = positions
 
     def receive(self, buffer: ReceiveBuffer, deadline: Deadline | None = None) -> FetchResponse:
         """Wait for the response to the request; its records are in the buffer.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import CorruptBatchError
+from ...domain.errors import CorruptBatchError, LogTruncatedError
+from ...domain.leader_epochs import FetchedEpochs
 from ...domain.security.rights import Operation, topic_right
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.buffer_pool import BufferPool
@@ -16,12 +17,14 @@ from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
-from .fetch_wire import NO_REPLICA, FetchedData, FetchSettings
+from .fetch_wire import NO_REPLICA, FetchedData, FetchPosition, FetchSettings
+from .leader_epochs import append_epochs, find_other_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...domain.errors import PysparkKafkaError
+    from ...domain.leader_epochs import EpochEndOffset
     from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ...ports.deadline import Deadline
@@ -69,12 +72,18 @@ class FetchClient:
         self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
 
     def fetch(
-        self, partition: TopicPartition, offset: int, buffer: ReceiveBuffer, deadline: Deadline
+        self,
+        partition: TopicPartition,
+        offset: int,
+        epochs: FetchedEpochs,
+        buffer: ReceiveBuffer,
+        deadline: Deadline,
     ) -> FetchedData | None:
         """Return what a broker has from an offset on; its records are in the buffer.
 
-        ``None`` while the partition has no leader. No records if the broker asked for a pause
-        that has not ended within ``MAX_PAUSE_S`` (KIP-219).
+        ``epochs`` are of what was read before the offset. ``None`` while the partition has no
+        leader. No records if the broker asked for a pause that has not ended within
+        ``MAX_PAUSE_S`` (KIP-219).
 
         :raises RETRIABLE_ERRORS: if another try may succeed, after ``invalidate``.
         :raises KafkaError: if none will.
@@ -82,11 +91,16 @@ class FetchClient:
         node = self._node(partition)
         if node is None:
             return None
-        connection = self._connection(node, partition, offset)
+        position = self._position(partition, offset, epochs)
+        connection = self._connection(node, partition, position)
         if connection.in_flight is None:
             if not self._has_paused(node, deadline):
                 return _NOTHING
-            connection.send({partition: offset})
+            if not connection.compares_epochs and partition not in self._replicas:
+                found = find_other_log(self._opened(), node, partition, position, epochs)
+                if found is not None:
+                    return FetchedData.diverged(found)
+            connection.send({partition: position})
         response = connection.receive(buffer, deadline)
         pause_s = min(response.throttle_s, self.errors.timeout_ms / 1_000)
         self._not_before[node] = time.monotonic() + pause_s
@@ -97,13 +111,16 @@ class FetchClient:
             self._replicas[partition] = fetched.preferred_replica, until
         return fetched
 
-    def send_ahead(self, partition: TopicPartition, offset: int) -> None:
+    def send_ahead(self, partition: TopicPartition, offset: int, epochs: FetchedEpochs) -> None:
         """Send the next request, unless the broker asked for a pause (KIP-219)."""
         try:
             node = self._node(partition)
             if node is None or time.monotonic() < self._not_before.get(node, 0):
                 return
-            self._connection(node, partition, offset).send({partition: offset})
+            position = self._position(partition, offset, epochs)
+            connection = self._connection(node, partition, position)
+            if connection.compares_epochs or epochs.is_confirmed(position.leader_epoch):
+                connection.send({partition: position})
         except (OSError, kafka_errors.KafkaError):
             # The next fetch raises the error, if it persists.
             self.invalidate(partition)
@@ -151,10 +168,17 @@ class FetchClient:
         replica, until = self._replicas.get(partition, (NO_REPLICA, 0.0))
         return replica if time.monotonic() < until else self._opened().leader(partition)
 
-    def _connection(self, node: int, partition: TopicPartition, offset: int) -> FetchConnection:
+    def _position(
+        self, partition: TopicPartition, offset: int, epochs: FetchedEpochs
+    ) -> FetchPosition:
+        return FetchPosition(offset, epochs.last, self._opened().leader_epoch(partition))
+
+    def _connection(
+        self, node: int, partition: TopicPartition, position: FetchPosition
+    ) -> FetchConnection:
         """Return a connection that is idle, or that has this very request in flight."""
         kept = self._connections.get(node)
-        if kept and (kept.is_expired or kept.in_flight not in (None, {partition: offset})):
+        if kept and (kept.is_expired or kept.in_flight not in (None, {partition: position})):
             self._connections.pop(node).close()
         if node not in self._connections:
             connected = self._opened().connect(node)
@@ -185,18 +209,23 @@ class PartitionFetcher(FetchedPartition):
         self._decoder = decoder
         self._watermarks = watermarks
         self._poll_timeout_s = poll_timeout_ms / 1_000
+        self._epochs = FetchedEpochs()
+        self._same_until: int | None = None
         self._failing_since = math.inf
         self._buffer: ReceiveBuffer | None = None
 
     def fetch(self, position: int) -> Fetched | None:
         begun = time.monotonic()
+        offset = position if self._same_until is None else self._same_until
         errors = self._client.errors
         with (
             errors.mapped_errors(f"a fetch from {self._partition}"),
             errors.one_deadline(self._poll_timeout_s) as deadline,
         ):
             try:
-                response = self._client.fetch(self._partition, position, self._received, deadline)
+                response = self._client.fetch(
+                    self._partition, offset, self._epochs, self._received, deadline
+                )
             except RETRIABLE_ERRORS as error:
                 # The caller's pauses between fetches do not count.
                 self._failing_since = min(self._failing_since, begun)
@@ -204,12 +233,9 @@ class PartitionFetcher(FetchedPartition):
         self._failing_since = math.inf
         if response is None:
             return self._try_again(position)
-        if response.error is kafka_errors.NoError:
-            return self._fetched(response, position)
-        if response.error is not kafka_errors.OffsetOutOfRangeError:
-            return self._failed(response.error, position)
-        # The leader may hold what a replica does not (KIP-392).
-        return Fetched((), position) if self._client.leave_replica(self._partition) else None
+        if response is _NOTHING:
+            return Fetched((), position)
+        return self._handle(response, offset, position)
 
     def leave(self) -> None:
         self._client.abandon()
@@ -227,6 +253,32 @@ class PartitionFetcher(FetchedPartition):
             self._buffer = self._client.buffers.acquire()
         return self._buffer
 
+    def _handle(self, response: FetchedData, offset: int, position: int) -> Fetched | None:
+        if response.needs_leader and self._client.leave_replica(self._partition):
+            # The leader may hold what a replica does not (KIP-392).
+            return Fetched((), position)
+        if response.diverging is not None:
+            return self._compare(response.diverging, offset, position)
+        if response.error is kafka_errors.NoError:
+            self._require_same_log(position)
+            return self._fetched(response, position)
+        if response.error is not kafka_errors.OffsetOutOfRangeError:
+            return self._failed(response.error, position)
+        self._require_same_log(position)
+        return None
+
+    def _compare(self, found: EpochEndOffset, offset: int, position: int) -> Fetched:
+        """Fetch from a smaller offset until the leader has the same records up to there."""
+        same_until = self._epochs.truncate(found, offset)
+        if same_until == offset:
+            return self._try_again(position)
+        self._same_until = same_until
+        return Fetched((), position)
+
+    def _require_same_log(self, position: int) -> None:
+        if self._same_until is not None:
+            raise LogTruncatedError(self._partition, position, self._same_until)
+
     def _fetched(self, response: FetchedData, position: int) -> Fetched:
         if not response.records:
             return Fetched((), position)
@@ -236,8 +288,11 @@ class PartitionFetcher(FetchedPartition):
             reason = records.problem or "it is cut off"
             raise CorruptBatchError(self._partition, position, reason)
         next_offset = max(position, records.next_offset)
-        if position < next_offset < self._range.until_offset:
-            self._client.send_ahead(self._partition, next_offset)
+        if position < next_offset:
+            self._same_until = append_epochs(self._epochs, records)
+            self._require_same_log(position)
+            if next_offset < self._range.until_offset:
+                self._client.send_ahead(self._partition, next_offset, self._epochs)
         batches = self._decoder.decode(records, position, self._range.until_offset)
         return Fetched(batches, next_offset)
 

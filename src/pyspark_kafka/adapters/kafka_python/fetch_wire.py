@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partialmethod
 from types import MappingProxyType
-from typing import Final, final
+from typing import Final, NamedTuple, final
 from uuid import UUID
 
 from kafka import errors as kafka_errors
 
+from ...domain.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
 from .transports import MAX_FRAME_BYTES
@@ -24,8 +25,11 @@ from .wire_text import NO_TAGS, encode_count, encode_text
 MIN_VERSION: Final = 4
 """The first version with isolation levels, and the oldest that a Kafka 4 speaks (KIP-896)."""
 
-MAX_VERSION: Final = 11
-"""The last version without compact fields; later ones bring nothing that a range read uses."""
+MAX_VERSION: Final = 12
+"""The last version with names of topics."""
+
+DIVERGING_VERSION: Final = 12
+"""The first version that compares epochs (KIP-595), and the first with compact fields."""
 
 BY_ID_VERSION: Final = 13
 """The version with topic ids for names (KIP-516): a topic that was deleted and created again is not
@@ -33,10 +37,24 @@ taken for the old one."""
 
 NO_REPLICA: Final = -1
 _FETCH: Final = 1
+_DIVERGING_EPOCH: Final = 0
+"""The number of a tagged field."""
+
 _MAX_VARINT_SHIFT: Final = 28
 
 NO_TOPIC_IDS: Final[Mapping[TopicPartition, UUID]] = MappingProxyType({})
 NO_TOPICS: Final[Mapping[UUID, str]] = MappingProxyType({})
+
+
+class FetchPosition(NamedTuple):
+    """Where a partition is fetched, with the epochs by which its leader recognizes another log."""
+
+    offset: int
+    last_epoch: int = NO_EPOCH
+    """The epoch of the record before the offset."""
+
+    leader_epoch: int = NO_EPOCH
+    """The leader's own epoch by the metadata: a broker with another one refuses the request."""
 
 
 @final
@@ -61,23 +79,27 @@ class FetchSettings:
 
     def request(
         self,
-        offsets: Mapping[TopicPartition, int],
+        positions: Mapping[TopicPartition, FetchPosition],
         *,
         version: int,
         correlation_id: int,
         topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
     ) -> bytes:
-        """Return the bytes of a request for the records of partitions, each from an offset on.
+        """Return the bytes of a request for the records of partitions, each from a position on.
 
         Brokers fill a response in the order of its partitions. ``BY_ID_VERSION`` needs the ids of
         all topics.
         """
-        is_compact = version >= BY_ID_VERSION
+        is_compact = version >= DIVERGING_VERSION
         end = NO_TAGS if is_compact else b""
-        by_topic: dict[bytes, list[tuple[int, int]]] = {}
-        for partition, offset in offsets.items():
-            topic = topic_ids[partition].bytes if is_compact else encode_text(partition.topic)
-            by_topic.setdefault(topic, []).append((partition.partition, offset))
+        by_topic: dict[bytes, list[bytes]] = {}
+        for partition, position in positions.items():
+            if version >= BY_ID_VERSION:
+                topic = topic_ids[partition].bytes
+            else:
+                topic = encode_text(partition.topic, is_compact=is_compact)
+            encoded = self._position(version, partition.partition, position)
+            by_topic.setdefault(topic, []).append(encoded)
         limits = (NO_REPLICA, self.max_wait_ms, self.min_bytes, self.max_bytes)
         parts = [
             struct.pack(">hhi", _FETCH, version, correlation_id),
@@ -88,10 +110,9 @@ class FetchSettings:
             struct.pack(">ii", 0, -1) if version >= 7 else b"",
             encode_count(len(by_topic), is_compact=is_compact),
         ]
-        for topic, positions in by_topic.items():
-            parts += [topic, encode_count(len(positions), is_compact=is_compact)]
-            parts += [self._position(version, *position) for position in positions]
-            parts.append(end)
+        for topic, encoded_positions in by_topic.items():
+            parts += [topic, encode_count(len(encoded_positions), is_compact=is_compact)]
+            parts += [*encoded_positions, end]
         if version >= 7:
             # Partitions that leave the session.
             parts.append(encode_count(0, is_compact=is_compact))
@@ -101,14 +122,15 @@ class FetchSettings:
         size = sum(map(len, parts))
         return b"".join((struct.pack(">i", size), *parts))
 
-    def _position(self, version: int, number: int, offset: int) -> bytes:
-        # -1 is no leader epoch, which the broker need not check: a former leader refuses the
-        # request in any case. The others are a follower's.
+    def _position(self, version: int, number: int, position: FetchPosition) -> bytes:
+        offset, last_epoch, leader_epoch = position
         limit = self.partition_bytes
-        if version >= BY_ID_VERSION:
-            return struct.pack(">iiqiqi", number, -1, offset, -1, -1, limit) + NO_TAGS
+        # The field that is always -1 is a follower's.
+        if version >= DIVERGING_VERSION:
+            fields = (number, leader_epoch, offset, last_epoch, -1, limit)
+            return struct.pack(">iiqiqi", *fields) + NO_TAGS
         if version >= 9:
-            return struct.pack(">iiqqi", number, -1, offset, -1, limit)
+            return struct.pack(">iiqqi", number, leader_epoch, offset, -1, limit)
         if version >= 5:
             return struct.pack(">iqqi", number, offset, -1, limit)
         return struct.pack(">iqi", number, offset, limit)
@@ -123,6 +145,18 @@ class FetchedData:
     preferred_replica: int
     aborted: tuple[AbortedTransaction, ...]
     records: memoryview
+    diverging: EpochEndOffset | None = None
+    """The answer of a broker whose log differs from what was read before the offset."""
+
+    @classmethod
+    def diverged(cls, found: EpochEndOffset) -> FetchedData:
+        """Return the response of a broker that compares epochs for one that was asked for them."""
+        return cls(kafka_errors.NoError, NO_REPLICA, (), memoryview(b""), found)
+
+    @property
+    def needs_leader(self) -> bool:
+        """Whether a replica that is not the leader may say so only because it lags."""
+        return self.diverging is not None or self.error is kafka_errors.OffsetOutOfRangeError
 
 
 @final
@@ -178,7 +212,7 @@ def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) 
         fields.skip(4)  # the session
     partitions: dict[TopicPartition, FetchedData] = {}
     for _ in range(fields.count()):
-        topic = topics[UUID(bytes=bytes(fields.bytes(16)))] if fields.is_compact else fields.text()
+        topic = topics[fields.uuid()] if fields.version >= BY_ID_VERSION else fields.text()
         for _ in range(fields.count()):
             partition = TopicPartition(topic, fields.int32())
             partitions[partition] = _fetched_data(fields, error_code)
@@ -194,9 +228,12 @@ def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:
     aborted = tuple(_aborted(fields) for _ in range(fields.count()))
     replica = fields.int32() if fields.version >= 11 else NO_REPLICA
     records = fields.bytes(fields.count())
-    fields.skip_tags()
+    tagged = fields.tags()
     error = kafka_errors.for_code(error_code or partition_error)
-    return FetchedData(error, replica, aborted, records)
+    diverging = None
+    if _DIVERGING_EPOCH in tagged and error is kafka_errors.NoError:
+        diverging = EpochEndOffset(*struct.unpack_from(">iq", tagged[_DIVERGING_EPOCH]))
+    return FetchedData(error, replica, aborted, records, diverging)
 
 
 def _aborted(fields: _Fields) -> AbortedTransaction:
@@ -213,17 +250,19 @@ class _Fields:
         self._frame = frame
         self._position = 0
         self.version = version
-        self.is_compact = version >= BY_ID_VERSION
+        self.is_compact = version >= DIVERGING_VERSION
 
     def count(self) -> int:
         """Read the size of an array or of bytes, 0 for null."""
         return max(self._varint() - 1 if self.is_compact else self.int32(), 0)
 
+    def tags(self) -> dict[int, memoryview]:
+        """Read the tagged fields at the end of a structure, by number."""
+        count = self._varint() if self.is_compact else 0
+        return {self._varint(): self.bytes(self._varint()) for _ in range(count)}
+
     def skip_tags(self) -> None:
-        if self.is_compact:
-            for _ in range(self._varint()):
-                self._varint()
-                self.bytes(self._varint())
+        self.tags()
 
     def _varint(self) -> int:
         value = shift = 0
@@ -249,8 +288,11 @@ class _Fields:
         self._position = end
         return self._frame[start:end]
 
+    def uuid(self) -> UUID:
+        return UUID(bytes=bytes(self.bytes(16)))
+
     def text(self) -> str:
-        size = self.int16()
+        size = self._varint() - 1 if self.is_compact else self.int16()
         if size < 0:
             raise ValueError("a negative size")
         return str(self.bytes(size), "utf-8")

@@ -13,10 +13,12 @@ from kafka import errors as kafka_errors
 
 from ...domain.errors import (
     CorruptBatchError,
+    LogTruncatedError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
     UnknownTopicError,
 )
+from ...domain.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.option_values import INT64_MAX
 from ...ports.stream_client import PolledRecords
 from ..kafka_format.column_buffers import MAX_ROWS
@@ -24,6 +26,8 @@ from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordD
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
 from .fetch_client import TRANSIENT_ERRORS, fetch_error
+from .fetch_wire import FetchPosition
+from .leader_epochs import append_epochs, find_other_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from ...domain.leader_epochs import EpochEndOffset
     from ...domain.projection import Projection
     from ...domain.record_limits import OversizedRecords
     from ...domain.topic_partition import TopicPartition
@@ -48,6 +53,10 @@ EAGER_BYTES: Final = 16 * 1024
 """The size of a response from which on the next request is sent before its records are taken."""
 
 
+_HELD_OR_NOT: Final = (kafka_errors.NoError, kafka_errors.OffsetOutOfRangeError)
+"""How a leader answers whose log is the same up to an offset."""
+
+
 @final
 @dataclass(slots=True, eq=False)
 class _Position:
@@ -56,11 +65,37 @@ class _Position:
     partition: TopicPartition
     offset: int
     decoder: RecordDecoder
+    epochs: FetchedEpochs = field(default_factory=FetchedEpochs)
+    leader_epoch: int = NO_EPOCH
+    truncated_from: int | None = None
+    """The offset that was next when the log was found truncated; ``offset`` is a smaller one."""
+
     topic_id: UUID | None = None
     is_new: bool = True
     is_out_of_range: bool = False
     failures: int = 0
     retry_at: float = 0.0
+
+    @property
+    def fetched(self) -> FetchPosition:
+        """What the next request asks for."""
+        return FetchPosition(self.offset, self.epochs.last, self.leader_epoch)
+
+    def compare(self, found: EpochEndOffset) -> bool:
+        """Fetch from a smaller offset until the leader has the same records up to there.
+
+        Return whether the answer says which.
+        """
+        same_until = self.epochs.truncate(found, self.offset)
+        is_told = same_until < self.offset
+        if is_told:
+            self.diverge(same_until)
+        return is_told
+
+    def diverge(self, offset: int) -> None:
+        """Note from where on the log has other records than were read."""
+        self.truncated_from = self.offset if self.truncated_from is None else self.truncated_from
+        self.offset = offset
 
     def back_off(self, now: float, pause_s: float) -> None:
         """Try again at once after the first failure, and ever later after further ones."""
@@ -273,23 +308,43 @@ class StreamFetcher:
         if now < leader.not_before:
             return leader.not_before - now
         due = {
-            partition: position.offset
+            partition: position.fetched
             for partition, position in leader.positions.items()
             if position.retry_at <= now
         }
         if not due:
             return min(position.retry_at for position in leader.positions.values()) - now
+        try:
+            return math.inf if self._request(leader, due) else 0.0
+        except RETRIABLE_ERRORS as error:
+            self._disconnect(leader, error)
+            return 0.0
+
+    def _request(self, leader: _Leader, due: Mapping[TopicPartition, FetchPosition]) -> bool:
+        """Send a request; return false if positions must be compared with the log again first."""
+        connection = self._connected(leader)
+        if not connection.compares_epochs and self._has_other_logs(leader, due):
+            return False
         topic_ids = {
             partition: topic_id
             for partition in due
             if (topic_id := leader.positions[partition].topic_id) is not None
         }
-        try:
-            self._connected(leader).send(due, topic_ids)
-        except RETRIABLE_ERRORS as error:
-            self._disconnect(leader, error)
-            return 0.0
-        return math.inf
+        connection.send(due, topic_ids)
+        return True
+
+    def _has_other_logs(
+        self, leader: _Leader, positions: Mapping[TopicPartition, FetchPosition]
+    ) -> bool:
+        """Ask a leader that does not compare epochs itself whether its logs differ."""
+        is_other = False
+        for partition, sent in positions.items():
+            position = leader.positions[partition]
+            found = find_other_log(self._metadata, leader.node, partition, sent, position.epochs)
+            if found is not None:
+                position.compare(found)
+                is_other = True
+        return is_other
 
     def _connected(self, leader: _Leader) -> FetchConnection:
         if leader.connection is not None and leader.connection.is_stale:
@@ -305,7 +360,7 @@ class StreamFetcher:
         connection = leader.connection
         if connection is None or not connection.in_flight:
             return
-        offsets = connection.in_flight
+        sent = connection.in_flight
         try:
             response = connection.receive(leader.buffer, connection.response_deadline)
         except RETRIABLE_ERRORS as error:
@@ -314,7 +369,7 @@ class StreamFetcher:
         self._failing_since = math.inf
         now = time.monotonic()
         leader.not_before = now + min(response.throttle_s, self._errors.timeout_ms / 1_000)
-        for partition, offset in offsets.items():
+        for partition, (offset, *_) in sent.items():
             position = leader.positions.get(partition)
             if position is not None and position.offset == offset:
                 self._handle(leader, position, response.of_partition(partition))
@@ -325,7 +380,12 @@ class StreamFetcher:
 
     def _handle(self, leader: _Leader, position: _Position, data: FetchedData) -> None:
         error = data.error
-        if error is kafka_errors.NoError:
+        if data.diverging is not None:
+            if not position.compare(data.diverging):
+                self._lose_leader(leader, position)
+        elif position.truncated_from is not None and error in _HELD_OR_NOT:
+            self._stop_truncated(position, position.truncated_from)
+        elif error is kafka_errors.NoError:
             position.failures = 0
             if data.records:
                 self._handle_records(leader, position, data)
@@ -348,11 +408,19 @@ class StreamFetcher:
             reason = records.problem or "it is cut off"
             self._stop(position, CorruptBatchError(position.partition, offset, reason))
         elif records.next_offset > offset:
+            diverges_at = append_epochs(position.epochs, records)
+            if diverges_at is not None:
+                position.diverge(diverges_at)
+                self._stop_truncated(position, offset)
+                return
             batches = position.decoder.decode(records, offset, INT64_MAX)
             leader.fetched.append(_Fetched(position, batches, offset, records.next_offset))
             position.offset = records.next_offset
             # Brokers fill a response in order: others come first in the next one.
             leader.positions[position.partition] = leader.positions.pop(position.partition)
+
+    def _stop_truncated(self, position: _Position, offset: int) -> None:
+        self._stop(position, LogTruncatedError(position.partition, offset, position.offset))
 
     # Leaders
 
@@ -433,6 +501,7 @@ class StreamFetcher:
         leader = self._leaders.setdefault(node, _Leader(node))
         del self._leaderless[position.partition]
         leader.positions[position.partition] = position
+        position.leader_epoch = self._metadata.leader_epoch(position.partition)
         if position.is_new:
             # The request in flight may wait for other partitions' records for long, and a broker
             # handles one request of a connection at a time.
