@@ -12,6 +12,7 @@ from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
 from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
 from .gather_kernel import EVENT
+from .log_truncation import knows_epochs, require_same_log
 from .message_gatherer import MessageGatherer, consumer_mask
 from .simple_consumer import SimpleConsumer
 
@@ -99,7 +100,8 @@ class ConsumedPartition(FetchedPartition):
     def fetch(self, position: int) -> Fetched | None:
         gatherer = self._gatherer
         if not self._consumer.serves(self):
-            gatherer.start(self._consumer.start(self, self._partition, position), position)
+            queue = self._consumer.start(self, self._partition, position, gatherer.last_epoch)
+            gatherer.start(queue, position)
         deadline = Deadline.after(FETCH_S)
         while True:
             result = gatherer.gather(self._until_offset)
@@ -151,10 +153,16 @@ class ConsumedPartition(FetchedPartition):
         return Fetched(batches, self._gatherer.next_offset)
 
     def _handle_error(self, result: int) -> None:
-        """Raise what is wrong with the next message; return if its offset is out of range."""
+        """Raise what is wrong with the next message; return if its offset is out of range.
+
+        :raises LogTruncatedError: if the log has other records than were read.
+        """
         self._gatherer.require_readable(result)
         error, offset = self._gatherer.next_event()
         if error.code() not in OUT_OF_RANGE_ERRORS:
             raise self._connection.fetch_error(self._partition, error, offset)
+        if not knows_epochs(error):
+            self._gatherer.forget_epoch()
         # librdkafka reports it once and stops fetching: the next fetch starts again.
         self.leave()
+        require_same_log(self._partition, self._gatherer.next_offset, error)

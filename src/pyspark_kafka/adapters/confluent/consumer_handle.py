@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 from confluent_kafka import KafkaError
 
+from ...domain.leader_epochs import NO_EPOCH
 from ..process_local import ProcessLocal
 from .client_handle import handle_event, new_client, notify
 from .gather_kernel import ConsumerCalls, destroy
@@ -39,6 +40,8 @@ class FetchQueue:
         self._partition = partition
         self._queue = queue
         self.messages: UInt64Array = np.zeros(MAX_MESSAGES, np.uint64)
+        self.last_epoch = NO_EPOCH
+        """The leader epoch of the last record that was taken."""
 
     def notify(self, file: int) -> None:
         """Write a byte to a file when the queue is not empty any more."""
@@ -51,7 +54,11 @@ class FetchQueue:
         """
         # librdkafka waits until as many messages as asked for are there.
         count = self._take(MAX_MESSAGES, 0)
-        return self._take(1, round(timeout_s * 1_000)) if not count and timeout_s else count
+        if not count and timeout_s:
+            count = self._take(1, round(timeout_s * 1_000))
+        if count:
+            self._keep_epoch(int(self.messages[count - 1]))
+        return count
 
     def event(self, place: int) -> tuple[KafkaError, int]:
         """Return the error that a message carries, and its offset."""
@@ -72,6 +79,10 @@ class FetchQueue:
             destroy(self.messages, self._calls.addresses)
             self._library.rd_kafka_queue_destroy(self._queue)
             self._queue = 0
+
+    def _keep_epoch(self, message: int) -> None:
+        if not Message.from_address(message).err:
+            self.last_epoch = self._library.rd_kafka_message_leader_epoch(message)
 
     def _take(self, max_messages: int, timeout_ms: int) -> int:
         count: int = self._library.rd_kafka_consume_batch_queue(
@@ -140,10 +151,13 @@ class ConsumerHandle:
         """Write a byte to a file when there are events."""
         notify(self._library, self._handles.main_queue, file)
 
-    def start(self, partition: TopicPartition, offset: int) -> FetchQueue:
+    def start(
+        self, partition: TopicPartition, offset: int, last_epoch: int = NO_EPOCH
+    ) -> FetchQueue:
         """Start to fetch from an offset on, and return a new queue for the messages.
 
-        An earlier fetch of the partition has to be stopped before.
+        ``last_epoch`` is the leader epoch of the record before; its leader compares it with the
+        log first. An earlier fetch of the partition has to be stopped before.
 
         :raises RuntimeError: if the handle is closed, or another process created it.
         """
@@ -154,7 +168,10 @@ class ConsumerHandle:
             failure = self._failure(partition)
             library.rd_kafka_queue_destroy(queue)
             raise failure
+        if last_epoch != NO_EPOCH:
+            self._seek(handles, partition, offset, last_epoch)
         fetch = FetchQueue(library, self._calls, topic, partition.partition, queue)
+        fetch.last_epoch = last_epoch
         handles.fetches.append(fetch)
         return fetch
 
@@ -225,6 +242,23 @@ class ConsumerHandle:
         if handles is None:
             raise RuntimeError("the reader is closed, or belongs to another process")
         return handles
+
+    def _seek(
+        self, handles: _Handles, partition: TopicPartition, offset: int, last_epoch: int
+    ) -> None:
+        """Fetch from an offset on once the leader has compared an epoch with its log.
+
+        ``rd_kafka_consume_start_queue`` takes no epoch. Nothing that it fetched before is returned.
+        """
+        library, name = self._library, partition.topic.encode()
+        wanted = library.rd_kafka_topic_partition_list_new(1)
+        each = library.rd_kafka_topic_partition_list_add(wanted, name, partition.partition)
+        library.rd_kafka_topic_partition_list_set_offset(wanted, name, partition.partition, offset)
+        library.rd_kafka_topic_partition_set_leader_epoch(each, last_epoch)
+        error = library.rd_kafka_seek_partitions(handles.client, wanted, 0)
+        if error:
+            library.rd_kafka_error_destroy(error)
+        library.rd_kafka_topic_partition_list_destroy(wanted)
 
     def _topic(self, handles: _Handles, partition: TopicPartition) -> int:
         if partition.topic not in handles.topics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
+from ...domain.leader_epochs import NO_EPOCH
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kafka_format.column_mask import column_mask
@@ -56,6 +57,15 @@ class MessageGatherer:
     def next_offset(self) -> int:
         """The offset after everything that was passed."""
         return int(self._builder.cursor[at.OFFSET]) + 1
+
+    @property
+    def last_epoch(self) -> int:
+        """The leader epoch of the last record that was taken out of the queue; -1 if unknown."""
+        return NO_EPOCH if self._queue is None else self._queue.last_epoch
+
+    def forget_epoch(self) -> None:
+        """Go on without a leader epoch, which no leader could compare."""
+        self._fetch_queue.last_epoch = NO_EPOCH
 
     @property
     def has_rows(self) -> bool:

@@ -43,7 +43,9 @@ class SimpleConsumer:
         """Return whether this reader started the current fetch."""
         return self._reader is reader and self._handle.is_open
 
-    def start(self, reader: object, partition: TopicPartition, offset: int) -> FetchQueue:
+    def start(
+        self, reader: object, partition: TopicPartition, offset: int, last_epoch: int
+    ) -> FetchQueue:
         """Start to fetch for a reader, and stop to fetch for another one.
 
         Messages come into a new queue, so that none of an earlier range can be in it.
@@ -55,7 +57,7 @@ class SimpleConsumer:
         if partition.topic != self._topic:
             self._handle.leave_topic(self._topic)
             self._topic = partition.topic
-        self._fetch = self._handle.start(partition, offset)
+        self._fetch = self._handle.start(partition, offset, last_epoch)
         return self._fetch
 
     def stop(self, reader: object) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.leader_epochs import NO_EPOCH
 from ...domain.option_values import INT64_MAX
 from ...ports.stream_client import PolledRecords
 from ..kafka_format import status
 from .error_codes import OUT_OF_RANGE_ERRORS, UNKNOWN_PARTITION_ERRORS, UNREACHABLE_ERRORS
 from .gather_kernel import EVENT
+from .log_truncation import knows_epochs, require_same_log
 
 if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
@@ -37,9 +39,11 @@ class StreamFetch:
 
     def start(self, handle: ConsumerHandle, file: int, position: int) -> None:
         """Fetch from an offset on, and write a byte to a file when there are messages."""
+        # Elsewhere in the log, the epoch of what was read last says nothing.
+        last_epoch = self._gatherer.last_epoch if position == self.position else NO_EPOCH
         self.stop(handle)
         self.position = position
-        self._queue = handle.start(self.partition, position)
+        self._queue = handle.start(self.partition, position, last_epoch)
         self._queue.notify(file)
         self._gatherer.start(self._queue, position)
         # Messages may have come before the notification was requested.
@@ -59,6 +63,7 @@ class StreamFetch:
         :raises MalformedTimestampError: if a timestamp overflows.
         :raises CorruptBatchError: if a record batch is corrupt.
         :raises OversizedRecordError: if a record exceeds a limit, and such are not skipped.
+        :raises LogTruncatedError: if the log has other records than were polled.
         :raises KafkaRequestError: if the broker refuses the fetch.
         """
         if self._queue is None:
@@ -96,6 +101,9 @@ class StreamFetch:
         if error.code() in OUT_OF_RANGE_ERRORS:
             # librdkafka reports it once and stops fetching.
             self.is_out_of_range = True
+            if not knows_epochs(error):
+                self._gatherer.forget_epoch()
+            require_same_log(self.partition, self.position, error)
             return False
         if error.code() not in _TRANSIENT_ERRORS:
             raise self._connection.fetch_error(self.partition, error, offset)
