@@ -1,0 +1,179 @@
+"""A log that an unclean election truncates while it is read (KIP-320)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.metadata import known_leaders
+from pyspark_kafka.domain.errors import DataLossError, LogTruncatedError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.testing import KafkaWorld, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+CLIENTS: Final = ("confluent", "kafka-python")
+
+SAME: Final = 500
+"""How many records both leaders have."""
+
+READ: Final = 1_500
+END: Final = 2_000
+ELECTION_S: Final = 60.0
+
+TRUNCATED: Final = f"t-0 was truncated to offset {SAME} after it was read up to offset {READ}."
+
+COLUMNS: Final = Projection(("offset", "value"))
+PARTITION: Final = TopicPartition("t", 0)
+
+FAST: Final = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
+
+class Reading:
+    """A read of a range, and the offsets and values that came."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows: list[tuple[int, bytes]] = []
+
+    def read_to(self, offset: int) -> None:
+        """Read until an offset was passed."""
+        while not self.rows or self.rows[-1][0] < offset - 1:
+            batch = next(self._batches)
+            self.rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def finish(self) -> list[tuple[int, bytes]]:
+        """Read the rest, and return it."""
+        self.rows.clear()
+        self.read_to(END)
+        assert next(self._batches, None) is None
+        return self.rows
+
+
+class Stream:
+    """A client of a continuous query, which polls."""
+
+    def __init__(self, world: KafkaWorld) -> None:
+        self._client = world.stream_client(None)
+        self._client.assign(PartitionOffsets({PARTITION: 0}))
+        self.position = 0
+
+    def read_to(self, offset: int) -> None:
+        deadline = Deadline.after(ELECTION_S)
+        while self.position < offset and not deadline.has_passed:
+            for polled in self._client.poll(0.1):
+                self.position = polled.next_offset
+
+
+class Truncation:
+    """Reads that were under way when another leader was elected, by client."""
+
+    def __init__(self, worlds: dict[str, KafkaWorld]) -> None:
+        self.ranges = {
+            (client, flag): Reading(
+                world.container(failOnDataLoss=flag, kafkaConsumer__pollTimeoutMs="60000")
+                .range_read()
+                .read(OffsetRange(PARTITION, 0, END), COLUMNS)
+            )
+            for client, world in worlds.items()
+            for flag in ("true", "false")
+        }
+        self.streams = {client: Stream(world) for client, world in worlds.items()}
+        self.readers = {
+            client: world.container().record_reader() for client, world in worlds.items()
+        }
+        self.in_turns = {
+            client: Reading(reader.read(OffsetRange(PARTITION, 0, END), COLUMNS))
+            for client, reader in self.readers.items()
+        }
+
+    def read(self) -> None:
+        """Read to the end of what there is."""
+        for reading in (*self.ranges.values(), *self.streams.values(), *self.in_turns.values()):
+            reading.read_to(READ)
+        for reader in self.readers.values():
+            # A reader fetches one range at a time: the first one begins again.
+            assert sum(
+                batch.num_rows for batch in reader.read(OffsetRange(PARTITION, 0, 9), COLUMNS)
+            )
+
+
+@pytest.fixture(scope="module")
+def truncation() -> Iterator[Truncation]:
+    """Read what one broker alone took, then lose it, and write other records."""
+    with KafkaCluster(3, config=FAST) as cluster:
+        worlds = {client: KafkaWorld(client, lambda: "t", cluster) for client in CLIENTS}
+        writer = worlds["confluent"]
+        writer.topic(min__insync__replicas="1")
+        cluster.reassign_partition("t", 0, [1, 2])
+        cluster.elect_leader("t", 0)
+        writer.produce(PARTITION, [Record(b"both")] * SAME)
+        cluster.kill_broker(2)
+        writer.produce(PARTITION, [Record(b"lost")] * (READ - SAME))
+        made = Truncation(worlds)
+        made.read()
+        cluster.kill_broker(1)
+        cluster.start_broker(2)
+        elect_uncleanly(cluster)
+        writer.produce(PARTITION, [Record(b"new")] * (END - SAME))
+        yield made
+        for world in worlds.values():
+            world.close()
+
+
+def elect_uncleanly(cluster: KafkaCluster) -> None:
+    """Make broker 2 the leader, once the controller knows that broker 1 is dead."""
+
+    def elect() -> bool:
+        cluster.elect_leader("t", 0, unclean=True)
+        port = int(cluster.bootstrap_servers.rpartition(":")[2])
+        return (known_leaders(port, "t") or {}).get(0) == 2
+
+    assert Deadline.after(ELECTION_S).poll(elect, 0.2)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_query_that_may_not_lose_data_fails(truncation: Truncation, client: str) -> None:
+    """The error names where the log differs, and how far it was read."""
+    with pytest.raises(DataLossError, match=TRUNCATED) as caught:
+        truncation.ranges[client, "true"].finish()
+    assert caught.value.sub_condition == "LOG_TRUNCATED"
+    assert isinstance(caught.value.__cause__, LogTruncatedError)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_query_that_may_lose_data_reads_every_record_that_is_there(
+    truncation: Truncation, client: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All of the new leader's records that were not read come, each once, after a warning."""
+    with caplog.at_level(logging.WARNING):
+        rest = truncation.ranges[client, "false"].finish()
+    assert rest == [(offset, b"new") for offset in range(SAME, END)]
+    assert [one for one in caplog.messages if TRUNCATED in one]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_range_that_is_read_in_turns_with_another(truncation: Truncation, client: str) -> None:
+    """A fetch that begins again knows the epoch of what was read before."""
+    with pytest.raises(LogTruncatedError) as caught:
+        truncation.in_turns[client].finish()
+    assert (caught.value.offset, caught.value.diverges_at) == (READ, SAME)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_continuous_query(truncation: Truncation, client: str) -> None:
+    """The error says where to go on."""
+    with pytest.raises(LogTruncatedError) as caught:
+        truncation.streams[client].read_to(END)
+    assert (caught.value.partition, caught.value.offset) == (PARTITION, READ)
+    assert caught.value.diverges_at == SAME
