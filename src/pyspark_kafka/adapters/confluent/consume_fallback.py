@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, final
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from ...domain.errors import LogTruncatedError, MissingOffsetsError
+from ...domain.errors import MissingOffsetsError
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.record_columns import record_batches
 from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
-from .log_truncation import diverges_at
+from .log_truncation import truncation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
-    from confluent_kafka import KafkaError
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
@@ -152,7 +151,9 @@ class _AssignedPartition(FetchedPartition):
                 # A lagging replica may end before offsets that were already read.
                 next_offset = max(next_offset, message.offset())
             elif error.code() in OUT_OF_RANGE_ERRORS:
-                self._stop(error, next_offset)
+                # librdkafka reports it once only.
+                self._is_out_of_range = True
+                self._failure = truncation(self._partition, next_offset, error)
             else:
                 self._failure = self._connection.fetch_error(
                     self._partition, error, message.offset()
@@ -172,13 +173,6 @@ class _AssignedPartition(FetchedPartition):
 
     def watermarks(self) -> tuple[int, int]:
         return self._watermarks.of(self._partition)
-
-    def _stop(self, error: KafkaError, next_offset: int) -> None:
-        # librdkafka reports it once only.
-        self._is_out_of_range = True
-        same_until = diverges_at(error, next_offset)
-        if same_until is not None:
-            self._failure = LogTruncatedError(self._partition, next_offset, same_until)
 
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
         in_range = [record for record in records if record.offset < self._until_offset]

@@ -21,24 +21,23 @@ _NO_EPOCH: Final = "No epoch found less or equal to"
 """The texts of ``rd_kafka_toppar_handle_OffsetForLeaderEpoch``, librdkafka 2.15 and 2.16."""
 
 
-def diverges_at(error: KafkaError, offset: int) -> int | None:
-    """Return up to where the log is as it was read, ``None`` if that is at least to ``offset``.
+def truncation(
+    partition: TopicPartition, offset: int, error: KafkaError
+) -> LogTruncatedError | None:
+    """Return that a log has other records than were read up to ``offset``, if an error says so.
 
-    What librdkafka fetched ahead may be lost, and nothing of what was read.
+    It does not if librdkafka has only fetched ahead what is lost.
     """
     found = _TRUNCATED.search(error.str())
     end_offset = offset if found is None else int(found[1])
-    return end_offset if end_offset < offset else None
+    return LogTruncatedError(partition, offset, end_offset) if end_offset < offset else None
 
 
 def require_same_log(partition: TopicPartition, offset: int, error: KafkaError) -> None:
-    """Raise that the log has other records than were read up to ``offset``, if an error says so.
-
-    :raises LogTruncatedError: from where on they differ.
-    """
-    found = diverges_at(error, offset)
-    if found is not None:
-        raise LogTruncatedError(partition, offset, found)
+    """Raise ``truncation``, if there is one."""
+    truncated = truncation(partition, offset, error)
+    if truncated is not None:
+        raise truncated
 
 
 def knows_epochs(error: KafkaError) -> bool:
