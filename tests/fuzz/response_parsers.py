@@ -27,7 +27,11 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     ReceiveBuffer,
 )
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
-from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchResponse, FetchSettings
+from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+    FetchPosition,
+    FetchResponse,
+    FetchSettings,
+)
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.produce_wire import ProduceSettings, responses_of
 from pyspark_kafka.adapters.kafka_python.transactions import (
@@ -113,7 +117,7 @@ def _receive_fetched(content: bytes) -> None:
     connection = FetchConnection(connected, _FETCHES, 1_000)
     with theirs:
         try:
-            connection.send({PARTITION: 0})
+            connection.send({PARTITION: FetchPosition(0)})
             connection.receive(ReceiveBuffer())
         finally:
             connection.close()

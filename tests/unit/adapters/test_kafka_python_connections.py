@@ -18,7 +18,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     FrameTooLargeError,
     ReceiveBuffer,
 )
-from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchSettings
+from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchPosition, FetchSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 
@@ -159,7 +159,7 @@ def test_a_response_that_came_while_the_caller_was_busy(
     """It is received, however late; without one the request is overdue."""
     ours, theirs = sockets
     connection = opened(ours)
-    connection.send({PARTITION: 0})
+    connection.send({PARTITION: FetchPosition(0)})
     time.sleep(1.2 * TIMEOUT_S)
     was_overdue = connection.is_overdue
     theirs.sendall(struct.pack(">i", 4) + b"late")
