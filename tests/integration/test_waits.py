@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
@@ -15,9 +15,11 @@ import pytest
 from pyspark_kafka.adapters.confluent.client import CLIENT as CONFLUENT
 from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
@@ -25,12 +27,14 @@ from tests.servers.hostile_broker import HostileBroker, Lie, Line, hostile_broke
 from tests.servers.lies import DAYS_MS, trickled
 from tests.servers.silent_listeners import silent_listener, trickling_listener
 
-from .uses import USES, stream_offsets
+from .uses import EXACTLY_ONCE, USES, stream_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
+
+    from pyspark_kafka.ports.stream_client import StreamClient
 
 TIMEOUT_S: Final = 0.4
 
@@ -228,6 +232,50 @@ def test_a_read_that_is_given_up_ends_at_once(client: str) -> None:
 
 class InterruptError(Exception):
     """What a signal raises."""
+
+
+STREAM_STALLS: Final[Sequence[tuple[str, dict[str, str]]]] = (
+    ("Metadata", {}),
+    ("Fetch", {}),
+    ("Produce", {}),
+    ("FindCoordinator", EXACTLY_ONCE),
+    ("AddPartitionsToTxn", EXACTLY_ONCE),
+    ("Produce", EXACTLY_ONCE),
+    ("TxnOffsetCommit", EXACTLY_ONCE),
+    ("EndTxn", EXACTLY_ONCE),
+)
+"""An API, and the options of a sink that needs it."""
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize(("api", "sink"), STREAM_STALLS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_call_of_a_continuous_query_ends_in_time(
+    client: str, api: str, sink: dict[str, str]
+) -> None:
+    """A query may go on for as long as other brokers answer, but no call keeps it."""
+    with _broker(Lie(api, send=_silent)) as broker:
+        options = _options(client, broker.bootstrap_servers)
+        source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
+        written = parse_sink_options({**options, "topic": "t", **sink}, QueryKind.STREAM)
+        with closing_clients(container_for(source)) as container:
+            stream = container.stream_client(written, ContinuousSettings("group"))
+            with closing(stream), suppress(PysparkKafkaError):
+                _poll(stream, lambda: broker.answered[api] > 1)
+        assert broker.answered[api]
+
+
+def _poll(stream: StreamClient, is_enough: Callable[[], bool]) -> None:
+    """Copy records until that is enough; each call has its own time."""
+    with _in_time(2):
+        stream.assign(PartitionOffsets({PARTITION: 0}))
+    deadline = time.monotonic() + 10 * TIMEOUT_S
+    while time.monotonic() < deadline and not is_enough():
+        with _in_time(2):
+            polled = stream.poll(TIMEOUT_S / 4)
+        for each in polled:
+            with _in_time(2):
+                stream.write(each, () if each.records is None else [each.records])
 
 
 @pytest.mark.parametrize("client", CLIENTS)

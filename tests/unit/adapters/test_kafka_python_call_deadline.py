@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from contextlib import suppress
 
 from pyspark_kafka.adapters.kafka_python.call_deadline import CallDeadline
@@ -21,6 +22,22 @@ def test_a_call_within_a_call_ends_with_it() -> None:
                 assert inner == earlier
         with calls.within(math.inf) as again:
             assert again == outer
+
+
+def test_calls_of_two_threads_have_deadlines_of_their_own() -> None:
+    """Offsets may be asked for by several threads at once: neither ends with the other."""
+    calls = CallDeadline()
+    left: list[float] = []
+
+    def call() -> None:
+        with calls.within(1_000) as deadline:
+            left.append(deadline.remaining)
+
+    with calls.within(1):
+        other = threading.Thread(target=call)
+        other.start()
+        other.join()
+    assert left[0] > 500
 
 
 def test_a_call_that_failed_leaves_no_deadline() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, final
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @final
-class CallDeadline:
-    """The deadline of the call that an adapter performs; used by one thread at a time.
+class CallDeadline(threading.local):
+    """The deadline of the call that an adapter performs, by thread.
 
     A call consists of requests, connections and pauses, each of which may take all of the time.
     Within another call, the earlier deadline counts.
