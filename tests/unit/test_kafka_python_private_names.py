@@ -28,6 +28,7 @@ PARAMETERS = {
     (KafkaConnectionManager, "_connect"): ["self", "node", "conn"],
     (KafkaConnection, "_maybe_throttle"): ["self", "response"],
     (KafkaTCPTransport, "_close"): ["self"],
+    (KafkaTCPTransport, "_read_from_sock"): ["self"],
     (KafkaTCPTransport, "_sock_recv"): ["self"],
     (KafkaAdminClient, "_list_partition_offsets_request"): [
         "partition_timestamps",

@@ -5,13 +5,21 @@ from __future__ import annotations
 import gc
 import socket
 import ssl
+import struct
 import types
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka.errors import KafkaProtocolError
+from kafka.net.selector import NetworkSelector
 
-from pyspark_kafka.adapters.kafka_python.transports import OpenSockets, open_transport
+from pyspark_kafka.adapters.kafka_python.transports import (
+    OpenSockets,
+    PlainTransport,
+    open_transport,
+)
+from pyspark_kafka.ports.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Iterator
@@ -121,3 +129,43 @@ def _opened(listener: socket.socket, owner: OpenSockets) -> Any:
         while True:
             opening.send(None)
     return opened[0]
+
+
+class Undecodable:
+    """A connection of kafka-python for which no response can be decoded."""
+
+    _sensors = None
+
+    def __init__(self, raised: Exception) -> None:
+        self._raised = raised
+        self.lost: list[Exception | None] = []
+
+    def data_received(self, _received: bytes) -> None:
+        raise self._raised
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.lost.append(error)
+
+
+@pytest.mark.parametrize(
+    "raised", [struct.error("1 byte"), IndexError("out of bounds"), OverflowError("too large")]
+)
+def test_a_connection_whose_responses_cannot_be_decoded_is_closed(raised: Exception) -> None:
+    """Its requests fail at once, with an error that is retried over another connection."""
+    network = NetworkSelector()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    connection = Undecodable(raised)
+    transport = PlainTransport(network, ours, host="broker")
+    transport.belong_to(OpenSockets())
+    transport.set_protocol(connection)
+    transport.resume_reading()
+    with theirs:
+        theirs.sendall(b"response")
+        deadline = Deadline.after(10)
+        while not connection.lost and not deadline.has_passed:
+            network.poll(timeout_ms=100)
+        [error] = connection.lost
+        assert isinstance(error, KafkaProtocolError)
+        assert theirs.recv(1) == b""
+    network.close()

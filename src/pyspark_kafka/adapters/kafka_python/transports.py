@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast, final
@@ -24,6 +25,17 @@ MAX_FRAME_BYTES: Final = 100_000_000
 1 MB, which the metadata of a large cluster exceed."""
 
 _PROBE_S: Final = 2.0
+
+
+_UNDECODABLE: Final = (
+    struct.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+)
+"""What kafka-python raises while it decodes a malformed response."""
 
 
 @final
@@ -92,6 +104,18 @@ class _Transport:
     def _close(self, error: Exception | None = None) -> None:
         self._owner.remove(self)
         super()._close(error)  # type: ignore[misc]  # of the transport
+
+    async def _read_from_sock(self) -> None:
+        """Receive until the end of the connection, or until a response cannot be decoded.
+
+        3.0.12 expects ``KafkaProtocolError`` alone: others end the task that receives, so that
+        requests wait for responses until their time is up.
+        """
+        try:
+            await super()._read_from_sock()  # type: ignore[misc]  # of the transport
+        except _UNDECODABLE as error:
+            problem = kafka_errors.KafkaProtocolError(f"a response cannot be decoded: {error!r}")
+            self.abort(error=problem)  # type: ignore[attr-defined]  # of the transport
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         """Receive all bytes before the end of a connection.
