@@ -2,11 +2,12 @@
 
     python -m tests.fuzz --target decoder|responses|files|kernels --minutes 60 --seed 1
     python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
-    python -m tests.fuzz --target files --reduce 300
+    python -m tests.fuzz --target files --keep-in-repository 300
 
 It needs atheris, which `make fuzz` installs. Inputs that reach new lines are kept in
 ``build/fuzz/corpus``, so that the next run begins with them. A finding is saved and does not end
-the run. ``--reduce`` writes the smallest inputs that reach the same lines to ``tests/fuzz/corpus``.
+the run. ``--keep-in-repository`` writes the inputs that reached new lines, without those of more
+bytes, to ``tests/fuzz/corpus``.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, final
 
 from . import fuzz_record_decoder
-from .corpus import read_covering, write_covering
+from .corpus import VALID, read_covering, write_covering
 from .findings import SUFFIX
 from .parsers import encode_input, try_input
 from .targets import TARGETS
@@ -69,12 +69,6 @@ class Run:
         """The folder of findings."""
         return self.folder / "findings" / self.target
 
-    def reduce(self, max_bytes: int) -> None:
-        """Write to the repository the smallest inputs that reach what the corpus reaches."""
-        with TemporaryDirectory() as folder:
-            self._run_libfuzzer("-merge=1", folder, str(self.corpus))
-            write_covering(Path(folder), self.target, max_bytes)
-
     def _write_seeds(self) -> None:
         inputs = [
             encode_input(name, content)
@@ -82,7 +76,7 @@ class Run:
             for content in parser.valid
         ]
         for number, data in enumerate([*inputs, *read_covering(self.target)]):
-            (self.corpus / f"valid-{number}").write_bytes(data)
+            (self.corpus / f"{VALID}{number}").write_bytes(data)
 
     def _run_process(self, seconds: float) -> None:
         limits = [f"-max_total_time={int(seconds)}", f"-seed={self.seed + 1}", "-reload=0"]
@@ -115,7 +109,7 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--keep", type=Path, default=Path("build/fuzz"))
     options.add_argument("--replay", type=Path, nargs="+")
-    options.add_argument("--reduce", type=int, metavar="MAX_BYTES")
+    options.add_argument("--keep-in-repository", type=int, metavar="MAX_BYTES")
     chosen = options.parse_args()
     if chosen.target == KERNELS:
         chosen.keep.mkdir(parents=True, exist_ok=True)
@@ -126,8 +120,8 @@ def main() -> int:
         for path in chosen.replay:
             try_input(TARGETS[chosen.target](), path.read_bytes())
         return 0
-    if chosen.reduce:
-        run.reduce(chosen.reduce)
+    if chosen.keep_in_repository:
+        write_covering(run.corpus, chosen.target, chosen.keep_in_repository)
         return 0
     run.fuzz(60 * chosen.minutes)
     found = sorted([*run.findings.glob(f"*{SUFFIX}"), *run.findings.glob("ended-*")])

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CORPUS: Final = Path(__file__).parent / "corpus"
+VALID: Final = "valid-"
 _COVERING: Final = "covering.txt"
 
 
@@ -32,7 +33,9 @@ def read_covering(target: str) -> Iterator[bytes]:
 
 def write_covering(folder: Path, target: str, max_bytes: int) -> None:
     """Replace them by the inputs of a folder, without those that are larger."""
-    inputs = sorted({path.read_bytes() for path in folder.iterdir()})
+    # The others are valid inputs, which the parsers know.
+    found = (path for path in folder.iterdir() if not path.name.startswith(VALID))
+    inputs = sorted({path.read_bytes() for path in found})
     lines = [
         f"{name} {b64encode(content).decode()}"
         for name, content in map(decode_input, inputs)

@@ -23,6 +23,7 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     CoordinatorConnection,
     CoordinatorRequest,
     FetchConnection,
+    FrameTooLargeError,
     ProduceConnection,
     ReceiveBuffer,
 )
@@ -146,7 +147,7 @@ def _receive(request: Any, response: Any, content: bytes) -> None:
 
 
 def _connection_parsers() -> Iterator[Parser]:
-    errors = (OSError, kafka_errors.KafkaProtocolError)
+    errors = (OSError, kafka_errors.KafkaProtocolError, FrameTooLargeError)
     fetched = valid_response(TheirFetchResponse, 11, topic=TOPIC)
     yield Parser("fetch-connection", _receive_fetched, errors, [framed(fetched)])
     produced = valid_response(ProduceResponse, 8)
