@@ -8,13 +8,14 @@ import pytest
 
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.storage_path import StoragePath
 
+from ..servers.small_disk import can_mount, mounted_at
 from ..servers.storage_proxy import Behavior, Failure, StorageProxy, storage_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pyspark_kafka.domain.storage_path import StoragePath
+    from pathlib import Path
 
 OLD_LISTS = Behavior(list_delay_s=60.0)
 
@@ -98,3 +99,21 @@ def test_a_write_that_is_refused(
         else:
             assert log.add(1, b"1")
     assert log.latest() == (1, b"1")
+
+
+@pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk")
+def test_a_full_disk_loses_no_entry(tmp_path: Path) -> None:
+    """An entry that has no room is an error, never in part, and written when there is room."""
+    with mounted_at(tmp_path, 1) as disk:
+        log = FsspecMetadataLog(StoragePath(str(tmp_path)))
+        log.add(0, b"0")
+        large = b"1" * 20_000
+        for free_pages in (0, 1, 3):
+            disk.fill(free_pages)
+            with pytest.raises(MetadataLogError, match="No space left on device"):
+                log.add(1, large)
+            assert FsspecMetadataLog(StoragePath(str(tmp_path))).latest() == (0, b"0")
+            disk.make_room()
+        assert log.add(1, large)
+        assert log.latest() == (1, large)
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["0", "1"]
