@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -21,11 +22,13 @@ from pyspark_kafka.adapters.kafka_python.connections import (
 from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchPosition, FetchSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
+from tests.servers.certificates import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMEOUT_S = 0.3
+LONG_S = 20.0
 PARTITION = TopicPartition("t", 0)
 SETTINGS = FetchSettings(
     client_id="c",
@@ -49,14 +52,14 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield ours, theirs
 
 
-def opened(ours: socket.socket, settings: FetchSettings = SETTINGS) -> FetchConnection:
+def opened(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection:
     """Return a connection that kafka-python opened to broker 7."""
     transport = Mock(
         take_socket=lambda: ours, _read_task=None, host_port=lambda: "host:9092<-50000"
     )
     connected: Any = Mock(transport=transport, node_id=7, _reauth=Mock(session_lifetime_ms=0))
     connected.broker_version_data.api_version.return_value = 11
-    return FetchConnection(connected, settings, round(1_000 * TIMEOUT_S))
+    return FetchConnection(connected, SETTINGS, round(1_000 * timeout_s))
 
 
 def test_a_response_that_comes_a_byte_at_a_time(
@@ -114,7 +117,7 @@ def test_a_large_request_arrives(sockets: tuple[socket.socket, socket.socket]) -
 
     reading = threading.Thread(target=read)
     reading.start()
-    opened(ours)._send(request)
+    opened(ours, LONG_S)._send(request)
     reading.join()
     assert received == request
 
@@ -167,3 +170,40 @@ def test_a_response_that_came_while_the_caller_was_busy(
     frame = connection._receive_frame(ReceiveBuffer().view, connection.response_deadline)
     assert bytes(frame) == b"late"
     assert not connection.is_overdue
+
+
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return what TLS is shaken hands with: the client's settings, and the broker's."""
+    directory = tmp_path_factory.mktemp("tls")
+    authority = Authority()
+    (directory / "authority.pem").write_text(authority.pem)
+    client = ssl.create_default_context(cafile=str(directory / "authority.pem"))
+    client.check_hostname = False
+    broker = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    broker.load_cert_chain(authority.issue("broker").write_pem(directory / "broker.pem"))
+    return client, broker
+
+
+def test_large_requests_and_responses_over_tls(
+    sockets: tuple[socket.socket, socket.socket], contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    """They are sent and received whole, whatever parts TLS makes of them."""
+    content = bytes(range(256)) * 40_000
+    received = bytearray()
+
+    def serve() -> None:
+        with contexts[1].wrap_socket(sockets[1], server_side=True) as theirs:
+            while len(received) < len(content):
+                received.extend(theirs.recv(100_000))
+            theirs.sendall(struct.pack(">i", len(content)) + content)
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    with contexts[0].wrap_socket(sockets[0]) as ours:
+        connection = opened(ours, LONG_S)
+        connection._send(content)
+        frame = connection._receive_frame(ReceiveBuffer().view, Deadline.after(LONG_S))
+        assert bytes(frame) == content
+    serving.join()
+    assert received == content
