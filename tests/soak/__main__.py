@@ -5,12 +5,16 @@
     python -m tests.soak --continuous --faults 'stopped worker woken'
     python -m tests.soak --secured --minutes 5 --logins GSSAPI OAUTHBEARER
     python -m tests.soak --hostile --rounds 20 --seed 7 --faults 'black hole' --keep-going
+    python -m tests.soak --hostile --storages s3 hdfs 'small disk' --faults 's3 fails'
+    python -m tests.soak --hostile --kafka 3.9.1 --faults 'brokers upgraded' --rounds 1
 
 Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
 ``--continuous`` the queries are continuous ones, and each round has one fault. With ``--secured``
 nothing is killed: queries log in, and sessions of 10 s, tokens and tickets of 60 s end under them.
 With ``--hostile``, networks and brokers fail under readers and writers that outlive all rounds, and
-each round has a fault or two.
+each round has a fault or two. Checkpoints are in each of the storages in turn. Faults that this
+machine or these brokers cannot have are left out; ``python -m tests.servers.faketime`` downloads
+what clocks need.
 """
 
 from __future__ import annotations
@@ -25,11 +29,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
 from ..servers.proxied import run_proxied
 from ..servers.secured import MECHANISMS, run_secured
 from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
 from .faults import FAULTS
+from .hostile.checkpoints import STORAGES, run_checkpoints
 from .hostile.hostile_soak import HOSTILE_QUERIES, HostileSettings, HostileSoak
 from .hostile.registry import FAULTS as HOSTILE_FAULTS
 from .numbers import SoakError
@@ -91,6 +97,10 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
     options.add_argument("--faults", nargs="+", help="of continuous and hostile soaks")
     options.add_argument("--spark", action="store_true", help="hostile soaks: batches in Spark")
+    options.add_argument(
+        "--storages", nargs="+", choices=STORAGES, default=(), help="hostile soaks: of checkpoints"
+    )
+    options.add_argument("--kafka", default=KAFKA_VERSION, help="hostile soaks: brokers' version")
     options.add_argument("--keep-going", action="store_true", help="after a hostile round failed")
     options.add_argument(
         "--minutes", type=float, help=f"of hostile soaks, and of logins: {_MINUTES:g}"
@@ -128,8 +138,9 @@ def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None
     settings = HostileSettings(goes_on=chosen.keep_going)
     if chosen.spark:
         settings = replace(settings, in_spark=True, event_s=_SPARK_EVENT_S)
-    proxied = stack.enter_context(run_proxied(BROKERS))
-    soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings)
+    proxied = stack.enter_context(run_proxied(BROKERS, version=chosen.kafka))
+    checkpoints = stack.enter_context(run_checkpoints(chosen.storages, chosen.seed))
+    soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings, checkpoints)
     if failed := stack.enter_context(soak).run(rounds, chosen.minutes):
         raise SoakError(f"{len(failed)} rounds have failed: {[each.number for each in failed]}")
 

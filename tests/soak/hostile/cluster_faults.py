@@ -208,10 +208,35 @@ _LOST: Final = frozenset({"KAFKA_TRANSACTION_LOST"})
 """A coordinator with a clock ahead takes transactions for older than their time-out."""
 
 CLUSTER_FAULTS: Final = (
-    Fault("unclean elections allowed", allow_unclean_elections, needs=_THREE, joins_others=False),
+    Fault(
+        "unclean elections allowed",
+        allow_unclean_elections,
+        needs=_THREE,
+        joins_others=False,
+        restarts=True,
+    ),
     Fault("partitions reassigned", reassign_partitions, needs=_THREE, joins_others=False),
     Fault("partition added", add_partition),
-    Fault("disk of a broker full", fill_broker_disk, needs=_THREE | {MOUNTS}, joins_others=False),
-    Fault("clock an hour off", skew_clock, _LOST, _THREE | {FAKETIME}, joins_others=False),
-    Fault("brokers upgraded", upgrade, needs=_THREE | {OLDER_BROKERS}, joins_others=False),
+    Fault(
+        "disk of a broker full",
+        fill_broker_disk,
+        needs=_THREE | {MOUNTS},
+        joins_others=False,
+        restarts=True,
+    ),
+    Fault(
+        "clock an hour off",
+        skew_clock,
+        _LOST,
+        _THREE | {FAKETIME},
+        joins_others=False,
+        restarts=True,
+    ),
+    Fault(
+        "brokers upgraded",
+        upgrade,
+        needs=_THREE | {OLDER_BROKERS},
+        joins_others=False,
+        restarts=True,
+    ),
 )
