@@ -84,7 +84,8 @@ class ScriptedClient:
 def fetcher(*answers: FetchedData) -> tuple[ScriptedClient, PartitionFetcher]:
     client: Any = ScriptedClient(answers)
     decoder = RecordDecoder(PARTITION, Projection(("offset",)))
-    made = PartitionFetcher(client, OffsetRange(PARTITION, 0, END), decoder, Any, 1_000)
+    watermarks: Any = None
+    made = PartitionFetcher(client, OffsetRange(PARTITION, 0, END), decoder, watermarks, 1_000)
     return client, made
 
 
