@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.domain.errors import OversizedRecordError
+from pyspark_kafka.domain.errors import CorruptBatchError, OversizedRecordError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import Projection
@@ -54,3 +54,10 @@ def test_a_large_record_is_read_if_it_is_allowed(servers: str, client: str) -> N
     assert caught.value.size > SIZE
     assert sizes(servers, client, maxRecordBytes=RAISED) == [SIZE]
     assert sizes(servers, client, skipOversizedRecords="true") == []
+
+
+@pytest.mark.parametrize("skips", ["true", "false"])
+def test_librdkafka_decompresses_no_more_zstd_than_it_may(servers: str, skips: str) -> None:
+    """It takes the batch for a corrupt one, which is not skipped; the error names the option."""
+    with pytest.raises(CorruptBatchError, match="more bytes than 'maxRecordBytes' allows"):
+        sizes(servers, "confluent", maxRecordBytes="1000", skipOversizedRecords=skips)

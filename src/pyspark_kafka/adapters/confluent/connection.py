@@ -32,6 +32,7 @@ from ..tokens.providers import token_provider
 from .client_handle import log
 from .error_codes import (
     ALL_BROKERS_DOWN,
+    BAD_COMPRESSION,
     CORRUPT_ERRORS,
     REFUSED_RESOURCES,
     UNREACHABLE_ERRORS,
@@ -232,7 +233,11 @@ class Connection:
     def fetch_error(self, partition: TopicPartition, error: KafkaError, offset: int) -> Exception:
         """Return this library's error for a failed fetch, which failed at ``offset``."""
         if error.code() in CORRUPT_ERRORS:
-            return CorruptBatchError(partition, offset, error.str())
+            reason = error.str()
+            if error.code() == BAD_COMPRESSION:
+                # librdkafka says the same where zstd exceeds receive.message.max.bytes.
+                reason += " It may decompress to more bytes than 'maxRecordBytes' allows"
+            return CorruptBatchError(partition, offset, reason)
         right = topic_right(Operation.READ, partition.topic)
         return self.error(f"a fetch from {partition}", error, right)
 

@@ -46,9 +46,10 @@ OUT_OF_RANGE_ERRORS: Final = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 )
 
-CORRUPT_ERRORS: Final = frozenset(
-    {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError.INVALID_MSG}
-)
+BAD_COMPRESSION: Final = KafkaError._BAD_COMPRESSION
+"""A record batch cannot be decompressed, or becomes too large."""
+
+CORRUPT_ERRORS: Final = frozenset({KafkaError._BAD_MSG, BAD_COMPRESSION, KafkaError.INVALID_MSG})
 """A record batch cannot be read: by librdkafka, or (``CORRUPT_MESSAGE``) by its broker."""
 
 LOGIN_ERRORS: Final = frozenset(
