@@ -66,8 +66,8 @@ class HostileSettings:
     max_fault_s: float = 25.0
     max_faults: int = 2
     rate: int = 400
-    event_s: float = 90.0
-    """How long an event is waited for."""
+    event_s: float = 180.0
+    """How long an event is waited for; the first flow waits for kernels, too."""
 
     goes_on: bool = False
     """Whether the rounds go on after one that fails."""
@@ -296,10 +296,14 @@ class HostileSoak:
 
 
 def time_outs(seconds: float) -> dict[str, str]:
-    """Return options of sources and sinks with one time-out for every call."""
+    """Return options of sources and sinks with one time-out for every call.
+
+    A source has ``kafkaConsumer.pollTimeoutMs`` as well, which sinks refuse.
+    """
     milliseconds = str(int(seconds * 1_000))
     return {
         "kafka.default.api.timeout.ms": milliseconds,
+        "kafka.delivery.timeout.ms": milliseconds,
         "kafka.request.timeout.ms": milliseconds,
         "kafka.reconnect.backoff.max.ms": "500",
     }

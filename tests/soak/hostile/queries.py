@@ -46,8 +46,11 @@ if TYPE_CHECKING:
     from ..driver import QueryPlan
     from ..ledger import Ledger
 
-MAX_OFFSETS: Final = 2_000
-"""Of a micro-batch, and of a range that a batch reads."""
+MAX_OFFSETS: Final = 20_000
+"""Of a micro-batch: what gathers in a fault has to be caught up with."""
+
+MAX_RANGE: Final = 2_000
+"""How many numbers a batch reads."""
 
 _VALUES: Final = Projection(("value",))
 _PAUSE_S: Final = 0.1
@@ -153,6 +156,7 @@ class MicroBatchQuery(HostileQuery):
         self._source_options = parse_source_options(
             {
                 **shared,
+                **_polls(options),
                 "subscribe": SOURCE,
                 "startingOffsets": "earliest",
                 "maxOffsetsPerTrigger": str(MAX_OFFSETS),
@@ -246,7 +250,8 @@ class BatchQuery(HostileQuery):
     ) -> None:
         super().__init__(f"batch-{plan.name}")
         self._options = parse_source_options(
-            {**options, "client": plan.client, "subscribe": SOURCE}, QueryKind.BATCH
+            {**options, **_polls(options), "client": plan.client, "subscribe": SOURCE},
+            QueryKind.BATCH,
         )
         self._producer = ledger.producer
         self._chance = chance
@@ -262,7 +267,7 @@ class BatchQuery(HostileQuery):
         if not len(offsets):
             return
         start = self._chance.randrange(len(offsets))
-        end = self._chance.randrange(start, min(len(offsets), start + MAX_OFFSETS)) + 1
+        end = self._chance.randrange(start, min(len(offsets), start + MAX_RANGE)) + 1
         if self._container is None:
             self._container = timed_container(self._options, self.waits)
         one = OffsetRange(
@@ -291,7 +296,8 @@ class LagQuery(HostileQuery):
     ) -> None:
         super().__init__(f"lag-{plan.name}")
         self._options = parse_source_options(
-            {**options, "client": plan.client, "subscribe": SOURCE}, QueryKind.STREAM
+            {**options, **_polls(options), "client": plan.client, "subscribe": SOURCE},
+            QueryKind.STREAM,
         )
         self._producer = ledger.producer
         self._chance = chance
@@ -332,6 +338,11 @@ class LagQuery(HostileQuery):
         opened, self._container = self._container, None
         if opened is not None:
             opened.shutdown_resources()
+
+
+def _polls(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the time-out of reading records, which is that of all calls."""
+    return {"kafkaConsumer.pollTimeoutMs": options["kafka.default.api.timeout.ms"]}
 
 
 def committed(checkpoint: StoragePath) -> PartitionOffsets:
