@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, cast
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pytest
 
 from pyspark_kafka.adapters.confluent.partition_transactions import (
     PartitionTransactions,
@@ -13,6 +16,8 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.world import await_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
 
 T0 = TopicPartition("t", 0)
@@ -37,23 +42,46 @@ class WaitingProducer:
         """Do nothing."""
 
 
-def started(producer: WaitingProducer, timeout_s: float) -> PartitionTransactions:
+class OverdueError(Exception):
+    """What is raised for a transaction that takes too long."""
+
+
+def started(
+    producer: WaitingProducer, timeout_s: float, max_bytes: int = 1_000
+) -> PartitionTransactions:
     transactions = PartitionTransactions(
-        T0, lambda _: cast("TransactionalProducer", producer), lambda: None, 1_000, timeout_s
+        T0,
+        lambda _: cast("TransactionalProducer", producer),
+        lambda: None,
+        max_bytes,
+        timeout_s,
+        OverdueError,
     )
     transactions.await_fenced()
     return transactions
 
 
-def test_a_transaction_that_does_not_end_in_time_is_overdue() -> None:
+WAITS: Final[dict[str, Callable[[PartitionTransactions], object]]] = {
+    "for an offset": PartitionTransactions.take_committed,
+    "for room": lambda transactions: transactions.add(PendingOutputs([], 9, 0)),
+    "for the end": PartitionTransactions.await_end,
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_transaction_that_does_not_end_in_time_ends_all_waits(wait: str) -> None:
+    """A call of librdkafka's may take longer than its time-out."""
     producer = WaitingProducer()
-    transactions = started(producer, timeout_s=0.05)
-    assert not transactions.is_overdue
+    transactions = started(producer, timeout_s=0.05, max_bytes=1)
     transactions.add(PendingOutputs([], 7, 0))
-    await_until(lambda: transactions.is_overdue)
+    await_until(lambda: transactions._is_writing)
+    transactions._pending_bytes = 1
+    time.sleep(0.05)
+    with pytest.raises(OverdueError):
+        WAITS[wait](transactions)
     producer.may_commit.set()
-    await_until(lambda: transactions.take_committed() == 7)
-    assert transactions.is_settled
+    await_until(lambda: not transactions._is_writing)
+    assert transactions.take_committed() == 7
     transactions.await_end()
 
 
@@ -62,7 +90,8 @@ def test_a_transaction_in_time_is_not_overdue() -> None:
     transactions = started(producer, timeout_s=60)
     transactions.add(PendingOutputs([], 7, 0))
     await_until(lambda: not transactions.is_settled)
-    assert not transactions.is_overdue
+    assert transactions.take_committed() is None
     producer.may_commit.set()
     await_until(lambda: transactions.take_committed() == 7)
+    assert transactions.is_settled
     transactions.await_end()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -13,6 +15,7 @@ from pyspark_kafka.adapters.confluent.partition_transactions import (
 )
 from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
 from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
+from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 T0 = TopicPartition("input", 0)
 
+SLACK_S: Final = 5.0
+"""What a machine with much to do may add."""
+
 
 @pytest.fixture
 def cluster() -> Iterator[MockCluster]:
@@ -32,6 +38,11 @@ def cluster() -> Iterator[MockCluster]:
     with MockCluster() as made:
         made.create_topic(T0.topic)
         yield made
+
+
+def threads() -> int:
+    """Return the number of threads, those of librdkafka included."""
+    return len(list(Path("/proc/self/task").iterdir()))
 
 
 def transactions_of(cluster: MockCluster, **settings: str) -> PartitionTransactions:
@@ -48,7 +59,8 @@ def transactions_of(cluster: MockCluster, **settings: str) -> PartitionTransacti
             stopped=stopped,
         )
 
-    return PartitionTransactions(T0, create, lambda: None, 1_000, producers.connection.timeout_s)
+    timeout_s = producers.connection.timeout_s
+    return PartitionTransactions(T0, create, lambda: None, 1_000, timeout_s, TimeoutError)
 
 
 def await_commit(transactions: PartitionTransactions, offset: int) -> None:
@@ -63,3 +75,20 @@ def test_a_transaction_goes_on_after_idle_connections_ended(cluster: MockCluster
         await_commit(transactions, offset)
         cluster.end_connections()
     transactions.await_end()
+
+
+def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster: MockCluster) -> None:
+    """The thread ends with the request's time-out, and its producer with it."""
+    timeouts = {"default_api_timeout_ms": "400", "request_timeout_ms": "400"}
+    before = threads()
+    transactions = transactions_of(cluster, **timeouts)
+    transactions.await_fenced()
+    cluster.answer_after(60)
+    transactions.add(PendingOutputs([], 1, 0))
+    begun = time.monotonic()
+    with pytest.raises((TimeoutError, PysparkKafkaError)):
+        transactions.await_end()
+    assert time.monotonic() - begun < 0.8 + SLACK_S
+    transactions.stop()
+    transactions.join(SLACK_S)
+    await_until(lambda: threads() <= before)

@@ -56,6 +56,9 @@ class FetchQueue:
         count = self._take(MAX_MESSAGES, 0)
         if not count and timeout_s:
             count = self._take(1, round(timeout_s * 1_000))
+        # librdkafka destroys outdated messages after it wrote their addresses
+        # (rd_kafka_purge_outdated_messages): ``stop`` must not destroy them again.
+        self.messages[count:] = 0
         if count:
             self._keep_epoch(int(self.messages[count - 1]))
         return count

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .stream_writer import SinkProducers
     from .wake_pipe import WakePipe
 
-_CLOSE_S: Final = 5.0
-"""How long a closed client waits for a call of librdkafka's."""
+_CLOSE_S: Final = 0.5
+"""How long a closed client waits for a call of librdkafka's, which ends its thread later."""
 
 
 @final
@@ -111,8 +111,6 @@ class ExactlyOnceWriter(StreamWriter):
             self._metadata.wait(0)
         for transactions in self._all():
             committed = transactions.take_committed()
-            if transactions.is_overdue:
-                raise self._overdue(transactions.partition)
             if committed is not None and committed != self._given.get(transactions.partition):
                 self._advanced[transactions.partition] = committed
 
@@ -177,6 +175,7 @@ class ExactlyOnceWriter(StreamWriter):
             self._wake.set,
             self._producers.options.producer.buffer_memory,
             self._producers.connection.timeout_s,
+            partial(self._overdue, partition),
         )
 
     def _producer(self, partition: TopicPartition, stopped: Event) -> TransactionalProducer:

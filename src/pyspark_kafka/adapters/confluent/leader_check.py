@@ -24,6 +24,9 @@ _PAUSE_S: Final = 0.005
 _MAX_WAIT_S: Final = 10.0
 """How long to wait for leaders: a partition without one delays others no longer."""
 
+_SIGNALS_MS: Final = 200
+"""How long a call of librdkafka's may last, which signals do not end."""
+
 
 @final
 class LeaderCheck:
@@ -65,7 +68,9 @@ class LeaderCheck:
             library.rd_kafka_topic_partition_list_set_offset(wanted, name, partition, LISTED_LATEST)
         library.rd_kafka_ListOffsets(self._client, wanted, None, queue)
         library.rd_kafka_topic_partition_list_destroy(wanted)
-        event = library.rd_kafka_queue_poll(queue, round(deadline.remaining * 1_000))
+        event = None
+        while not (event or deadline.has_passed):
+            event = library.rd_kafka_queue_poll(queue, _SIGNALS_MS)
         try:
             if event:
                 yield from self._results(event)

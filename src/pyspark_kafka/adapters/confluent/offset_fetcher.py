@@ -189,7 +189,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         descriptions = self._retry(
             METADATA,
             lambda admin, timeout: self._existing(
-                admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout)
+                admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout),
+                timeout,
             ),
         )
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
@@ -218,7 +219,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 answers = admin.list_offsets(
                     theirs, isolation_level=self._isolation_level, request_timeout=timeout
                 )
-                return _offsets(self._existing(answers))
+                return _offsets(self._existing(answers, timeout))
             except _RefusalError as error:
                 if error.args[0].code() != NO_LEADERS or self._exist(specs):
                     raise
@@ -243,7 +244,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         while True:
             try:
                 # A request to an unreachable broker lasts until the time-out of the attempt.
-                return ask(self._client(), attempt_s)
+                return ask(self._client(), min(attempt_s, max(RETRY_S, deadline.remaining)))
             except KafkaException as error:
                 self._handle_events()
                 is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
@@ -330,9 +331,9 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         if self._connection.is_outdated:
             self.close()
 
-    def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
+    def _existing(self, answers: Mapping[K, Future[T]], timeout_s: float) -> dict[K, T]:
         """Return the responses, without those for topics or partitions that do not exist."""
-        self._await(answers.values())
+        self._await(answers.values(), timeout_s)
         existing, refused = {}, {}
         for key, answer in answers.items():
             try:
@@ -346,9 +347,18 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             raise _RefusalError({k: e for k, e in refused.items() if e.code() == code})
         return existing
 
-    def _await(self, answers: Iterable[Future[Any]]) -> None:
-        while wait(answers, EVENTS_S).not_done:
+    def _await(self, answers: Iterable[Future[Any]], timeout_s: float) -> None:
+        """Wait for responses.
+
+        librdkafka looks for requests that have timed out once a second, and repeats some.
+
+        :raises KafkaException: if they do not come in time.
+        """
+        deadline = Deadline.after(timeout_s)
+        while wait(answers, min(EVENTS_S, deadline.remaining)).not_done:
             self._handle_events()
+            if deadline.has_passed:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # its name
 
     def _handle_events(self) -> None:
         """Raise the refusal of a login, after which the client must not log in again."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _IDLE_S: Final = 1.0
 """How often an idle producer's events are handled."""
 
+_LOOK_S: Final = 0.2
+"""How often a wait looks whether a transaction takes too long."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,18 @@ class PartitionTransactions:
         wake: Callable[[], None],
         max_bytes: int,
         timeout_s: float,
+        overdue: Callable[[], Exception],
     ) -> None:
         """Start to fence earlier producers; ``wake`` is called after each commit.
 
-        A transaction may take ``timeout_s`` in all.
+        A transaction may take ``timeout_s`` in all; ``overdue`` returns the error of one that takes
+        longer.
         """
         self.partition = partition
         self._wake = wake
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
+        self._overdue = overdue
         self._deadline = Deadline.after(None)
         self._changed = threading.Condition()
         self._stopped = threading.Event()
@@ -60,7 +66,7 @@ class PartitionTransactions:
         self._pending_bytes = 0
         self._committed: int | None = None
         self._failure: BaseException | None = None
-        self._is_fenced = self._is_writing = self._is_finishing = False
+        self._is_fenced = self._is_writing = self._is_finishing = self._has_ended = False
         self._thread = threading.Thread(
             target=self._run, args=(create,), name=f"transactions of {partition}", daemon=True
         )
@@ -87,20 +93,9 @@ class PartitionTransactions:
     def take_committed(self) -> int | None:
         """Return the offset that was committed since the last call, if one was."""
         with self._changed:
-            if self._failure is not None:
-                raise self._failure
+            self._raise_failure()
             committed, self._committed = self._committed, None
             return committed
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether a transaction takes too long.
-
-        While a coordinator is down, ``rd_kafka_send_offsets_to_transaction`` can wait for longer
-        than its time-out: minutes with librdkafka 2.16.
-        """
-        with self._changed:
-            return self._is_writing and self._deadline.has_passed
 
     def finish(self) -> None:
         """End the thread once all outputs are committed; do not wait for it."""
@@ -111,8 +106,7 @@ class PartitionTransactions:
     def await_end(self) -> None:
         """Wait until all outputs are committed, and the thread has ended."""
         self.finish()
-        self._thread.join()
-        self._wait(lambda: True)
+        self._wait(lambda: self._has_ended)
 
     def stop(self) -> None:
         """End the thread after its current call; what is not committed may be or not."""
@@ -125,9 +119,22 @@ class PartitionTransactions:
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._failure is not None or condition())
-            if self._failure is not None:
-                raise self._failure
+            while True:
+                self._raise_failure()
+                if condition():
+                    return
+                self._changed.wait(_LOOK_S)
+
+    def _raise_failure(self) -> None:
+        """Raise the error that ended the thread, or the one of a transaction that takes too long.
+
+        While a coordinator is down, ``rd_kafka_send_offsets_to_transaction`` can wait for longer
+        than its time-out: minutes with librdkafka 2.16.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._is_writing and self._deadline.has_passed:
+            raise self._overdue()
 
     def _run(self, create: Callable[[threading.Event], TransactionalProducer]) -> None:
         try:
@@ -143,6 +150,10 @@ class PartitionTransactions:
                 self._failure = error
                 self._changed.notify_all()
             self._wake()
+        finally:
+            with self._changed:
+                self._has_ended = True
+                self._changed.notify_all()
 
     def _write_all(self, producer: TransactionalProducer) -> None:
         producer.fence()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 import weakref
 from contextlib import suppress
 from typing import Final, final
@@ -22,6 +23,7 @@ class WakePipe:
             os.set_blocking(end, False)
         self._poll = select.poll()
         self._poll.register(self._source, select.POLLIN)
+        self._lock = threading.Lock()
         self._close = weakref.finalize(self, _close, self._source, self.file)
         self._close.atexit = False
 
@@ -32,13 +34,16 @@ class WakePipe:
                 os.read(self._source, _READ)
 
     def set(self) -> None:
-        """End the current wait, or else the next one."""
-        with suppress(BlockingIOError):
-            os.write(self.file, b".")
+        """End the current wait, or else the next one; do nothing once the pipe is closed."""
+        # Another file may have got its number since.
+        with self._lock, suppress(BlockingIOError):
+            if self._close.alive:
+                os.write(self.file, b".")
 
     def close(self) -> None:
-        """Close both ends; nothing may write any more. A second call does nothing."""
-        self._close()
+        """Close both ends; librdkafka may not write any more. A second call does nothing."""
+        with self._lock:
+            self._close()
 
 
 def _close(*ends: int) -> None:
