@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.kafka_format.record_columns import record_batches
 from pyspark_kafka.domain.errors import OffsetOutOfRangeError, UnknownTopicError
+from pyspark_kafka.domain.record_limits import OversizedRecords
 from pyspark_kafka.ports.record_reader import RecordReader
 
 from .journal import Journal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.offset_range import OffsetRange
     from pyspark_kafka.domain.options import SourceOptions
     from pyspark_kafka.domain.projection import Projection
@@ -29,6 +31,7 @@ class JournalRecordReader(RecordReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._oversized = OversizedRecords(options.record_limits)
         self._journal = Journal(options.bootstrap_servers)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
@@ -39,10 +42,13 @@ class JournalRecordReader(RecordReader):
             raise UnknownTopicError([partition.topic], option, directory)
         records = self._journal.records(partition, offset_range.from_offset, min(until, latest))
         while batch := list(islice(records, RECORDS_A_BATCH)):
-            yield from record_batches(batch, partition, projection)
+            yield from record_batches(batch, partition, projection, self._oversized)
         if offset_range.size and until > latest:
             missing = max(offset_range.from_offset, latest)
             raise OffsetOutOfRangeError(partition, missing, earliest=0, latest=latest)
+
+    def take_skipped(self) -> Iterator[DataLoss]:
+        return self._oversized.take_skipped()
 
     def close(self) -> None:
         """Do nothing: a file is closed with the iterator that reads it."""
