@@ -2,93 +2,638 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import pytest
 
-from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.projection import ALL_COLUMNS
-from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.testing.world import Record, World
-from tests.servers.hostile_broker import HostileBroker, Lie, hostile_broker
-from tests.servers.lies import FRAMES
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    CorruptBatchError,
+    FetchTimeoutError,
+    InvalidResponseError,
+    KafkaRequestError,
+    PysparkKafkaError,
+    RecordDeliveryError,
+    UnknownTopicError,
+)
+from tests.servers import lies
+from tests.servers.honest_cluster import encoded_batch
+from tests.servers.hostile_broker import Lie, hostile_broker
+from tests.servers.lies import FRAMES, of_api
+
+from .hostile_uses import (
+    HONEST,
+    IMPATIENT,
+    INPUT,
+    VALUES,
+    HostileWorld,
+    commit,
+    committed,
+    list_offsets,
+    pass_on,
+    read,
+    stream,
+    transact,
+    write,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
-PARTITION: Final = TopicPartition("t", 0)
-RECORDS: Final = 30
-CLIENTS: Final = pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+    from .hostile_uses import Use
 
-BOUNDS: Final = {
-    "kafka.default.api.timeout.ms": "600",
-    "kafka.request.timeout.ms": "300",
-    "kafka.retry.backoff.ms": "20",
+PYTHON: Final = ("kafka-python",)
+CONFLUENT: Final = ("confluent",)
+BOTH: Final = (*PYTHON, *CONFLUENT)
+
+BOUND_S: Final = 10.0
+"""How long a lie may keep a use that has a second, on a machine that is busy."""
+
+BY_USE: Final[dict[Use, tuple[str, ...]]] = {
+    read: ("ApiVersions", "Metadata", "Fetch"),
+    stream: ("Fetch",),
+    write: ("InitProducerId", "Produce"),
+    transact: ("FindCoordinator", "InitProducerId", "EndTxn"),
+    pass_on: ("OffsetFetch", "AddPartitionsToTxn", "AddOffsetsToTxn", "Produce", "TxnOffsetCommit"),
+    list_offsets: ("Metadata", "ListOffsets"),
+    commit: ("FindCoordinator", "OffsetCommit"),
+    committed: ("OffsetFetch",),
 }
-POLL_TIMEOUT: Final = "kafkaConsumer.pollTimeoutMs"
+"""The requests that each use needs."""
+
+BY_CLIENT: Final = {"kafka-python": ("Fetch", "Produce", "TxnOffsetCommit"), "confluent": ()}
+"""The responses that our own code parses."""
+
+SOME_FRAMES: Final = {
+    "kafka-python": ("answers another request", "has negative sizes", "is empty"),
+    "confluent": ("is reset",),
+}
 
 
 @final
-class HostileWorld(World):
-    """A cluster of one hostile broker, with short time-outs."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A lie, who falls for it, and what comes of it: ``None`` for the honest result."""
 
-    def __init__(self, client: str, broker: HostileBroker) -> None:
-        super().__init__(client)
-        self.broker = broker
+    behaviour: str
+    use: Use
+    lie: Lie
+    error: type[PysparkKafkaError] | None = None
+    text: str = ""
+    clients: tuple[str, ...] = BOTH
 
-    @property
-    def addresses(self) -> Mapping[str, str]:
-        return {"kafka.bootstrap.servers": self.broker.bootstrap_servers, **BOUNDS}
 
-    def topic(self, partitions: int = 1, **config: str) -> str:  # noqa: ARG002
-        """Return the topic that there is."""
-        return PARTITION.topic
+def batch(start: int, end: int) -> bytes:
+    """Return a batch of the input's records, from an offset on up to another."""
+    return encoded_batch([b"%d" % number for number in range(start, end)], start)
 
-    def produce(self, partition: TopicPartition, records: Sequence[Record]) -> None:
-        """Append records, ten in each batch."""
-        self.broker.cluster.append(partition, [record.value or b"" for record in records], 10)
+
+def records(content: bytes) -> Lie:
+    """Return a lie about the records of each fetch."""
+    return lies.with_partition_fields("Fetch", records=content)
+
+
+FETCHES: Final = (
+    Told(
+        "a fetch that leaves its topic out times out",
+        read,
+        lies.without_topics("Fetch"),
+        FetchTimeoutError,
+        "offset 0 .* t-0",
+    ),
+    Told(
+        "a fetch of another topic's records times out",
+        read,
+        lies.of_another_topic("Fetch"),
+        FetchTimeoutError,
+        "offset 0 .* t-0",
+    ),
+    Told(
+        "a fetch of another partition's records times out",
+        read,
+        lies.of_another_partition("Fetch"),
+        FetchTimeoutError,
+        "offset 0 .* t-0",
+        PYTHON,
+    ),
+    Told("a fetch without records times out", read, records(b""), FetchTimeoutError, "offset 0 "),
+    Told(
+        "records below the position are not repeated",
+        read,
+        records(batch(0, 10)),
+        FetchTimeoutError,
+        "offset 10 ",
+        PYTHON,
+    ),
+    Told(
+        "records below the position are not repeated",
+        read,
+        records(batch(0, 10)),
+        KafkaRequestError,
+        "t-0: Message at offset 10",
+        CONFLUENT,
+    ),
+    Told(
+        "records behind the range are not read",
+        read,
+        records(batch(0, 20) + batch(20, 50)),
+    ),
+    Told(
+        "offsets that go back are corruption",
+        read,
+        records(batch(0, 10) + batch(10, 20) + batch(0, 10)),
+        CorruptBatchError,
+        "t-0 is corrupt: the offsets of its records do not ascend",
+        PYTHON,
+    ),
+    Told(
+        "batches that overlap are corruption",
+        stream,
+        records(batch(0, 20) + batch(10, 30)),
+        CorruptBatchError,
+        "t-0 is corrupt: the offsets of its records do not ascend",
+        PYTHON,
+    ),
+    Told(
+        "records that were sent already are not repeated",
+        read,
+        records(batch(0, 10) + batch(10, 20) + batch(0, 10) + batch(10, 20) + batch(20, 30)),
+        clients=CONFLUENT,
+    ),
+    Told(
+        "a negative high watermark is not used",
+        read,
+        lies.with_partition_fields("Fetch", high_watermark=-1, last_stable_offset=-1),
+    ),
+    Told(
+        "an error that there is not is retried until the time-out",
+        read,
+        lies.with_unknown_error("Fetch"),
+        FetchTimeoutError,
+        clients=PYTHON,
+    ),
+    Told(
+        "an error that there is not is shown",
+        stream,
+        lies.with_unknown_error("Fetch"),
+        KafkaRequestError,
+        "fetch from t-0: .*32000",
+        CONFLUENT,
+    ),
+    Told(
+        "an offset that is out of range for a broker that has it times out",
+        read,
+        lies.with_partition_fields("Fetch", error_code=1),
+        FetchTimeoutError,
+    ),
+    Told(
+        "a replica that there is not is left for the leader",
+        read,
+        lies.with_partition_fields("Fetch", preferred_read_replica=lies.NO_NODE),
+        clients=PYTHON,
+    ),
+    Told(
+        "a negative throttle is no throttle",
+        stream,
+        lies.with_fields("Fetch", throttle_time_ms=-(2**31)),
+    ),
+)
+
+BROKEN: Final = (
+    *(
+        Told(
+            f"a fetch's response that {name} again and again is named with its broker",
+            stream,
+            of_api(FRAMES[name], "Fetch"),
+            InvalidResponseError,
+            "broker 0 at 127",
+            PYTHON,
+        )
+        for name in ("is cut off", "answers another request", "announces a negative size")
+    ),
+    Told(
+        "a stream whose fetches leave its topic out ends",
+        stream,
+        lies.without_topics("Fetch"),
+        InvalidResponseError,
+        "broker 0 at 127.* leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "a response that cannot be read is named with its broker",
+        transact,
+        of_api(FRAMES["has negative sizes"], "FindCoordinator"),
+        InvalidResponseError,
+        "begin a transaction .*broker .* at 127",
+        PYTHON,
+    ),
+    Told(
+        "metadata that cannot be read are none",
+        list_offsets,
+        of_api(FRAMES["is empty"], "Metadata"),
+        BrokerUnreachableError,
+        clients=PYTHON,
+    ),
+    Told(
+        "a commit's response that cannot be read is invalid",
+        commit,
+        of_api(FRAMES["is cut off"], "OffsetCommit"),
+        InvalidResponseError,
+        "commit offsets",
+    ),
+    Told(
+        "a group's offset that cannot be read is no offset",
+        committed,
+        of_api(FRAMES["is cut off"], "OffsetFetch"),
+        InvalidResponseError,
+        "committed offsets",
+    ),
+)
+
+METADATA: Final = (
+    Told(
+        "a leader that there is not cannot be asked",
+        list_offsets,
+        lies.with_partition_fields("Metadata", leader_id=lies.NO_NODE),
+        KafkaRequestError,
+        "request for offsets",
+    ),
+    Told(
+        "a cluster without brokers cannot be reached",
+        list_offsets,
+        lies.with_fields("Metadata", brokers=[]),
+        BrokerUnreachableError,
+    ),
+    *(
+        Told(
+            f"a broker at {place or 'no host'} cannot be reached",
+            list_offsets,
+            lies.with_broker_fields(**({"host": place} if isinstance(place, str) else place)),
+            BrokerUnreachableError,
+        )
+        for place in ("", "a..b", {"port": 0}, {"port": 70_000}, {"port": -1})
+    ),
+    Told(
+        "a topic that is left out is not taken for a deleted one",
+        list_offsets,
+        lies.without_topics("Metadata"),
+        InvalidResponseError,
+        "request for metadata .* leaves out t",
+        PYTHON,
+    ),
+    Told(
+        "another topic is not taken for the one asked for",
+        list_offsets,
+        lies.of_another_topic("Metadata"),
+        InvalidResponseError,
+        "request for metadata .* leaves out t",
+        PYTHON,
+    ),
+    Told(
+        "a topic without partitions is none",
+        list_offsets,
+        lies.without_partitions("Metadata"),
+        InvalidResponseError,
+        r"topic 't' has the partitions \[\]",
+        PYTHON,
+    ),
+    Told(
+        "a negative partition is none",
+        list_offsets,
+        lies.of_another_partition("Metadata", -5),
+        InvalidResponseError,
+        "-5",
+    ),
+    Told(
+        "partitions that are described twice are the same",
+        list_offsets,
+        lies.with_partitions_twice("Metadata"),
+    ),
+    Told(
+        "leader epochs that go back do not keep records back",
+        read,
+        lies.with_partition_fields("Metadata", leader_epoch=-9),
+        clients=PYTHON,
+    ),
+    Told(
+        "a writer does not find a topic that is left out",
+        write,
+        lies.without_topics("Metadata"),
+        UnknownTopicError,
+        "'t' does not exist",
+        PYTHON,
+    ),
+    Told(
+        "a writer does not find a leader that there is not",
+        write,
+        lies.with_partition_fields("Metadata", leader_id=lies.NO_NODE),
+        RecordDeliveryError,
+        "t-1 was not delivered",
+    ),
+)
+
+OFFSETS: Final = (
+    *(
+        Told(
+            f"an offset of {offset} is none",
+            list_offsets,
+            lies.with_partition_fields("ListOffsets", offset=offset),
+            error,
+            text,
+            clients,
+        )
+        for offset, error, text, clients in (
+            (-1, InvalidResponseError, "the offset of t-0 is -1", BOTH),
+            (-2, InvalidResponseError, "the offset of t-0 is -2", PYTHON),
+            (-5, InvalidResponseError, "the offset of t-0 is -5", PYTHON),
+            # So librdkafka reports that there is no leader.
+            (-5, PysparkKafkaError, "", CONFLUENT),
+        )
+    ),
+    Told(
+        "a partition whose offset is left out is not taken for a deleted one",
+        list_offsets,
+        lies.without_topics("ListOffsets"),
+        InvalidResponseError,
+        "leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "a partition whose offset is left out is asked for again until the time-out",
+        list_offsets,
+        lies.without_topics("ListOffsets"),
+        PysparkKafkaError,
+        clients=CONFLUENT,
+    ),
+    Told(
+        "another partition's offset is not taken",
+        list_offsets,
+        lies.of_another_partition("ListOffsets"),
+        PysparkKafkaError,
+    ),
+    Told(
+        "an error of offsets that there is not is shown",
+        list_offsets,
+        lies.with_unknown_error("ListOffsets"),
+        KafkaRequestError,
+        "32000",
+    ),
+    Told(
+        "a group's offset that is left out is not taken for none",
+        committed,
+        lies.without_topics("OffsetFetch"),
+        InvalidResponseError,
+        "committed offsets .* leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "another topic's committed offset is not taken",
+        committed,
+        lies.of_another_topic("OffsetFetch"),
+        InvalidResponseError,
+        "committed offsets .* leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "a committed offset of -7 is not taken for none",
+        committed,
+        lies.with_partition_fields("OffsetFetch", committed_offset=-7),
+        InvalidResponseError,
+        "the offset of t-0 is -7",
+    ),
+    Told(
+        "a commit that is not acknowledged is none",
+        commit,
+        lies.without_topics("OffsetCommit"),
+        InvalidResponseError,
+        "commit offsets .* leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "another partition's commit is none",
+        commit,
+        lies.of_another_partition("OffsetCommit"),
+        InvalidResponseError,
+        "commit offsets .* leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "a coordinator that is never available is waited for until the time-out",
+        commit,
+        lies.without_coordinator(15),
+        KafkaRequestError,
+        clients=PYTHON,
+    ),
+    Told(
+        "a coordinator of another group is none",
+        commit,
+        lies.with_fields("FindCoordinator", coordinators=[]),
+        InvalidResponseError,
+        "commit offsets",
+        PYTHON,
+    ),
+)
+
+WRITES: Final = (
+    Told(
+        "records whose partition is left out are not delivered",
+        write,
+        lies.without_topics("Produce"),
+        RecordDeliveryError,
+        "t-1 was not delivered",
+        PYTHON,
+    ),
+    Told(
+        "another partition's acknowledgement is none",
+        write,
+        lies.of_another_partition("Produce"),
+        RecordDeliveryError,
+        "t-1 was not delivered",
+        PYTHON,
+    ),
+    Told(
+        "an acknowledgement that contradicts itself is none",
+        write,
+        lies.with_partitions_twice("Produce"),
+        RecordDeliveryError,
+        "the response has t-1 twice",
+        PYTHON,
+    ),
+    Told(
+        "a base offset is not used",
+        write,
+        lies.with_partition_fields("Produce", base_offset=-9),
+    ),
+    Told(
+        "an error of records that there is not is shown",
+        write,
+        lies.with_unknown_error("Produce"),
+        RecordDeliveryError,
+        "t-1 was not delivered",
+    ),
+    Told(
+        "a negative producer id is none",
+        write,
+        lies.with_fields("InitProducerId", producer_id=-1),
+        InvalidResponseError,
+        "the producer id is -1",
+        PYTHON,
+    ),
+    Told(
+        "a negative epoch is none",
+        transact,
+        lies.with_fields("InitProducerId", producer_epoch=-1),
+        InvalidResponseError,
+        "begin a transaction .* epoch -1",
+        PYTHON,
+    ),
+    Told(
+        "a coordinator of transactions that there is not is looked for until the time-out",
+        transact,
+        lies.with_fields("FindCoordinator", node_id=lies.NO_NODE),
+        KafkaRequestError,
+        "begin a transaction",
+        PYTHON,
+    ),
+    Told(
+        "a transaction's partition that is left out is not added",
+        pass_on,
+        lies.without_topics("AddPartitionsToTxn"),
+        KafkaRequestError,
+        "leaves out t-1",
+        PYTHON,
+    ),
+    Told(
+        "a transaction's offset that is left out is not committed",
+        pass_on,
+        lies.without_topics("TxnOffsetCommit"),
+        KafkaRequestError,
+        "leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "a query without its committed offset does not begin",
+        pass_on,
+        lies.of_another_partition("OffsetFetch"),
+        InvalidResponseError,
+        "leaves out t-0",
+        PYTHON,
+    ),
+    Told(
+        "an end of a transaction that fails for an unknown reason is told",
+        transact,
+        lies.with_unknown_error("EndTxn"),
+        KafkaRequestError,
+        "commit a transaction",
+        PYTHON,
+    ),
+)
+
+VERSIONS: Final = (
+    Told(
+        "a broker without a version in common is named",
+        read,
+        lies.with_versions(1, 100, 200),
+        KafkaRequestError,
+        "fetch from t-0: .*FetchRequest",
+        PYTHON,
+    ),
+    Told(
+        "a broker that speaks no API cannot be reached",
+        read,
+        lies.with_fields("ApiVersions", api_keys=[]),
+        BrokerUnreachableError,
+        clients=PYTHON,
+    ),
+    Told(
+        "a broker of negative versions cannot be reached",
+        list_offsets,
+        lies.with_versions(None, -5, -1),
+        BrokerUnreachableError,
+        clients=PYTHON,
+    ),
+    Told(
+        "a broker whose versions are in disorder cannot be written to",
+        write,
+        lies.with_versions(None, 9, 1),
+        KafkaRequestError,
+        "producer id",
+        PYTHON,
+    ),
+)
+
+
+def _parameters(told: Iterable[Told]) -> list[object]:
+    return [
+        pytest.param(client, each, id=f"{each.behaviour}-{client}")
+        for each in told
+        for client in each.clients
+    ]
+
+
+@contextmanager
+def honest_world(client: str) -> Iterator[HostileWorld]:
+    """Run a cluster that has a partition with some records, and tells no lies yet."""
+    with hostile_broker() as broker:
+        broker.cluster.append(INPUT, VALUES, 10)
+        made = HostileWorld(client, broker)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    """Compile all kernels before time is taken, and check that honest answers are believed."""
+    for client in BOTH:
+        for use, result in HONEST.items():
+            if client == "kafka-python" or use is not transact:
+                with honest_world(client) as world:
+                    assert use(world) == result
 
 
 @pytest.fixture
 def world(client: str) -> Iterator[HostileWorld]:
     """Yield a cluster that has a partition with some records, and tells no lies yet."""
-    with hostile_broker() as broker:
-        made = HostileWorld(client, broker)
-        made.produce(PARTITION, [Record(b"%d" % number) for number in range(RECORDS)])
+    with honest_world(client) as made:
         yield made
-        made.close()
 
 
-def read(world: HostileWorld, poll_timeout_ms: int = 10_000) -> list[bytes]:
-    """Return the values of the partition's records, read as one range."""
-    reader = world.container(**{POLL_TIMEOUT: str(poll_timeout_ms)}).record_reader()
-    batches = reader.read(OffsetRange(PARTITION, 0, RECORDS), ALL_COLUMNS)
-    return [row["value"] for batch in batches for row in batch.to_pylist()]
+@pytest.mark.parametrize(
+    ("client", "told"), _parameters((*FETCHES, *BROKEN, *METADATA, *OFFSETS, *WRITES, *VERSIONS))
+)
+def test_a_lie_ends_in_an_error_or_is_survived(world: HostileWorld, told: Told) -> None:
+    """The error names what was lied about, and comes in time; what is survived leaves no trace."""
+    world.broker.lies = (told.lie,)
+    if told.error is None:
+        assert told.use(world) == HONEST[told.use]
+    else:
+        world.limits = IMPATIENT
+        started = time.monotonic()
+        with pytest.raises(told.error, match=rf"(?s)^\[KAFKA_.*{told.text}"):
+            told.use(world)
+        assert time.monotonic() - started < BOUND_S
+    assert world.broker.answered[told.lie.api]
 
 
-def values(count: int = RECORDS) -> list[bytes]:
-    """Return the values of the partition's first records."""
-    return [b"%d" % number for number in range(count)]
+def _broken() -> Iterator[object]:
+    """Yield what is broken: all of our own parsers, and some of each client's."""
+    for client, apis in BY_CLIENT.items():
+        for use, names in BY_USE.items():
+            for api in names:
+                frames = FRAMES if api in apis else SOME_FRAMES[client]
+                for frame in frames:
+                    if client == "kafka-python" or use is not transact:
+                        test_id = f"{use.__name__}-{api} {frame}-{client}"
+                        yield pytest.param(client, use, api, frame, id=test_id)
 
 
-@CLIENTS
-@pytest.mark.parametrize("name", ["another correlation id", "cut off", "a reset in the frame"])
-def test_a_broken_fetch_is_repeated(world: HostileWorld, name: str) -> None:
-    """After an answer that cannot be read, all records are read once and in order."""
-    world.broker.lies = (replace(FRAMES[name], api="Fetch", times=1),)
-    assert read(world) == values()
-    assert world.broker.answered["Fetch"] > 1
-
-
-@CLIENTS
-def test_fetches_that_leave_the_partition_out(world: HostileWorld) -> None:
-    """An answer without the partition is no answer, and no end of its records."""
-
-    def leave_out(_: object, response: object) -> None:
-        response.responses = []  # type: ignore[attr-defined]
-
-    world.broker.lies = (Lie("Fetch", answer=leave_out),)
-    with pytest.raises(PysparkKafkaError, match=r"\[KAFKA_"):
-        read(world, poll_timeout_ms=300)
+@pytest.mark.parametrize(("client", "use", "api", "name"), list(_broken()))
+def test_a_broken_response_is_survived(world: HostileWorld, use: Use, api: str, name: str) -> None:
+    """After one response that cannot be read, everything is done once and in order."""
+    world.broker.lies = (of_api(FRAMES[name], api, once=True),)
+    assert use(world) == HONEST[use]

@@ -55,8 +55,11 @@ from kafka.protocol.producer import (
 from pyspark_kafka.adapters.kafka_format.batch_headers import index_batches
 from pyspark_kafka.adapters.kafka_format.compression import Compressor
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
+from pyspark_kafka.adapters.kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
+from pyspark_kafka.domain.option_values import INT64_MAX
 from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
+from pyspark_kafka.domain.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -206,6 +209,13 @@ class HonestCluster:
         log = self.logs[partition]
         for start in range(0, len(values), per_batch):
             log.append(encoded_batch(values[start : start + per_batch]))
+
+    def values(self, partition: TopicPartition) -> list[bytes]:
+        """Return the values of all records of a partition."""
+        log = b"".join(self.logs[partition].batches)
+        decoder = RecordDecoder(partition, ALL_COLUMNS)
+        batches = decoder.decode(FetchedRecords.of(log), 0, INT64_MAX)
+        return [row["value"] for batch in batches for row in batch.to_pylist()]
 
     def _topic(self, theirs: Any) -> str:
         by_id = {topic_id: name for name, topic_id in self.topic_ids.items()}

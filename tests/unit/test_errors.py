@@ -41,6 +41,7 @@ from pyspark_kafka.domain.errors import (
     Fault,
     FetchTimeoutError,
     InvalidRecordError,
+    InvalidResponseError,
     KafkaRequestError,
     LogTruncatedError,
     MalformedTimestampError,
@@ -437,6 +438,17 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "[KAFKA_REQUEST_FAILED] Kafka did not complete a request: 30 s have passed. If "
             "permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise see "
             "the brokers' logs."
+        ),
+    ),
+    (
+        InvalidResponseError("a fetch from t-0", "the response has t-0 twice."),
+        KafkaRequestError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_INVALID_RESPONSE] Kafka answered a fetch from t-0 with an invalid response: "
+            "the response has t-0 twice. Check that 'kafka.bootstrap.servers' and the brokers' "
+            "advertised listeners name Kafka brokers, and that no proxy in between changes "
+            "responses. Otherwise, see the brokers' logs."
         ),
     ),
     (

@@ -8,6 +8,7 @@
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic does not exist
     ├── KafkaRequestError          a broker refused a request
+    │   └── InvalidResponseError   a broker's response breaks the protocol
     ├── OffsetOutOfRangeError      a read starts outside of the broker's log
     ├── LogTruncatedError          a log has other records than were read
     ├── TopicRecreatedError        a topic was deleted and created again while it was read
@@ -212,6 +213,23 @@ class KafkaRequestError(PysparkKafkaError):
             f"Kafka {outcome} {request}: {reason.rstrip('.')}. "
             "If permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise "
             "see the brokers' logs."
+        )
+
+
+class InvalidResponseError(KafkaRequestError):
+    """A broker's response breaks Kafka's protocol, and retries did not help.
+
+    ``request`` is a noun with its article; ``problem`` says what is wrong with the response.
+    """
+
+    condition = "KAFKA_INVALID_RESPONSE"
+
+    def __init__(self, request: str, problem: str) -> None:
+        PysparkKafkaError.__init__(
+            self,
+            f"Kafka answered {request} with an invalid response: {problem.rstrip('.')}. Check that "
+            "'kafka.bootstrap.servers' and the brokers' advertised listeners name Kafka brokers, "
+            "and that no proxy in between changes responses. Otherwise, see the brokers' logs.",
         )
 
 

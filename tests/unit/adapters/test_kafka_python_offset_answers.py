@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, final
 
+import pytest
 from kafka import TopicPartition as ClientPartition
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+from pyspark_kafka.domain.errors import InvalidResponseError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -53,9 +55,13 @@ class TalkativeAdmin:
 
 
 def _fetcher(admin: TalkativeAdmin) -> KafkaPythonOffsetFetcher:
-    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    options = {
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+        "kafka.default.api.timeout.ms": "150",
+        "subscribe": "t",
+    }
     fetcher = KafkaPythonOffsetFetcher(parse_source_options(options, QueryKind.STREAM))
-    fetcher._connected = admin
+    fetcher._admin = lambda: admin  # type: ignore[method-assign]
     return fetcher
 
 
@@ -69,6 +75,7 @@ def test_answers_about_others_are_ignored() -> None:
     assert fetcher.committed("g", [WANTED]) == {WANTED: 3}
 
 
-def test_an_answer_about_another_group_has_no_offset() -> None:
-    """It is as if the group had committed none."""
-    assert _fetcher(TalkativeAdmin("h")).committed("g", [WANTED]) == {}
+def test_an_answer_about_another_group_is_none() -> None:
+    """A group whose offset a response leaves out has not lost it."""
+    with pytest.raises(InvalidResponseError, match=r"committed offsets .* leaves out t-0"):
+        _fetcher(TalkativeAdmin("h")).committed("g", [WANTED])

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from ...domain.errors import (
     BrokerUnreachableError,
     CorruptBatchError,
+    InvalidResponseError,
     KafkaRequestError,
     OptionsError,
 )
@@ -34,6 +35,7 @@ from .error_codes import (
     ALL_BROKERS_DOWN,
     BAD_COMPRESSION,
     CORRUPT_ERRORS,
+    INVALID_RESPONSE_ERRORS,
     REFUSED_RESOURCES,
     UNREACHABLE_ERRORS,
 )
@@ -217,6 +219,8 @@ class Connection:
             return BrokerUnreachableError(
                 self.bootstrap_servers, self.timeout_s, self._last_error or error.str()
             )
+        if error.code() in INVALID_RESPONSE_ERRORS:
+            return InvalidResponseError(request, error.str())
         return KafkaRequestError(request, error.str())
 
     def authorization_error(

@@ -46,6 +46,9 @@ OUT_OF_RANGE_ERRORS: Final = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 )
 
+INVALID_RESPONSE_ERRORS: Final = frozenset({KafkaError._UNDERFLOW, KafkaError._BAD_MSG})
+"""librdkafka cannot read a response, or it has values as no response has."""
+
 BAD_COMPRESSION: Final = KafkaError._BAD_COMPRESSION
 """A record batch cannot be decompressed, or becomes too large."""
 

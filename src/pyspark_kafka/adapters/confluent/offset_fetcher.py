@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -17,7 +18,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from ...domain.errors import PysparkKafkaError, UnknownTopicError
+from ...domain.errors import InvalidResponseError, PysparkKafkaError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
@@ -134,11 +135,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                     )
                     raise self._connection.error(COMMITTED, error.args[0], *rights) from error
                 time.sleep(RETRY_S)
-        return PartitionOffsets(
-            (_our_partition(partition), partition.offset)
-            for partition in found
-            if partition.offset >= 0
-        )
+        committed = [each for each in found if each.offset != OFFSET_INVALID]
+        return _checked(COMMITTED, ((_our_partition(each), each.offset) for each in committed))
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         next_offsets = [
@@ -195,17 +193,21 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         )
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
             raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
-        return frozenset(
-            TopicPartition(topic, part.id)
+        described = [
+            (topic, part.id)
             for topic, description in descriptions.items()
             if internal or not description.is_internal
             for part in description.partitions
-        )
+        ]
+        for topic, number in described:
+            if number < 0:
+                raise InvalidResponseError(METADATA, f"topic '{topic}' has a partition {number}")
+        return frozenset(TopicPartition(topic, number) for topic, number in described)
 
     def _list_offsets(
         self, partitions: Collection[TopicPartition], spec: OffsetSpec
     ) -> PartitionOffsets:
-        return PartitionOffsets(self._query(dict.fromkeys(partitions, spec)))
+        return _checked(OFFSETS, self._query(dict.fromkeys(partitions, spec)))
 
     def _query(
         self, specs: Mapping[TopicPartition, OffsetSpec]
@@ -250,6 +252,9 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
                 if not is_retriable or deadline.remaining < RETRY_S:
                     raise self._failure(request, error) from error
+            except RuntimeError as error:
+                # As many results as topics are asked for are expected.
+                raise InvalidResponseError(request, str(error)) from error
             # An admin client never looks for other leaders: a new one does.
             self.close()
             time.sleep(RETRY_S)
@@ -403,6 +408,15 @@ class _RefusalError(KafkaException):
 
 def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> list[Right]:
     return [topic_right(operation, topic) for topic in sorted({each.topic for each in partitions})]
+
+
+def _checked(request: str, offsets: Iterable[tuple[TopicPartition, int]]) -> PartitionOffsets:
+    """Return offsets, none of which is negative."""
+    found = dict(offsets)
+    for partition, offset in found.items():
+        if offset < 0:
+            raise InvalidResponseError(request, f"the offset of {partition} is {offset}")
+    return PartitionOffsets(found)
 
 
 def _offsets(answers: Mapping[ClientPartition, Any]) -> dict[ClientPartition, int]:

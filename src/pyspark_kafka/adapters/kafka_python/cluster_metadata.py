@@ -17,6 +17,7 @@ from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from .failures import RefusedError
 from .log_filter import hide_secrets
+from .responses import reading
 from .transports import HANGUPS, MAX_FRAME_BYTES, OpenSockets, answers_without_tls, open_transport
 
 if TYPE_CHECKING:
@@ -132,9 +133,17 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
                 response.throttle_time_ms = self._errors.timeout_ms
             throttle(response)
 
+        receive, broker = conn.data_received, f"broker {node.node_id} at {node.host}:{node.port}"
+
+        def data_received(data: bytes) -> None:
+            # Any other error would end the task that reads, and requests would wait in vain.
+            with reading(broker):
+                receive(data)
+
         # All requests of the connection fail with this error; there is no other hook.
         conn.connection_lost = connection_lost
         conn._maybe_throttle = throttle_in_time  # noqa: SLF001
+        conn.data_received = data_received
         await super()._connect(node, conn, **arguments)
 
     def _judge(self, error: Exception, *, is_new: bool) -> Exception:
@@ -368,4 +377,5 @@ class ClusterMetadata:
                 self._network.poll(timeout_ms=1_000 * min(delay, deadline.remaining))
 
     def _run(self, future: Any) -> Any:
-        return self._manager.run(self._manager.wait_for, future, None)
+        with reading():
+            return self._manager.run(self._manager.wait_for, future, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import select
 import ssl
-import struct
 import time
 from collections import deque
 from functools import lru_cache
@@ -28,6 +27,7 @@ from .fetch_wire import (
     FetchSettings,
 )
 from .produce_wire import ProduceSettings, responses_of
+from .responses import answered_partitions, asked_partitions, reading, require_all
 from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -287,8 +287,14 @@ class FetchConnection(RawConnection):
         """
         own = Deadline.after(self._timeout_s)
         frame = self._receive_frame(buffer.view, min(own, deadline or own))
-        self.in_flight = None
-        return FetchResponse.of(frame, self._sent_version, self._correlation_id, self._topics)
+        asked, self.in_flight = self.in_flight, None
+        with reading(self._peer):
+            response = FetchResponse.of(
+                frame, self._sent_version, self._correlation_id, self._topics
+            )
+            if response.error is kafka_errors.NoError:
+                require_all(response.partitions, asked or ())
+        return response
 
 
 def _by_id_version(broker: Any) -> int | None:
@@ -333,7 +339,8 @@ class ProduceConnection(RawConnection):
         frame = self._receive_frame(_new_memory, self.response_deadline)
         # Brokers answer in the order of the requests, which are numbered from 1 on.
         self._received += 1
-        return responses_of(frame, self._version, self._received)
+        with reading(self._peer):
+            return responses_of(frame, self._version, self._received)
 
 
 @final
@@ -344,6 +351,7 @@ class CoordinatorRequest:
         """Take the request, and the class of its response."""
         self.request = request
         self.response = response
+        self._partitions = asked_partitions(request)
         self._encoded: dict[int, bytes] = {}
 
     def encode(self, version: int, correlation_id: int, client_id: str) -> bytes:
@@ -357,6 +365,16 @@ class CoordinatorRequest:
         # The size, the type and the version come first.
         return encoded[:8] + correlation_id.to_bytes(4, "big") + encoded[12:]
 
+    def decode(self, version: int, content: bytes) -> Any:
+        """Return the response that has a content.
+
+        :raises KafkaProtocolError: if it leaves out a partition.
+        :raises ValueError: or another error of ``INVALID`` if it cannot be read.
+        """
+        decoded = _decoded(self.response, version, content)
+        require_all(answered_partitions(decoded), self._partitions)
+        return decoded
+
 
 @final
 class CoordinatorConnection(RawConnection):
@@ -367,7 +385,7 @@ class CoordinatorConnection(RawConnection):
         self._broker = connected.broker_version_data
         self._client_id = client_id
         self._versions: dict[Any, int] = {}
-        self._in_flight: deque[tuple[int, Any, int]] = deque()
+        self._in_flight: deque[tuple[int, CoordinatorRequest, int]] = deque()
         super().__init__(connected, timeout_ms)
 
     @property
@@ -386,7 +404,7 @@ class CoordinatorConnection(RawConnection):
             version = self._versions[request.response] = self._broker.api_version(request.request)
         self._correlation_id += 1
         self._send(request.encode(version, self._correlation_id, self._client_id))
-        self._in_flight.append((self._correlation_id, request.response, version))
+        self._in_flight.append((self._correlation_id, request, version))
 
     def receive(self) -> Any:
         """Wait for the response to the oldest request.
@@ -396,13 +414,11 @@ class CoordinatorConnection(RawConnection):
         :raises FrameTooLargeError: if the response is larger than any.
         """
         frame = bytes(self._receive_frame(_new_memory, self.response_deadline))
-        correlation_id, response, version = self._in_flight.popleft()
-        if frame[:4] != correlation_id.to_bytes(4, "big"):
-            raise kafka_errors.CorrelationIdError("a response answers another request")
-        try:
-            return _decoded(response, version, frame[4:])
-        except (struct.error, ValueError, IndexError) as error:
-            raise kafka_errors.KafkaProtocolError(f"a response is truncated: {error}") from error
+        correlation_id, request, version = self._in_flight.popleft()
+        with reading(self._peer):
+            if frame[:4] != correlation_id.to_bytes(4, "big"):
+                raise kafka_errors.CorrelationIdError("a response answers another request")
+            return request.decode(version, frame[4:])
 
 
 @lru_cache(maxsize=64)

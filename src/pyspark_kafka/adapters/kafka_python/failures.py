@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import BrokerUnreachableError, KafkaRequestError, PysparkKafkaError
+from ...domain.errors import (
+    BrokerUnreachableError,
+    InvalidResponseError,
+    KafkaRequestError,
+    PysparkKafkaError,
+)
 from ...domain.producer.requests import Failure, ProduceError
 from ...domain.security.errors import (
     REFUSED_LOGIN_S,
@@ -174,6 +179,9 @@ class ErrorMapper:
         missing = [right for right in rights if resource in (right.resource, ResourceType.CLUSTER)]
         if missing:
             return AuthorizationError(request, missing, self.bootstrap_servers, self.principal)
+        if issubclass(kind, kafka_errors.KafkaProtocolError):
+            problem = error.__name__ if isinstance(error, type) else _reason(error)
+            return InvalidResponseError(request, problem)
         return KafkaRequestError(request, error.__name__ if error is kind else str(error))
 
     def refused(self, error: Exception, *, is_new: bool) -> PysparkKafkaError | None:
@@ -204,14 +212,18 @@ class ErrorMapper:
 
     def retry(self, call: Callable[[], T], pause_s: float) -> T:
         """Return what a call returns, repeated while its errors may pass and the time is not up."""
+        told: Exception | None = None
         with self.one_deadline() as deadline:
             while True:
                 try:
                     return call()
-                except RETRIABLE_ERRORS:
-                    if deadline.remaining < pause_s:
-                        raise
-                    time.sleep(pause_s)
+                except RETRIABLE_ERRORS as error:
+                    # An attempt that the deadline cuts short tells less than the one before.
+                    if told is None or not isinstance(error, kafka_errors.KafkaTimeoutError):
+                        told = error
+                if deadline.remaining < pause_s:
+                    raise told
+                time.sleep(pause_s)
 
 
 def failure_of(error: type[Exception], message: str) -> Failure:

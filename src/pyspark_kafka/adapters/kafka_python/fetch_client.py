@@ -309,6 +309,8 @@ class PartitionFetcher(FetchedPartition):
             error
             and time.monotonic() - self._failing_since > self._client.errors.timeout_ms / 1_000
         ):
+            if isinstance(error, kafka_errors.KafkaProtocolError):
+                raise error
             raise kafka_errors.KafkaConnectionError(str(error)) from error
         self._client.invalidate(self._partition)
         time.sleep(self._client.retry_s)

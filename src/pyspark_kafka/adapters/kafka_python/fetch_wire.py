@@ -7,7 +7,7 @@ records stay where they were received.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partialmethod
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from kafka import errors as kafka_errors
 from ...domain.leader_epochs import NO_EPOCH, EpochEndOffset
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.aborted_transactions import AbortedTransaction
+from .responses import reading, unique
 from .transports import MAX_FRAME_BYTES
 from .wire_text import NO_TAGS, encode_count, encode_text
 
@@ -182,12 +183,8 @@ class FetchResponse:
 
         :raises KafkaProtocolError: if it is not the response to that request.
         """
-        try:
+        with reading():
             return _response(_Fields(frame, version), correlation_id, topics)
-        except (struct.error, ValueError, LookupError) as error:
-            raise kafka_errors.KafkaProtocolError(
-                f"a fetch response is truncated: {error}"
-            ) from error
 
     def of_partition(self, partition: TopicPartition) -> FetchedData:
         """Return what was sent of a partition; an error if it was left out."""
@@ -210,15 +207,19 @@ def _response(fields: _Fields, correlation_id: int, topics: Mapping[UUID, str]) 
     if fields.version >= 7:
         error_code = fields.int16()
         fields.skip(4)  # the session
-    partitions: dict[TopicPartition, FetchedData] = {}
+    partitions = unique(_partitions(fields, topics, error_code))
+    fields.skip_tags()
+    return FetchResponse(kafka_errors.for_code(error_code), throttle_s, partitions)
+
+
+def _partitions(
+    fields: _Fields, topics: Mapping[UUID, str], error_code: int
+) -> Iterator[tuple[TopicPartition, FetchedData]]:
     for _ in range(fields.count()):
         topic = topics[fields.uuid()] if fields.version >= BY_ID_VERSION else fields.text()
         for _ in range(fields.count()):
-            partition = TopicPartition(topic, fields.int32())
-            partitions[partition] = _fetched_data(fields, error_code)
+            yield TopicPartition(topic, fields.int32()), _fetched_data(fields, error_code)
         fields.skip_tags()
-    fields.skip_tags()
-    return FetchResponse(kafka_errors.for_code(error_code), throttle_s, partitions)
 
 
 def _fetched_data(fields: _Fields, error_code: int) -> FetchedData:

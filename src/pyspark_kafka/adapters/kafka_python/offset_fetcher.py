@@ -18,6 +18,7 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .cluster_metadata import connect
 from .failures import RETRIABLE_ERRORS
+from .responses import NO_OFFSET, check_offsets, check_topics, reading, require_all
 from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     from ...domain.options import SourceOptions
     from ...domain.security.rights import Right
-
-NOT_FOUND: Final = -1
-"""The offset of a timestamp that no record reaches (``ListOffsetsResponse``)."""
 
 RETRY_S: Final = 0.1
 
@@ -74,7 +72,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
         return {
-            partition: None if offset == NOT_FOUND else offset
+            partition: None if offset == NO_OFFSET else offset
             for partition, offset in self._query(timestamps)
         }
 
@@ -82,7 +80,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         wanted = [_theirs(partition) for partition in sorted(partitions)]
         found = self._of_group(
             "a request for committed offsets",
-            lambda admin: admin.list_group_offsets({group_id: wanted}).get(group_id, {}),
+            lambda admin: self._group_offsets(admin, group_id, wanted),
             group_right(Operation.DESCRIBE, group_id),
             *_topic_rights(Operation.DESCRIBE, partitions),
         )
@@ -91,6 +89,16 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             for partition, committed in found.items()
             if committed.offset >= 0
         ).restrict(partitions)
+
+    def _group_offsets(
+        self, admin: Any, group_id: str, wanted: list[ClientPartition]
+    ) -> Mapping[ClientPartition, OffsetAndMetadata]:
+        """Return the offset of each partition, -1 without one (``OffsetFetchResponse``)."""
+        found: Mapping[ClientPartition, OffsetAndMetadata]
+        found = admin.list_group_offsets({group_id: wanted}).get(group_id, {})
+        offsets = {_ours(partition): committed.offset for partition, committed in found.items()}
+        check_offsets(offsets, map(_ours, wanted), NO_OFFSET)
+        return found
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         committed = {
@@ -101,6 +109,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         def alter(admin: Any) -> Mapping[ClientPartition, type[Exception]]:
             results: dict[ClientPartition, type[Exception]]
             results = admin.alter_group_offsets(group_id, committed)
+            require_all(map(_ours, results), offsets)
             for error in results.values():
                 if issubclass(error, (*RETRIABLE_ERRORS, kafka_errors.AuthorizationError)):
                     raise error
@@ -141,9 +150,12 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         )
 
     def _describe(self, topics: list[str] | None) -> list[dict[str, Any]]:
-        answered: list[dict[str, Any]] = self._run(
-            "a request for metadata", lambda admin: admin.describe_topics(topics)
-        )
+        def ask(admin: Any) -> list[dict[str, Any]]:
+            answered: list[dict[str, Any]] = admin.describe_topics(topics)
+            check_topics(answered, topics)
+            return answered
+
+        answered: list[dict[str, Any]] = self._run("a request for metadata", ask)
         described = [each for each in answered if topics is None or each["name"] in topics]
         refused = kafka_errors.TopicAuthorizationFailedError
         hidden = sorted(
@@ -178,18 +190,25 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
         if not existing:
             return []
+        specs = {partition: wanted[partition] for partition in existing}
         found = self._run(
             REQUEST,
-            lambda admin: admin.list_partition_offsets(
-                {_theirs(partition): wanted[partition] for partition in existing},
-                isolation_level=self._isolation_level,
-                timeout_ms=self._errors.timeout_ms,
-            ),
+            lambda admin: self._list_offsets(admin, specs),
             *_topic_rights(Operation.DESCRIBE, existing),
         )
-        return _only(
-            ((_ours(partition), answer.offset) for partition, answer in found.items()), wanted
+        return _only(found, wanted)
+
+    def _list_offsets(
+        self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
+    ) -> list[tuple[TopicPartition, int]]:
+        answers = admin.list_partition_offsets(
+            {_theirs(partition): spec for partition, spec in wanted.items()},
+            isolation_level=self._isolation_level,
+            timeout_ms=self._errors.timeout_ms,
         )
+        found = [(_ours(partition), answer.offset) for partition, answer in answers.items()]
+        _check_found(found, wanted)
+        return found
 
     def _ask_leaders(
         self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
@@ -224,6 +243,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
         try:
             found: list[tuple[TopicPartition, int]] = admin._manager.run(ask)  # noqa: SLF001
+            _check_found(found, wanted)
         except kafka_errors.KafkaError:
             return None
         return found
@@ -244,7 +264,11 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         with self._errors.mapped_errors(request, *rights):
             # The admin client does not retry while a coordinator is being found or a connection
             # comes back.
-            return self._errors.retry(lambda: call(self._admin()), RETRY_S)
+            return self._errors.retry(lambda: self._read(call), RETRY_S)
+
+    def _read(self, call: Callable[[Any], Any]) -> Any:
+        with reading():
+            return call(self._admin())
 
     def _admin(self) -> Any:
         if self._connected is None:
@@ -260,6 +284,15 @@ def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
         TopicPartition(topic["name"], partition["partition_index"])
         for partition in topic["partitions"]
     ]
+
+
+def _check_found(
+    found: Iterable[tuple[TopicPartition, int]], wanted: Mapping[TopicPartition, int | OffsetSpec]
+) -> None:
+    """Check that each partition has an offset, or none only for a timestamp."""
+    offsets = dict(_only(found, wanted))
+    is_by_time = not any(isinstance(spec, OffsetSpec) for spec in wanted.values())
+    check_offsets(offsets, wanted, NO_OFFSET if is_by_time else 0)
 
 
 def _only(

@@ -14,6 +14,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from ...domain.topic_partition import TopicPartition
 from .failures import failure_of
+from .responses import reading, unique
 from .wire_text import encode_text
 
 if TYPE_CHECKING:
@@ -85,20 +86,16 @@ def responses_of(
 
     :raises KafkaProtocolError: if it is not the response to that request.
     """
-    try:
+    with reading():
         (answered,) = struct.unpack_from(">i", frame)
         if answered != correlation_id:
             raise kafka_errors.CorrelationIdError(f"{answered} answers {correlation_id}")
         response = ProduceResponse.decode(bytes(frame[4:]), version=version)
-        return {
-            TopicPartition(topic.name, partition.index): _failure(partition)
+        return unique(
+            (TopicPartition(topic.name, partition.index), _failure(partition))
             for topic in response.responses
             for partition in topic.partition_responses
-        }
-    except (struct.error, ValueError, IndexError) as error:
-        raise kafka_errors.KafkaProtocolError(
-            f"the response to a produce request is truncated: {error}"
-        ) from error
+        )
 
 
 def _failure(answered: Any) -> Failure | None:

@@ -79,15 +79,20 @@ class RowPartitioner:
     def _partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, which may be about to be created."""
         deadline = Deadline.after(self._producer.max_block_ms / 1_000)
+        is_answered = False
 
         def count() -> int:
+            nonlocal is_answered
             try:
                 with self._errors.one_deadline(deadline.remaining):
-                    return self._metadata.partition_count(topic)
+                    found = self._metadata.partition_count(topic)
             except RETRIABLE_ERRORS:
-                if deadline.has_passed:
+                # The deadline may cut the last request short: what was answered before counts.
+                if deadline.has_passed and not is_answered:
                     raise
                 return 0
+            is_answered = True
+            return found
 
         if found := deadline.poll(count, _TOPIC_PAUSE_S):
             return found

@@ -188,7 +188,8 @@ class StreamFetcher:
         self._leaders: dict[int, _Leader] = {}
         self._leaderless: dict[TopicPartition, _Position] = {}
         self._raised: deque[tuple[_Position, Exception]] = deque()
-        self._failing_since = math.inf
+        self._metadata_failing_since = math.inf
+        self._fetches_failing_since = math.inf
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read partitions from these offsets on."""
@@ -366,7 +367,7 @@ class StreamFetcher:
         except RETRIABLE_ERRORS as error:
             self._disconnect(leader, error)
             return
-        self._failing_since = math.inf
+        self._fetches_failing_since = math.inf
         now = time.monotonic()
         leader.not_before = now + min(response.throttle_s, self._errors.timeout_ms / 1_000)
         for partition, (offset, *_) in sent.items():
@@ -418,6 +419,9 @@ class StreamFetcher:
             position.offset = records.next_offset
             # Brokers fill a response in order: others come first in the next one.
             leader.positions[position.partition] = leader.positions.pop(position.partition)
+        else:
+            # A leader begins with the batch that has the offset: this one may be another's.
+            self._lose_leader(leader, position)
 
     def _stop_truncated(self, position: _Position, offset: int) -> None:
         self._stop(position, LogTruncatedError(position.partition, offset, position.offset))
@@ -433,14 +437,16 @@ class StreamFetcher:
         leader.disconnect()
         for position in list(leader.positions.values()):
             self._lose_leader(leader, position)
-        self._count_failure(error)
+        self._fetches_failing_since = min(self._fetches_failing_since, time.monotonic())
+        self._raise_lasting(error, self._fetches_failing_since)
 
-    def _count_failure(self, error: Exception) -> None:
+    def _raise_lasting(self, error: Exception, failing_since: float) -> None:
         """Raise an error if there were only errors for too long."""
-        now = time.monotonic()
-        self._failing_since = min(self._failing_since, now)
-        if now - self._failing_since > self._errors.timeout_ms / 1_000:
-            raise kafka_errors.KafkaConnectionError(str(error)) from error
+        if time.monotonic() - failing_since <= self._errors.timeout_ms / 1_000:
+            return
+        if isinstance(error, kafka_errors.KafkaProtocolError):
+            raise error
+        raise kafka_errors.KafkaConnectionError(str(error)) from error
 
     def _find_leaders(self, now: float) -> None:
         due = [position for position in self._leaderless.values() if position.retry_at <= now]
@@ -449,14 +455,18 @@ class StreamFetcher:
         except RETRIABLE_ERRORS as error:
             for position in due:
                 position.back_off(now, self._retry_s)
-            self._count_failure(error)
+            self._metadata_failing_since = min(self._metadata_failing_since, time.monotonic())
+            self._raise_lasting(error, self._metadata_failing_since)
             return
-        self._failing_since = math.inf
+        self._metadata_failing_since = math.inf
         for position in list(self._positions.values()):
             self._check_topic(position)
-        for position in due:
+        nodes = [self._metadata.known_leader(position.partition) for position in due]
+        if not any(node is not None for node in nodes):
+            # Nothing can be fetched: they wait for an election.
+            self._fetches_failing_since = math.inf
+        for position, node in zip(due, nodes, strict=True):
             self._metadata.check_right(position.partition.topic)
-            node = self._metadata.known_leader(position.partition)
             if node is None or (position.is_out_of_range and not self._is_in_range(position)):
                 position.back_off(now, self._retry_s)
             else:

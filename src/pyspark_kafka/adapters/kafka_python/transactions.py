@@ -24,6 +24,14 @@ from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import FORGOTTEN, Transaction
 from ...ports.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
+from .responses import (
+    NO_OFFSET,
+    answered_partitions,
+    asked_partitions,
+    check_offsets,
+    reading,
+    require_all,
+)
 from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
@@ -74,13 +82,14 @@ class TransactionRequests:
         """
         request = _init_producer_id(None, 0)
         answer = self._errors.retry(lambda: check_response(self._metadata.send(request)), _RETRY_S)
-        return answer.producer_id, answer.producer_epoch
+        return _producer(answer)
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
         """Fence earlier producers with the id, and return a transaction with a new epoch."""
         request = _init_producer_id(transactional_id, timeout_ms)
-        answer = self._of_coordinator(transactional_id, request)
-        return Transaction(transactional_id, answer.producer_id, answer.producer_epoch)
+        return Transaction(
+            transactional_id, *_producer(self._of_coordinator(transactional_id, request))
+        )
 
     def add_partitions(
         self, transaction: Transaction, partitions: Collection[TopicPartition]
@@ -126,12 +135,13 @@ class TransactionRequests:
             max_version=7,
         )
         answer = self._of_coordinator(group_id, request, CoordinatorType.GROUP)
-        return {
+        found = {
             TopicPartition(topic.name, partition.partition_index): partition.committed_offset
             for topic in answer.topics
             for partition in topic.partitions
-            if partition.committed_offset >= 0
         }
+        check_offsets(found, partitions, NO_OFFSET)
+        return {partition: found[partition] for partition in partitions if found[partition] >= 0}
 
     def open_transactions(self) -> Iterable[str]:
         """Yield the ids of the cluster's open transactions.
@@ -157,10 +167,12 @@ class TransactionRequests:
         def ask() -> Any:
             node = self.coordinator(key, kind)
             try:
-                return check_response(self._metadata.send(request, node))
+                answer = check_response(self._metadata.send(request, node))
             except COORDINATOR_MOVED:
                 self.forget_coordinator(key, kind)
                 raise
+            require_all(answered_partitions(answer), asked_partitions(request))
+            return answer
 
         return self._errors.retry(ask, _RETRY_S)
 
@@ -273,8 +285,34 @@ def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProd
     )
 
 
+def _producer(answer: Any) -> tuple[int, int]:
+    """Return the id and the epoch of a producer.
+
+    :raises KafkaProtocolError: if they are those of no producer.
+    """
+    producer_id, epoch = answer.producer_id, answer.producer_epoch
+    if min(producer_id, epoch) < 0:
+        raise kafka_errors.KafkaProtocolError(f"the producer id is {producer_id}, epoch {epoch}")
+    return producer_id, epoch
+
+
 def check_response(answer: Any) -> Any:
-    """Return a response, unless it has an error to raise."""
+    """Return a response, unless it has an error to raise.
+
+    :raises KafkaProtocolError: if it lacks what every response has.
+    """
+    with reading():
+        codes = _error_codes(answer)
+    # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
+    codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
+    for code in codes:
+        if code:
+            raise kafka_errors.for_code(code)
+    return answer
+
+
+def _error_codes(answer: Any) -> list[int]:
+    """Return the error codes of a response, 0 for none."""
     codes = [getattr(answer, "error_code", 0)]
     for topic in getattr(answer, "results_by_topic_v3_and_below", None) or ():
         codes += [result.partition_error_code for result in topic.results_by_partition]
@@ -282,12 +320,7 @@ def check_response(answer: Any) -> Any:
         codes += [partition.error_code for partition in topic.partitions]
     for state in getattr(answer, "transaction_states", None) or ():
         codes.append(getattr(state, "error_code", 0))
-    # OPERATION_NOT_ATTEMPTED is set where another partition has the actual error.
-    codes.sort(key=lambda code: code == kafka_errors.OperationNotAttemptedError.errno)
-    for code in codes:
-        if code:
-            raise kafka_errors.for_code(code)
-    return answer
+    return codes
 
 
 @final

@@ -218,7 +218,7 @@ async def _connect(
     sockets = _Connector()
     sockets.owner = owner
     error: Exception = kafka_errors.KafkaConnectionError("DNS Resolution failure")
-    for address in sockets.dns_lookup(node.host, node.port):
+    for address in _addresses(sockets, node):
         try:
             connected = await sockets.connect(network, address, options, timeout_at=timeout_at)
         except kafka_errors.KafkaTimeoutError as timeout:
@@ -230,6 +230,14 @@ async def _connect(
         else:
             return connected
     raise error
+
+
+def _addresses(sockets: _Connector, node: Any) -> Any:
+    try:
+        return sockets.dns_lookup(node.host, node.port)
+    except UnicodeError as error:
+        # Metadata may name any host.
+        raise kafka_errors.KafkaConnectionError(f"no host can be named {node.host!r}") from error
 
 
 class _Connector(KafkaNetSocket):  # type: ignore[misc]  # kafka-python has no types

@@ -1,0 +1,117 @@
+"""Checks of what brokers answer, which kafka-python does not make."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka import errors as kafka_errors
+
+from ...domain.errors import PysparkKafkaError
+from ...domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+NO_OFFSET: Final = -1
+"""The offset of a time that no record reaches (``ListOffsetsResponse``), and of a group that has
+committed none (``OffsetFetchResponse``)."""
+
+INVALID: Final = (struct.error, ValueError, LookupError, TypeError, AttributeError)
+"""What reading raises if a response is truncated, or a field has a value that it never has."""
+
+
+@contextmanager
+def reading(broker: str = "") -> Iterator[None]:
+    """Raise ``KafkaProtocolError``, which names a broker, if its response cannot be read."""
+    prefix = f"{broker}: " if broker else ""
+    try:
+        yield
+    except PysparkKafkaError:
+        # Some are a ``LookupError`` or a ``ValueError`` too.
+        raise
+    except kafka_errors.KafkaProtocolError as error:
+        raise type(error)(f"{prefix}{'; '.join(map(str, error.args))}") from error
+    except INVALID as error:
+        raise kafka_errors.KafkaProtocolError(
+            f"{prefix}a response cannot be read: {error!r}"
+        ) from error
+
+
+def unique(items: Iterable[tuple[K, V]]) -> dict[K, V]:
+    """Return a mapping of keys to values.
+
+    :raises KafkaProtocolError: if a key occurs twice: which value is true is not known.
+    """
+    found: dict[K, V] = {}
+    for key, value in items:
+        if key in found:
+            raise kafka_errors.KafkaProtocolError(f"the response has {key} twice")
+        found[key] = value
+    return found
+
+
+def require_all(answered: Iterable[K], asked: Iterable[K]) -> None:
+    """Check that a response answers for all that was asked for.
+
+    :raises KafkaProtocolError: naming the first that it leaves out.
+    """
+    missing = set(asked).difference(answered)
+    if missing:
+        raise kafka_errors.KafkaProtocolError(f"the response leaves out {min(missing, key=str)}")
+
+
+def asked_partitions(request: Any) -> list[TopicPartition]:
+    """Return the partitions that a request of kafka-python names, none for many requests."""
+    topics = getattr(request, "topics", None) or getattr(request, "v3_and_below_topics", None)
+    return [
+        TopicPartition(topic.name, getattr(each, "partition_index", each))
+        for topic in topics or ()
+        for each in getattr(topic, "partition_indexes", None) or topic.partitions
+    ]
+
+
+def answered_partitions(response: Any) -> list[TopicPartition]:
+    """Return the partitions that a response of kafka-python names."""
+    topics = getattr(response, "topics", None)
+    topics = topics or getattr(response, "results_by_topic_v3_and_below", None)
+    return [
+        TopicPartition(topic.name, each.partition_index)
+        for topic in topics or ()
+        for each in getattr(topic, "results_by_partition", None) or topic.partitions
+    ]
+
+
+def check_topics(described: Iterable[Mapping[str, Any]], asked: Iterable[str] | None) -> None:
+    """Check a description of topics, such as ``KafkaAdminClient.describe_topics`` returns.
+
+    ``asked`` is ``None`` if it was asked for all topics.
+
+    :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
+    """
+    numbers = {
+        topic["name"]: [partition["partition_index"] for partition in topic["partitions"]]
+        for topic in described
+        if not topic["error_code"]
+    }
+    require_all((topic["name"] for topic in described), asked or ())
+    for name, found in numbers.items():
+        if min(found, default=-1) < 0:
+            raise kafka_errors.KafkaProtocolError(f"topic '{name}' has the partitions {found[:5]}")
+
+
+def check_offsets(
+    offsets: Mapping[TopicPartition, int], asked: Iterable[TopicPartition], min_offset: int = 0
+) -> None:
+    """Check the offsets of partitions.
+
+    :raises KafkaProtocolError: if one is missing, or is less than ``min_offset``.
+    """
+    require_all(offsets, asked)
+    for partition, offset in offsets.items():
+        if offset < min_offset:
+            raise kafka_errors.KafkaProtocolError(f"the offset of {partition} is {offset}")
