@@ -35,6 +35,7 @@ from pyspark_kafka.adapters.kafka_python.fetch_wire import (
 )
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.produce_wire import ProduceSettings, responses_of
+from pyspark_kafka.adapters.kafka_python.responses import reading
 from pyspark_kafka.adapters.kafka_python.transactions import (
     TransactionRequests,
     add_offsets_request,
@@ -173,7 +174,8 @@ def decoded(request: Any, content: bytes, broker: BrokerVersionData) -> Any:
     request.API_VERSION = broker.api_version(request)
     protocol = KafkaProtocol(client_id="c")
     protocol.send_request(request, CORRELATION_ID)
-    return protocol.receive_bytes(framed(content))[0][1]
+    with reading():  # as our transports do
+        return protocol.receive_bytes(framed(content))[0][1]
 
 
 @final

@@ -325,7 +325,8 @@ class ClusterMetadata:
 
     def _bootstrap(self) -> None:
         if not self._manager.bootstrapped:
-            self._manager.bootstrap()
+            with reading():
+                self._manager.bootstrap()
 
     def invalidate(self, partition: TopicPartition) -> None:
         """Refresh the metadata before the partition's leader is returned again."""

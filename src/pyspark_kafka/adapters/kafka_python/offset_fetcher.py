@@ -167,6 +167,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         self._leaders |= {
             TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]
             for topic in described
+            if not topic["error_code"]
             for partition in topic["partitions"]
             if partition["leader_id"] >= 0
         }

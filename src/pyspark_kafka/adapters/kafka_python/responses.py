@@ -21,7 +21,14 @@ NO_OFFSET: Final = -1
 """The offset of a time that no record reaches (``ListOffsetsResponse``), and of a group that has
 committed none (``OffsetFetchResponse``)."""
 
-INVALID: Final = (struct.error, ValueError, LookupError, TypeError, AttributeError)
+INVALID: Final = (
+    struct.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+)
 """What reading raises if a response is truncated, or a field has a value that it never has."""
 
 
@@ -93,6 +100,8 @@ def check_topics(described: Iterable[Mapping[str, Any]], asked: Iterable[str] | 
 
     :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
     """
+    if any(topic["name"] is None for topic in described):
+        raise kafka_errors.KafkaProtocolError("a topic has no name")
     numbers = {
         topic["name"]: [partition["partition_index"] for partition in topic["partitions"]]
         for topic in described

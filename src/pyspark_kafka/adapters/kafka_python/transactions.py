@@ -35,7 +35,7 @@ from .responses import (
 from .settings import client_config, error_mapper
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ...domain.options import SinkOptions
     from ...domain.security.rights import Right
@@ -109,12 +109,14 @@ class TransactionRequests:
         """
         name = transaction.transactional_id
         request = DescribeTransactionsRequest(transactional_ids=[name])
-        return any(
-            Transaction(state.transactional_id, state.producer_id, state.producer_epoch)
-            == transaction
-            and state.transaction_state == "Empty"
-            for state in self._of_coordinator(name, request).transaction_states
-        )
+        answer = self._of_coordinator(name, request)
+        with reading():
+            return any(
+                Transaction(state.transactional_id, state.producer_id, state.producer_epoch)
+                == transaction
+                and state.transaction_state == "Empty"
+                for state in answer.transaction_states
+            )
 
     def committed_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
@@ -135,11 +137,12 @@ class TransactionRequests:
             max_version=7,
         )
         answer = self._of_coordinator(group_id, request, CoordinatorType.GROUP)
-        found = {
-            TopicPartition(topic.name, partition.partition_index): partition.committed_offset
-            for topic in answer.topics
-            for partition in topic.partitions
-        }
+        with reading():
+            found = {
+                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
+                for topic in answer.topics
+                for partition in topic.partitions
+            }
         check_offsets(found, partitions, NO_OFFSET)
         return {partition: found[partition] for partition in partitions if found[partition] >= 0}
 
@@ -149,17 +152,20 @@ class TransactionRequests:
         :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
         """
         for node in self._metadata.nodes():
-            answer = self._errors.retry(partial(self._open_transactions_at, node), _RETRY_S)
-            for state in answer.transaction_states if answer else ():
-                yield state.transactional_id
+            yield from self._errors.retry(partial(self._open_transactions_at, node), _RETRY_S)
 
-    def _open_transactions_at(self, node: int) -> Any:
+    def _open_transactions_at(self, node: int) -> Sequence[str]:
         request = ListTransactionsRequest(state_filters=["Ongoing"], producer_id_filters=[])
         try:
-            return check_response(self._metadata.send(request, node))
+            answer = check_response(self._metadata.send(request, node))
         except _GONE:
             # Other brokers coordinate its transactions, now or soon.
-            return None
+            return ()
+        with reading():
+            names = [state.transactional_id for state in answer.transaction_states]
+            if None in names:
+                raise ValueError("a transaction has no id")
+            return names
 
     def _of_coordinator(
         self, key: str, request: Any, kind: CoordinatorType = CoordinatorType.TRANSACTION
@@ -171,7 +177,8 @@ class TransactionRequests:
             except COORDINATOR_MOVED:
                 self.forget_coordinator(key, kind)
                 raise
-            require_all(answered_partitions(answer), asked_partitions(request))
+            with reading():
+                require_all(answered_partitions(answer), asked_partitions(request))
             return answer
 
         return self._errors.retry(ask, _RETRY_S)
