@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast, final
@@ -13,6 +12,8 @@ from kafka import errors as kafka_errors
 from kafka.net.connection import KafkaConnection
 from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+
+from .responses import INVALID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,17 +26,6 @@ MAX_FRAME_BYTES: Final = 100_000_000
 1 MB, which the metadata of a large cluster exceed."""
 
 _PROBE_S: Final = 2.0
-
-
-_UNDECODABLE: Final = (
-    struct.error,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-)
-"""What kafka-python raises while it decodes a malformed response."""
 
 
 @final
@@ -113,7 +103,7 @@ class _Transport:
         """
         try:
             await super()._read_from_sock()  # type: ignore[misc]  # of the transport
-        except _UNDECODABLE as error:
+        except INVALID as error:
             problem = kafka_errors.KafkaProtocolError(f"a response cannot be decoded: {error!r}")
             self.abort(error=problem)  # type: ignore[attr-defined]  # of the transport
 
