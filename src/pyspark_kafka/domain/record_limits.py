@@ -1,7 +1,7 @@
 """Limits of a record's size, and what is done with records beyond them.
 
 A few kilobytes of a batch decompress to gigabytes, and a header takes two bytes: without limits
-whoever may write to a topic decides how much memory its readers need.
+any producer of a topic decides how much memory its readers need.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 PIECE_BYTES: Final = 1024 * 1024
 
 MAX_DISTANCE: Final = 1024 * 1024
-"""How far back a copy may refer. Snappy's compressors refer back by less than 64 kB: they begin
-anew after as many bytes."""
+"""How far back a copy may refer. Snappy's compressors refer back by less than 64 kB: after as many
+bytes they start a new block."""
 
 _POSITION: Final = 0
 _FILLED: Final = 1
@@ -112,8 +112,8 @@ def _decompress(source: Any, window: Any, state: Any) -> int:
 def _element(source: Any, position: Any) -> Any:
     """Read an element's head.
 
-    Return the position after it, -1 if it is truncated, the length of a literal, or that of a copy
-    and its distance.
+    Return the position after it, -1 if it is truncated, and the length of a literal, or the length and
+    the distance of a copy.
     """
     tag = np.int64(byte_at(source, position))
     kind = tag & 3
