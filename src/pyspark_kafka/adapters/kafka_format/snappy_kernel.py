@@ -112,8 +112,8 @@ def _decompress(source: Any, window: Any, state: Any) -> int:
 def _element(source: Any, position: Any) -> Any:
     """Read an element's head.
 
-    Return the position after it, -1 if it is truncated, and the length of a literal, or the length and
-    the distance of a copy.
+    Return the position after it, -1 if it is truncated, and the length of a literal, or the length
+    and the distance of a copy.
     """
     tag = np.int64(byte_at(source, position))
     kind = tag & 3
