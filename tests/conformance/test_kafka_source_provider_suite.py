@@ -264,6 +264,7 @@ VALUES: Final = {
     "endingOffsetsByTimestamp": '{"dummy":{"0":7}}',
     "endingOffsets": '{"dummy":{"0":7}}',
     "failOnDataLoss": "false",
+    "skipOversizedRecords": "true",
     "maxTriggerDelay": "7s",
     "groupIdPrefix": "p",
     "metadataPath": "/a",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -74,6 +75,14 @@ def failed(code: int) -> Answer:
     return lambda consumer: consumer.config["on_commit"](KafkaError(code), [])
 
 
+def failed_late(code: int) -> Answer:
+    def answer(consumer: FakeConsumer) -> None:
+        time.sleep(TIMEOUT_MS / 1_000)
+        failed(code)(consumer)
+
+    return answer
+
+
 def refused(code: int) -> Answer:
     return lambda consumer: consumer.config["on_commit"](None, [RefusedPartition(code)])
 
@@ -104,13 +113,15 @@ def test_commits_of_a_group_share_a_consumer(fetcher: ConfluentOffsetFetcher) ->
     assert FakeConsumer.made[1].is_closed
 
 
-def test_a_consumer_waits_for_its_coordinator_as_long_as_a_call_may_last(
+def test_a_commit_without_a_coordinator_is_repeated_by_the_same_consumer(
     fetcher: ConfluentOffsetFetcher,
 ) -> None:
-    """Closing waits for it too, by default 45 s."""
-    FakeConsumer.answers.append(committed)
+    """It goes on to connect meanwhile, and waits for a second only if it is closed."""
+    FakeConsumer.answers += [failed(KafkaError._WAIT_COORD)] * 2 + [committed]
     fetcher.commit("a", OFFSETS)
-    assert FakeConsumer.made[0].config["session.timeout.ms"] == str(TIMEOUT_MS)
+    [consumer] = FakeConsumer.made
+    assert not consumer.is_closed
+    assert consumer.config["session.timeout.ms"] == "1000"
 
 
 def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFetcher) -> None:
@@ -124,7 +135,7 @@ def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFe
     ("answer", "error"),
     [
         (lambda _: None, BrokerUnreachableError),
-        (failed(KafkaError._WAIT_COORD), BrokerUnreachableError),
+        (failed_late(KafkaError._WAIT_COORD), BrokerUnreachableError),
         (refused(KafkaError.UNKNOWN_MEMBER_ID), KafkaRequestError),
         (lambda _: Event(KafkaError.GROUP_AUTHORIZATION_FAILED), AuthorizationError),
         (refused(KafkaError.TOPIC_AUTHORIZATION_FAILED), AuthorizationError),

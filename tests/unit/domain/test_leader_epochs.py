@@ -83,7 +83,7 @@ def test_a_later_leader_is_asked_until_its_records_are_the_same(
         same_until = epochs.truncate(found, same_until)
     expected = min(offset, same_records(old, new))
     if same_until == offset > expected:
-        if offset < len(new.epochs):
+        if start < offset < len(new.epochs):
             is_earlier = new.epochs[offset] < old.epochs[offset - 1]
             found_late = epochs.append(new.epochs[offset], offset)
             assert found_late == (max(start, expected) if is_earlier else None)

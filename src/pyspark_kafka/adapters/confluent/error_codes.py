@@ -19,6 +19,7 @@ PARTITION_EOF: Final[int] = KafkaError._PARTITION_EOF
 QUEUE_FULL: Final[int] = KafkaError._QUEUE_FULL
 FATAL: Final[int] = KafkaError._FATAL
 TIMED_OUT: Final[int] = KafkaError._TIMED_OUT
+NO_COORDINATOR: Final[int] = KafkaError._WAIT_COORD
 MESSAGE_TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT
 MESSAGE_TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
 UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION
@@ -31,8 +32,7 @@ UNREACHABLE_ERRORS: Final = frozenset(
         KafkaError._RESOLVE,
         # A request was in flight when the connection was lost.
         KafkaError._DESTROY,
-        # No coordinator was found in time.
-        KafkaError._WAIT_COORD,
+        NO_COORDINATOR,
     }
 )
 

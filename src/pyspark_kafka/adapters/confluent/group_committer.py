@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import Consumer, KafkaError
 
-from .error_codes import REFUSED_RESOURCES, TIMED_OUT
+from .error_codes import NO_COORDINATOR, REFUSED_RESOURCES, TIMED_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.05
 
-_MAX_SESSION_MS: Final = 300_000
-"""librdkafka's ``max.poll.interval.ms``, which must not be less than the session's."""
+_COORDINATOR_WAIT_MS: Final = 1_000
+"""How long librdkafka holds a commit back while it has no coordinator; closing waits for that."""
 
 
 @final
@@ -41,17 +41,25 @@ class GroupCommitter:
         settings = {
             "group.id": group_id,
             "enable.auto.commit": "false",
-            # So long librdkafka looks for a coordinator to commit to, and close() waits for it.
-            "session.timeout.ms": str(min(int(connection.timeout_s * 1_000), _MAX_SESSION_MS)),
+            # rd_kafka_cgrp_defer_offset_commit; there is no session, as no group is joined.
+            "session.timeout.ms": str(_COORDINATOR_WAIT_MS),
         }
         self._consumer = connection.make(self._consumer_of, settings)
 
     def commit(self, offsets: Sequence[TopicPartition], deadline: Deadline) -> KafkaError | None:
-        """Commit offsets once, and return the coordinator's error.
+        """Commit offsets, and return the coordinator's error.
 
         :raises AuthenticationError: if the login is refused.
         :raises TlsError: if the TLS handshake fails.
         """
+        while True:
+            error = self._commit_once(offsets, deadline)
+            if error is None or error.code() != NO_COORDINATOR or deadline.has_passed:
+                return error
+
+    def _commit_once(
+        self, offsets: Sequence[TopicPartition], deadline: Deadline
+    ) -> KafkaError | None:
         self._answers.clear()
         self._consumer.commit(offsets=list(offsets), asynchronous=True)
         while not self._answers:
