@@ -16,9 +16,8 @@ from kafka import TopicPartition as ClientPartition
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.brokers import kafka as brokers
 from pyspark_kafka.brokers.metadata import known_leaders
-from pyspark_kafka.brokers.settings import Node, free_ports, server_properties
+from pyspark_kafka.brokers.settings import Node, free_ports
 from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -29,7 +28,7 @@ from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from ..servers.listeners import cluster_listening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -69,22 +68,23 @@ LOGIN = {
 }
 
 
+class RackedCluster(KafkaCluster):
+    """Brokers in racks of their own: ``rack-0``, ``rack-1`` and so on."""
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        return super()._properties(node) | {"broker.rack": f"rack-{node.id}"}
+
+
 @pytest.fixture(scope="module")
 def three_brokers() -> Iterator[KafkaCluster]:
-    """Run three brokers, each in a rack of its own: ``rack-0``, ``rack-1`` and ``rack-2``."""
-
-    def with_rack(node: Node, nodes: Sequence[Node], config: Mapping[str, str]) -> dict[str, str]:
-        return server_properties(node, nodes, config) | {"broker.rack": f"rack-{node.id}"}
-
+    """Run three brokers, each in a rack of its own."""
     config = KEPT | {
         "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
         # Leaders are where a test puts them.
         "auto.leader.rebalance.enable": "false",
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brokers, "server_properties", with_rack)
-        with KafkaCluster(3, config=config) as cluster:
-            yield cluster
+    with RackedCluster(3, config=config) as cluster:
+        yield cluster
 
 
 @dataclass(frozen=True)

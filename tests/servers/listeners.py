@@ -7,15 +7,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-import pytest
-
 from pyspark_kafka.brokers import KafkaCluster
-from pyspark_kafka.brokers import kafka as brokers
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
-from pyspark_kafka.brokers.settings import Node, java_options, server_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark_kafka.brokers.settings import Node
 
 HOST: Final = "127.0.0.1"
 
@@ -54,14 +52,36 @@ def brokers_listening(
     version: str = KAFKA_VERSION,
 ) -> Iterator[KafkaCluster]:
     """Run a broker for each place of a listener, as ``cluster_listening`` does for one."""
-    [count] = {len(places) for places in listeners.values()}
+    cluster = _ListeningCluster(listeners, config, java, version)
+    with ExitStack() as held:
+        # The cluster chooses free ports of its own: these are taken until it has.
+        for place in (place for places in listeners.values() for place in places):
+            held.enter_context(socket.socket()).bind((HOST, place.port))
+        cluster.held = held
+        with cluster:
+            yield cluster
 
-    def with_listeners(
-        node: Node, nodes: Sequence[Node], config: Mapping[str, str]
-    ) -> dict[str, str]:
-        held.close()
-        properties = server_properties(node, nodes, config)
-        for listener, places in listeners.items():
+
+class _ListeningCluster(KafkaCluster):
+    """A cluster with further listeners; ``held`` is closed once its ports are chosen."""
+
+    def __init__(
+        self,
+        listeners: Mapping[str, Sequence[BrokerListener]],
+        config: Mapping[str, str],
+        java: Sequence[str],
+        version: str,
+    ) -> None:
+        [count] = {len(places) for places in listeners.values()}
+        super().__init__(count, config=config, version=version)
+        self._listeners = listeners
+        self._further_java = java
+        self.held = ExitStack()
+
+    def _properties(self, node: Node) -> dict[str, str]:
+        self.held.close()
+        properties = super()._properties(node)
+        for listener, places in self._listeners.items():
             name, _, protocol = listener.partition(":")
             place = places[node.id]
             properties["listeners"] += f",{name}://{HOST}:{place.port}"
@@ -69,12 +89,5 @@ def brokers_listening(
             properties["listener.security.protocol.map"] += f",{name}:{protocol or name}"
         return properties
 
-    with ExitStack() as held, pytest.MonkeyPatch.context() as patch:
-        # The cluster chooses free ports of its own: these are taken until it has.
-        for places in listeners.values():
-            for place in places:
-                held.enter_context(socket.socket()).bind((HOST, place.port))
-        patch.setattr(brokers, "server_properties", with_listeners)
-        patch.setattr(brokers, "java_options", lambda *given: (*java_options(*given), *java))
-        with KafkaCluster(count, config=config, version=version) as cluster:
-            yield cluster
+    def _java_options(self, node: Node) -> Sequence[str]:
+        return (*super()._java_options(node), *self._further_java)

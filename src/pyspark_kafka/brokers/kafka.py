@@ -214,11 +214,17 @@ class KafkaCluster:
         self._launch(self._nodes[index])
         self._await_ready()
 
+    def _properties(self, node: Node) -> dict[str, str]:
+        return server_properties(node, self._nodes, self._config)
+
+    def _java_options(self, node: Node) -> Sequence[str]:
+        return java_options(node, self._nodes)
+
     def _format(self) -> None:
         cluster_id = new_cluster_id()
         formats = []
         for node in self._nodes:
-            properties = server_properties(node, self._nodes, self._config)
+            properties = self._properties(node)
             node.properties.write_text(as_properties_file(properties))
             if not (node.data / "meta.properties").exists():
                 tool = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
@@ -236,7 +242,7 @@ class KafkaCluster:
 
     def _java(self, node: Node, log: str, *main: str) -> JavaProcess:
         jars = kafka_jars(self._versions[node.id])
-        options = java_options(node, self._nodes)
+        options = self._java_options(node)
         java = (str(self._java_path), "-cp", f"{jars}/*")
         command = [*java, *options, *main, str(node.properties)]
         return JavaProcess(command, node.directory, node.directory / log)
