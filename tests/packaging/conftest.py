@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from .environments import build, without_the_package
 
@@ -17,7 +18,9 @@ collect_ignore = ["projects"]
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel that is built from the sdist."""
-    return build(ROOT, tmp_path_factory.mktemp("dist"))
+    # setuptools writes into the checkout, for each of pytest's processes at the same time.
+    with FileLock(tmp_path_factory.getbasetemp().parent / "build.lock"):
+        return build(ROOT, tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="session")
