@@ -55,7 +55,7 @@ def try_case(case: Case) -> Outcome:
     usual = _outcome(case, stretch)
     with little_room(case.room):
         tight = _outcome(case, stretch)
-    _hold_same(stretch, usual, tight)
+    _hold_same(case, stretch, usual, tight)
     _hold_order(case, usual)
     _hold_peer(case, stretch, usual)
     return usual
@@ -108,13 +108,16 @@ def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
-def _hold_same(stretch: FetchedRecords, usual: Outcome, tight: Outcome) -> None:
+def _hold_same(case: Case, stretch: FetchedRecords, usual: Outcome, tight: Outcome) -> None:
     errors = f"{usual.error} {tight.error}"
     cut_off = status.REASONS[status.TRUNCATED] in errors
+    batches = stretch.index.batches
     # That a large record is cut off shows only where all of it is decompressed. Elsewhere it is
-    # oversized, or what is there of it is wrong.
-    is_large = cut_off and None not in {usual.error, tight.error} and usual.error != tight.error
-    is_zstd = any(batch.codec == ZSTD for batch in stretch.index.batches)
+    # oversized, what is there of it is wrong, or it is behind the range and of no interest.
+    is_behind = any(batch.last_offset >= case.until_offset for batch in batches)
+    are_told = is_behind or None not in {usual.error, tight.error}
+    is_large = cut_off and are_told and usual.error != tight.error
+    is_zstd = any(batch.codec == ZSTD for batch in batches)
     if _CODECS_FAILURE in errors or is_large or (cut_off and is_zstd):
         # How far a codec comes before it fails, or sees that its input is cut off, is up to how
         # much it is asked for.
