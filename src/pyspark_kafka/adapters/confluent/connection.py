@@ -7,7 +7,7 @@ import math
 import time
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -67,6 +67,10 @@ class ConnectionOptions(Protocol):
         """The brokers to connect to first."""
 
 
+_FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
+"""librdkafka's default of ``fetch.max.bytes``."""
+
+
 @final
 class Connection:
     """The settings of a client, and the facts that its errors name."""
@@ -93,6 +97,11 @@ class Connection:
         self._refreshes: list[TokenRefresh] = []
         self._mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
         self._user = config.get("sasl.username", "")
+        # librdkafka raises the one to the other.
+        self.fetch_max_bytes = max(
+            int(config.get("fetch.max.bytes", _FETCH_MAX_BYTES)),
+            int(config.get("message.max.bytes", 0)),
+        )
         known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
         self.principal = known
         protocol = config["security.protocol"].upper()

@@ -31,6 +31,7 @@ from .error_codes import (
     LIST_OFFSETS_RETRIABLE_ERRORS,
     NO_LEADERS,
     REFUSED_RESOURCES,
+    TIMED_OUT,
     UNKNOWN_PARTITION_ERRORS,
     UNREACHABLE_ERRORS,
 )
@@ -363,7 +364,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         while wait(answers, min(EVENTS_S, deadline.remaining)).not_done:
             self._handle_events()
             if deadline.has_passed:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001  # its name
+                raise KafkaException(KafkaError(TIMED_OUT))
 
     def _handle_events(self) -> None:
         """Raise the refusal of a login, after which the client must not log in again."""

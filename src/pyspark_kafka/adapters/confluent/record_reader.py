@@ -61,19 +61,19 @@ TUNED: Final = {
     "fetch.wait.max.ms": "10",
 }
 
-_FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
-"""librdkafka's default of ``fetch.max.bytes``."""
+_RESPONSE_OVERHEAD_BYTES: Final = 512
+"""librdkafka refuses less room for a response than so many bytes beyond ``fetch.max.bytes``."""
 
 log = logging.getLogger(__name__)
 
 
-def response_limit(limits: RecordLimits) -> dict[str, str]:
+def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]:
     """Return the setting that admits the responses with records of the allowed size.
 
     librdkafka refuses larger ones, and decompresses no batch of zstd to more bytes. The other
     codecs have no limit there.
     """
-    limit = min(_FETCH_MAX_BYTES + limits.max_bytes, INT32_MAX)
+    limit = min(fetch_max_bytes + max(limits.max_bytes, _RESPONSE_OVERHEAD_BYTES), INT32_MAX)
     return {"receive.message.max.bytes": str(limit)}
 
 
@@ -100,7 +100,8 @@ class ConfluentRecordReader(RecordReader):
         self._watch = IdleWatch(self._connection)
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._oversized = OversizedRecords(options.record_limits)
-        self._tuned = {**TUNED, **response_limit(options.record_limits)}
+        limit = response_limit(options.record_limits, self._connection.fetch_max_bytes)
+        self._tuned = {**TUNED, **limit}
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._local: ProcessLocal[_Client] = ProcessLocal()

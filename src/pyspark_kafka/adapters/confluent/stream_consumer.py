@@ -152,7 +152,7 @@ class StreamConsumer:
         queued = clamp(
             _MIN_QUEUED_KILOBYTES, _QUEUED_KILOBYTES // partitions, _MAX_QUEUED_KILOBYTES
         )
-        limit = response_limit(self._oversized.limits)
+        limit = response_limit(self._oversized.limits, connection.fetch_max_bytes)
         tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
         config = connection.config(FORCED, tuned)
         contexts = filter(None, (config.get(_DEBUG), "metadata"))

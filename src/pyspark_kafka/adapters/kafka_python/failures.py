@@ -144,7 +144,7 @@ class ErrorMapper:
     _deadline: CallDeadline = field(default_factory=CallDeadline, compare=False, repr=False)
 
     def one_deadline(self, seconds: float | None = None) -> AbstractContextManager[Deadline]:
-        """Give all waits in a block one deadline, in ``timeout_ms`` or in fewer seconds."""
+        """Limit all waits of a block together to ``timeout_ms``, or to fewer seconds."""
         timeout_s = self.timeout_ms / 1_000
         return self._deadline.within(timeout_s if seconds is None else min(timeout_s, seconds))
 

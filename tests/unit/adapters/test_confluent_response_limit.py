@@ -1,0 +1,33 @@
+"""How large a response librdkafka accepts."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer
+
+from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.record_reader import FORCED, TUNED, response_limit
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ({}, (50 + 64) * MIB),
+        ({"maxRecordBytes": str(200 * MIB)}, (50 + 200) * MIB),
+        ({"maxRecordBytes": "1"}, 50 * MIB + 512),
+        ({"kafka.fetch.max.bytes": str(200 * MIB)}, (200 + 64) * MIB),
+        ({"kafka.message.max.bytes": str(200 * MIB)}, (200 + 64) * MIB),
+        ({"kafka.fetch.max.bytes": "2147483135"}, 2**31 - 1),
+    ],
+)
+def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: int) -> None:
+    """It is no less than librdkafka asks for, with any size of fetches."""
+    servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    options = parse_source_options(servers | given, QueryKind.BATCH)
+    connection = Connection(options)
+    setting = response_limit(options.record_limits, connection.fetch_max_bytes)
+    assert setting == {"receive.message.max.bytes": str(limit)}
+    connection.make(Consumer, {**FORCED, "group.id": "g"}, {**TUNED, **setting}).close()
