@@ -7,6 +7,7 @@ from confluent_kafka import Consumer
 
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.record_reader import FORCED, TUNED, response_limit
+from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 
 MIB = 1024 * 1024
@@ -31,3 +32,12 @@ def test_a_response_may_hold_a_fetch_and_a_record(given: dict[str, str], limit: 
     setting = response_limit(options.record_limits, connection.fetch_max_bytes)
     assert setting == {"receive.message.max.bytes": str(limit)}
     connection.make(Consumer, {**FORCED, "group.id": "g"}, {**TUNED, **setting}).close()
+
+
+def test_a_size_that_is_not_a_number_is_refused_by_the_client() -> None:
+    """The error names the setting, as with any other that librdkafka does not accept."""
+    servers = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+    given = {"kafka.message.max.bytes": "soon"}
+    connection = Connection(parse_source_options(servers | given, QueryKind.BATCH))
+    with pytest.raises(OptionsError, match=r"message\.max\.bytes"):
+        connection.make(Consumer, {**FORCED, "group.id": "g"}, TUNED)

@@ -71,6 +71,16 @@ _FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
 """librdkafka's default of ``fetch.max.bytes``."""
 
 
+def _fetch_max_bytes(config: Mapping[str, str]) -> int:
+    """Return the largest fetch, to which librdkafka raises a smaller ``fetch.max.bytes``.
+
+    A size that is not a number is left to librdkafka, which names the setting.
+    """
+    fetch = int(config.get("fetch.max.bytes", _FETCH_MAX_BYTES))
+    message = config.get("message.max.bytes", "")
+    return max(fetch, int(message)) if message.isdecimal() else fetch
+
+
 @final
 class Connection:
     """The settings of a client, and the facts that its errors name."""
@@ -97,11 +107,7 @@ class Connection:
         self._refreshes: list[TokenRefresh] = []
         self._mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
         self._user = config.get("sasl.username", "")
-        # librdkafka raises the one to the other.
-        self.fetch_max_bytes = max(
-            int(config.get("fetch.max.bytes", _FETCH_MAX_BYTES)),
-            int(config.get("message.max.bytes", 0)),
-        )
+        self.fetch_max_bytes = _fetch_max_bytes(config)
         known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
         self.principal = known
         protocol = config["security.protocol"].upper()
