@@ -49,7 +49,7 @@ class NumberProducer:
         self._failures: list[str] = []
         self._is_to_stop = threading.Event()
         self._written = array("q")
-        """The number, partition and offset of each record."""
+        """The number, partition and offset of each record; -1 is an unknown offset."""
         self.partitions = partitions
         self.count = 0
         self._counted = self._max_before = 0
@@ -127,11 +127,14 @@ class NumberProducer:
             raise SoakError(f"{left} numbers were not written, {self._failures[:3]}")
 
     def _write(self) -> None:
-        while not self._is_to_stop.wait(_TICK_S):
-            for number in range(self.count, self.count + self._per_tick):
-                self._produce(number)
-            self.count += self._per_tick
-            self._producer.poll(0)
+        try:
+            while not self._is_to_stop.wait(_TICK_S):
+                for number in range(self.count, self.count + self._per_tick):
+                    self._produce(number)
+                self.count += self._per_tick
+                self._producer.poll(0)
+        except Exception as error:  # noqa: BLE001  # it is raised where the block ends
+            self._failures.append(repr(error))
 
     def _produce(self, number: int) -> None:
         deadline = time.monotonic() + _NEW_PARTITION_S
@@ -157,8 +160,11 @@ class NumberProducer:
         if error:
             self._failures.append(str(error))
         else:
-            number = int(message.value()[:DIGITS])
-            self._written.extend((number, message.partition(), message.offset()))
+            number, offset = int(message.value()[:DIGITS]), message.offset()
+            # librdkafka does not know the offset of what a broker took for a repetition, and its
+            # binding raises SystemError where an error leaves this function.
+            known = _UNKNOWN if offset is None else offset
+            self._written.extend((number, message.partition(), known))
 
     def _columns(self) -> NDArray[np.int64]:
         return np.array(self._written, np.int64).reshape(-1, 3).T

@@ -1,0 +1,60 @@
+"""The producer of numbers, without a broker."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final, final
+
+import pytest
+
+from .numbers import NumberProducer, SoakError
+
+PARTITION: Final = 1
+_WAIT_S: Final = 10.0
+
+
+@final
+class _Message:
+    """What librdkafka tells of a record that was written."""
+
+    def __init__(self, number: int, offset: int | None) -> None:
+        self._number = number
+        self._offset = offset
+
+    def value(self) -> bytes:
+        return b"%012d" % self._number
+
+    def partition(self) -> int:
+        return PARTITION
+
+    def offset(self) -> int | None:
+        return self._offset
+
+
+@pytest.fixture
+def producer() -> NumberProducer:
+    """Return a producer that reaches no broker."""
+    return NumberProducer("127.0.0.1:1", "numbers", 2, 100)
+
+
+def test_a_record_without_an_offset(producer: NumberProducer) -> None:
+    """A number whose offset is unknown is a gap, behind which numbers are known."""
+    for number, offset in ((1, 0), (3, 1), (5, None), (7, 3), (9, 4)):
+        producer._delivered(None, _Message(number, offset))
+    offsets, numbers = producer.delivered(PARTITION)
+    assert (offsets.tolist(), numbers.tolist()) == ([3, 4], [7, 9])
+
+
+def test_an_error_of_the_writing_thread(
+    producer: NumberProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing fails with the error that ended its thread."""
+    is_called = threading.Event()
+
+    def fail(number: int) -> None:
+        is_called.set()
+        raise BufferError(f"no room for {number}")
+
+    monkeypatch.setattr(producer, "_produce", fail)
+    with pytest.raises(SoakError, match="no room for 0"), producer.writing():
+        assert is_called.wait(_WAIT_S)
