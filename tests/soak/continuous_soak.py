@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from .base import JsonLine, Opened
 from .continuous_driver import DriverSetup
 from .driver import QueryPlan
 from .faults import FAULTS
@@ -18,8 +18,7 @@ from .stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Self
+    from contextlib import ExitStack
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -38,7 +37,7 @@ _HANGING_S: Final = 20.0
 
 @final
 @dataclass(slots=True)
-class ContinuousRound:
+class ContinuousRound(JsonLine):
     """What was done in a round; counts are of all rounds until then."""
 
     seed: int
@@ -51,13 +50,9 @@ class ContinuousRound:
     seconds: float = 0.0
     error: str | None = None
 
-    def to_json(self) -> str:
-        """Return a line for a log."""
-        return json.dumps(asdict(self))
-
 
 @final
-class ContinuousSoak:
+class ContinuousSoak(Opened):
     """Continuous queries on a cluster of three brokers, and one fault after another.
 
     A seed and a round's number say what happens; what it meets is up to the machine.
@@ -71,6 +66,7 @@ class ContinuousSoak:
         say: Callable[[str], None] = lambda _: None,
         faults: Sequence[Fault] = FAULTS,
     ) -> None:
+        super().__init__()
         self._seed = seed
         self._say = say
         self._faults = random.Random(seed).sample(faults, len(faults))  # noqa: S311
@@ -79,17 +75,8 @@ class ContinuousSoak:
         directory = Path(tempfile.mkdtemp(prefix="soak-"))
         self._stage = Stage(cluster, queries, directory, self._note)
 
-    def __enter__(self) -> Self:
-        self._stage.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stage.__exit__(kind, error, traceback)
+    def _open(self, closing: ExitStack) -> None:
+        closing.enter_context(self._stage)
 
     def run(self, rounds: int) -> None:
         """Run some rounds; raise as ``run_round`` does."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import TYPE_CHECKING, Final, final
 
+from .base import Opened
 from .numbers import READ_S, NumberProducer, NumberReader, SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
 
     import numpy as np
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Counts:
 
 
 @final
-class Ledger:
+class Ledger(Opened):
     """What is written to the queries' topic, and what they have written of it.
 
     It is independent of this library, and talks to the brokers' plain listeners.
@@ -71,6 +71,7 @@ class Ledger:
 
         The outputs have ``max_partitions``, so that partitions can be added to the input.
         """
+        super().__init__()
         self._cluster = cluster
         self._queries = queries
         self._partitions = partitions
@@ -78,31 +79,19 @@ class Ledger:
         self._outputs = max_partitions or partitions
         self._replication_factor = replication_factor
         self._config = config or {}
-        self._closing = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as closing:
-            servers = self._cluster.bootstrap_servers
-            self._create(SOURCE, self._partitions)
-            self.producer = NumberProducer(servers, SOURCE, self._partitions, self._rate)
-            self.readers: dict[QueryPlan, NumberReader] = {}
-            for query in self._queries:
-                self._create(query.name, self._outputs)
-                reader = NumberReader(
-                    servers, query.name, self._outputs, committed=query.is_exactly_once
-                )
-                self.readers[query] = reader
-                closing.callback(reader.close)
-            self._closing = closing.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.close()
+    def _open(self, closing: ExitStack) -> None:
+        servers = self._cluster.bootstrap_servers
+        self._create(SOURCE, self._partitions)
+        self.producer = NumberProducer(servers, SOURCE, self._partitions, self._rate)
+        self.readers: dict[QueryPlan, NumberReader] = {}
+        for query in self._queries:
+            self._create(query.name, self._outputs)
+            reader = NumberReader(
+                servers, query.name, self._outputs, committed=query.is_exactly_once
+            )
+            self.readers[query] = reader
+            closing.callback(reader.close)
 
     def read(self, seconds: float = READ_S) -> None:
         """Read what the queries have written, for so many seconds of each."""

@@ -9,17 +9,17 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import TYPE_CHECKING, Final, final
 
 from ..servers.kdc import KRB5_CONFIG
 from ..servers.secured import MECHANISMS
+from .base import Opened
 from .driver import Driver, QueryPlan
 from .ledger import SOURCE, Ledger
 from .numbers import SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from ..servers.secured import SecuredBroker
 
@@ -41,44 +41,33 @@ _REPORT_S: Final = 30.0
 
 
 @final
-class SecuredSoak:
+class SecuredSoak(Opened):
     """A driver of one query for each mechanism, which nothing kills: it must not end by itself."""
 
     def __init__(
         self, broker: SecuredBroker, queries: Sequence[QueryPlan], say: Callable[[str], None]
     ) -> None:
+        super().__init__()
         self._broker = broker
         self._queries = queries
         self._say = say
-        self._closing = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as closing:
-            directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
-            closing.callback(shutil.rmtree, directory, ignore_errors=True)
-            ledger = Ledger(self._broker.cluster, self._queries, _PARTITIONS, _RATE)
-            self._ledger = closing.enter_context(ledger)
-            krb5_conf = directory / "krb5.conf"
-            self._broker.kdc.write_krb5_conf(krb5_conf, lifetime_s=LIFETIME_S)
-            self._driver = Driver(
-                directory,
-                self._queries,
-                SOURCE,
-                self._options,
-                {KRB5_CONFIG: str(krb5_conf), _ALLOWED_URLS: self._token_url},
-                trigger=_TRIGGER,
-            )
-            closing.callback(self._driver.kill)
-            self._closing = closing.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.close()
+    def _open(self, closing: ExitStack) -> None:
+        directory = Path(tempfile.mkdtemp(prefix="secured-soak-"))
+        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        ledger = Ledger(self._broker.cluster, self._queries, _PARTITIONS, _RATE)
+        self._ledger = closing.enter_context(ledger)
+        krb5_conf = directory / "krb5.conf"
+        self._broker.kdc.write_krb5_conf(krb5_conf, lifetime_s=LIFETIME_S)
+        self._driver = Driver(
+            directory,
+            self._queries,
+            SOURCE,
+            self._options,
+            {KRB5_CONFIG: str(krb5_conf), _ALLOWED_URLS: self._token_url},
+            trigger=_TRIGGER,
+        )
+        closing.callback(self._driver.kill)
 
     def run(self, minutes: float) -> None:
         """Run the queries under load, and look for each number.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import signal
@@ -11,10 +10,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import TYPE_CHECKING, Final, final
 
+from .base import JsonLine, Opened
 from .driver import Driver, QueryPlan
 from .kill_points import Point
 from .ledger import REPLICATED, SOURCE, Ledger
@@ -24,7 +24,6 @@ from .trap import Trap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -60,7 +59,7 @@ _OF_SPARK: Final = (
 
 @final
 @dataclass(slots=True)
-class Round:
+class Round(JsonLine):
     """What was done in a round, and what came of it; numbers are of this round alone."""
 
     seed: int
@@ -75,13 +74,9 @@ class Round:
     seconds: float = 0.0
     error: str | None = None
 
-    def to_json(self) -> str:
-        """Return a line for a log."""
-        return json.dumps(asdict(self))
-
 
 @final
-class Soak:
+class Soak(Opened):
     """Queries on a cluster of three brokers, and a killer of parts of both.
 
     A seed and a round's number say what is killed and when; what that meets is up to the machine.
@@ -94,6 +89,7 @@ class Soak:
         seed: int = 0,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
+        super().__init__()
         self._cluster = cluster
         self._queries = queries
         self._seed = seed
@@ -104,27 +100,15 @@ class Soak:
         self._began = 0.0
         self._is_over = threading.Event()
         self._runs_out = False
-        self._closing = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as closing:
-            directory = Path(tempfile.mkdtemp(prefix="soak-"))
-            closing.callback(shutil.rmtree, directory, ignore_errors=True)
-            ledger = Ledger(self._cluster, self._queries, PARTITIONS, RATE, config=REPLICATED)
-            self._ledger = closing.enter_context(ledger)
-            self._trap = Trap(directory)
-            self._driver = Driver(directory, self._queries, SOURCE, lambda _: self._cluster.options)
-            closing.callback(self._driver.kill)
-            self._closing = closing.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.close()
+    def _open(self, closing: ExitStack) -> None:
+        directory = Path(tempfile.mkdtemp(prefix="soak-"))
+        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        ledger = Ledger(self._cluster, self._queries, PARTITIONS, RATE, config=REPLICATED)
+        self._ledger = closing.enter_context(ledger)
+        self._trap = Trap(directory)
+        self._driver = Driver(directory, self._queries, SOURCE, lambda _: self._cluster.options)
+        closing.callback(self._driver.kill)
 
     def run(self, rounds: int) -> None:
         """Run some rounds, and to the end; raise as ``run_round`` does."""

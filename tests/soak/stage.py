@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from pyspark_kafka.brokers.metadata import known_leaders
 
 from ..spark_home import unzipped_spark_home
+from .base import Opened
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
 from .ledger import REPLICATED, SOURCE, Ledger
 from .numbers import SoakError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
-    from typing import Self
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -36,7 +36,7 @@ _READ_S: Final = 0.01
 
 
 @final
-class Stage:
+class Stage(Opened):
     """What faults act on. Used by one thread."""
 
     def __init__(
@@ -47,6 +47,7 @@ class Stage:
         note: Callable[[str], None],
     ) -> None:
         """Take a running cluster of three brokers, and an empty directory."""
+        super().__init__()
         self.cluster = cluster
         self.queries = queries
         self.note = note
@@ -56,33 +57,21 @@ class Stage:
         """Where the tasks of the next driver may run."""
         self._driver: ContinuousDriver | None = None
         self._drivers = 0
-        self._closing = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as closing:
-            closing.push(self._remove)
-            ledger = Ledger(
-                self.cluster,
-                self.queries,
-                PARTITIONS,
-                RATE,
-                max_partitions=MAX_PARTITIONS,
-                config=REPLICATED,
-            )
-            self.ledger = closing.enter_context(ledger)
-            self.producer, self.readers = ledger.producer, ledger.readers
-            self._spark_home = unzipped_spark_home(self.directory / "spark")
-            closing.callback(self.kill_driver)
-            self._closing = closing.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.__exit__(kind, error, traceback)
+    def _open(self, closing: ExitStack) -> None:
+        closing.push(self._remove)
+        ledger = Ledger(
+            self.cluster,
+            self.queries,
+            PARTITIONS,
+            RATE,
+            max_partitions=MAX_PARTITIONS,
+            config=REPLICATED,
+        )
+        self.ledger = closing.enter_context(ledger)
+        self.producer, self.readers = ledger.producer, ledger.readers
+        self._spark_home = unzipped_spark_home(self.directory / "spark")
+        closing.callback(self.kill_driver)
 
     def _remove(
         self,

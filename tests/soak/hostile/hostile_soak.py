@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.storage_path import StoragePath
 
 from ...servers.proxied import MECHANISM
+from ..base import JsonLine, Opened
 from ..driver import QueryPlan
 from ..ledger import REPLICATED, Counts, Ledger
 from ..numbers import SoakError
@@ -26,12 +26,11 @@ from .checkpoints import Checkpoints
 from .cluster_faults import machine_offers
 from .groups import committed_offsets
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
-from .registry import FAULTS
+from .registry import FAULTS, fitting
 from .spark_queries import SparkQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from types import TracebackType
 
     from ...servers.proxied import ProxiedCluster
     from .fault import Fault
@@ -78,7 +77,7 @@ class HostileSettings:
 
 @final
 @dataclass(slots=True)
-class HostileRound:
+class HostileRound(JsonLine):
     """What was done in a round, and what came of it; counts are of all rounds until then."""
 
     seed: int
@@ -92,13 +91,9 @@ class HostileRound:
     seconds: float = 0.0
     error: str | None = None
 
-    def to_json(self) -> str:
-        """Return a line for a log."""
-        return json.dumps(asdict(self))
-
 
 @final
-class HostileSoak:
+class HostileSoak(Opened):
     """Queries on a proxied cluster, and one round of faults after another.
 
     A seed and a round's number say what happens; what it meets is up to the machine.
@@ -114,6 +109,7 @@ class HostileSoak:
         settings: HostileSettings | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> None:
+        super().__init__()
         self._checkpoints = checkpoints or Checkpoints()
         self._proxied = proxied
         self._plans = plans
@@ -121,46 +117,34 @@ class HostileSoak:
         self._say = say
         self._settings = settings or HostileSettings()
         self._wanted = faults
-        self._closing = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as closing:
-            directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
-            closing.callback(shutil.rmtree, directory, ignore_errors=True)
-            brokers = len(next(iter(self._proxied.proxies.values())))
-            config = REPLICATED if brokers >= MIN_BROKERS else {}
-            ledger = Ledger(
-                self._proxied.cluster, self._plans, PARTITIONS, self._settings.rate, config=config
-            )
-            closing.enter_context(ledger)
-            queries = list(self._new_queries(ledger, directory))
-            offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
-            offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
-            self._arena = Arena(
-                self._proxied,
-                ledger,
-                queries,
-                directory,
-                timeout_s=self._settings.timeout_s,
-                event_s=self._settings.event_s,
-                offers=offers,
-            )
-            self._arena.checkpoints = self._checkpoints
-            fit = [fault for fault in self._wanted if fault.needs <= offers]
-            self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
-            for query in queries:
-                query.start()
-                closing.callback(query.stop)
-            self._closing = closing.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._closing.close()
+    def _open(self, closing: ExitStack) -> None:
+        directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
+        closing.callback(shutil.rmtree, directory, ignore_errors=True)
+        brokers = len(next(iter(self._proxied.proxies.values())))
+        config = REPLICATED if brokers >= MIN_BROKERS else {}
+        ledger = Ledger(
+            self._proxied.cluster, self._plans, PARTITIONS, self._settings.rate, config=config
+        )
+        closing.enter_context(ledger)
+        queries = list(self._new_queries(ledger, directory))
+        offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
+        offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
+        self._arena = Arena(
+            self._proxied,
+            ledger,
+            queries,
+            directory,
+            timeout_s=self._settings.timeout_s,
+            event_s=self._settings.event_s,
+            offers=offers,
+        )
+        self._arena.checkpoints = self._checkpoints
+        fit = fitting(self._wanted, offers)
+        self._faults = random.Random(self._seed).sample(fit, len(fit))  # noqa: S311
+        for query in queries:
+            query.start()
+            closing.callback(query.stop)
 
     def run(self, rounds: int | None, minutes: float | None = None) -> list[HostileRound]:
         """Run rounds up to a number, or for some minutes; return those that have failed.

@@ -1,15 +1,19 @@
-"""All faults; a module of faults adds its tuple here."""
+"""All faults, and which of them can be had; a module of faults adds its tuple here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .broker_faults import BROKER_FAULTS
-from .cluster_faults import CLUSTER_FAULTS
+from ..numbers import SoakError
+from .broker_faults import BROKER_FAULTS, THREE_BROKERS
+from .checkpoints import HDFS, S3, SMALL_DISK
+from .cluster_faults import CLUSTER_FAULTS, FAKETIME, MOUNTS, OLDER_BROKERS
 from .network_faults import NETWORK_FAULTS
 from .storage_faults import STORAGE_FAULTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from .fault import Fault
 
 FAULTS: Final[tuple[Fault, ...]] = (
@@ -18,3 +22,32 @@ FAULTS: Final[tuple[Fault, ...]] = (
     *CLUSTER_FAULTS,
     *STORAGE_FAULTS,
 )
+
+NEEDS: Final[Mapping[str, str]] = {
+    THREE_BROKERS: "three brokers",
+    MOUNTS: "a user who may mount file systems",
+    FAKETIME: "libfaketime (python -m tests.servers.faketime)",
+    OLDER_BROKERS: "--kafka 3.9.1",
+    S3: "--storages s3",
+    HDFS: "--storages hdfs",
+    SMALL_DISK: "--storages 'small disk' (and a user who may mount file systems)",
+}
+"""What a user does about each need of a fault."""
+
+
+def fitting(wanted: Sequence[Fault], offers: frozenset[str]) -> list[Fault]:
+    """Return the faults that have all that they need.
+
+    :raises SoakError: if none has.
+    """
+    fit = [fault for fault in wanted if fault.needs <= offers]
+    if not fit:
+        missing = "; ".join(
+            f"{fault.name!r} needs {_explained(fault.needs - offers)}" for fault in wanted
+        )
+        raise SoakError(f"no fault can be had: {missing}")
+    return fit
+
+
+def _explained(needs: frozenset[str]) -> str:
+    return " and ".join(NEEDS[need] for need in sorted(needs))
