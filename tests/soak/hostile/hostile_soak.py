@@ -27,6 +27,7 @@ from .cluster_faults import machine_offers
 from .groups import committed_offsets
 from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, committed
 from .registry import FAULTS, fitting
+from .resources import Resources
 from .spark_queries import SparkQueries
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ _ALWAYS_WRONG: Final = frozenset({"KAFKA_DATA_LOSS", "KAFKA_TRANSACTION_LOST"})
 
 _SLACK_S: Final = 2.0
 """Of two cores that many processes share."""
+
+_CLOSED_S: Final = 30.0
+"""How long the other sides of connections may take to see that their clients are closed."""
+
+_LOOK_S: Final = 0.5
 
 
 @final
@@ -88,6 +94,9 @@ class HostileRound(JsonLine):
     longest: dict[str, str] = field(default_factory=dict)
     numbers: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)
+    resources: dict[str, int] = field(default_factory=dict)
+    """How many threads, sockets and files there are at the end, without clients of queries."""
+
     seconds: float = 0.0
     error: str | None = None
 
@@ -117,6 +126,8 @@ class HostileSoak(Opened):
         self._say = say
         self._settings = settings or HostileSettings()
         self._wanted = faults
+        self._first: Resources | None = None
+        """What there was after the first round."""
 
     def _open(self, closing: ExitStack) -> None:
         directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
@@ -181,6 +192,7 @@ class HostileSoak(Opened):
         try:
             self._strike(faults, chance)
             self._check(faults)
+            self._check_resources(done)
         except Exception as error:  # noqa: BLE001  # it is told with what was done
             done.error = f"{type(error).__name__}: {error}"
         self._fill(done)
@@ -243,6 +255,41 @@ class HostileSoak(Opened):
             )
 
         arena.await_event(agree, "offsets of all groups")
+
+    def _check_resources(self, done: HostileRound) -> None:
+        """Let the queries close their clients: nothing is left that was not after the first round.
+
+        :raises SoakError: if there is more, with its names.
+        """
+        arena = self._arena
+        for query in arena.queries:
+            query.rest()
+        try:
+            for query in arena.queries:
+                query.await_rest()
+            done.resources = self._await_first_resources().totals()
+        finally:
+            for query in arena.queries:
+                query.go_on()
+        arena.note("threads, sockets and files as after the first round")
+
+    def _await_first_resources(self) -> Resources:
+        """Wait until there is no more than after the first round, and return what there is."""
+        deadline = time.monotonic() + _CLOSED_S
+        now, before = self._count_resources(), None
+        while now != before or now.beyond(self._first or now):
+            if time.monotonic() > deadline:
+                more = now.beyond(self._first or before or now)
+                raise SoakError(f"more than after the first round: {more}")
+            self._arena.run_for(_LOOK_S)
+            now, before = self._count_resources(), now
+        self._first = self._first or now
+        return now
+
+    def _count_resources(self) -> Resources:
+        """Return what there is, without the connections of the ledger, which come and go."""
+        servers = self._arena.cluster.bootstrap_servers.split(",")
+        return Resources.count().without_peers(int(each.rpartition(":")[2]) for each in servers)
 
     def _fill(self, done: HostileRound) -> None:
         arena = self._arena

@@ -70,6 +70,9 @@ class HostileQuery(ABC):
         self._wrong: list[str] = []
         self._steps = 0
         self._is_to_stop = threading.Event()
+        self._is_to_rest = threading.Event()
+        self._rests = threading.Event()
+        self._goes_on = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @abstractmethod
@@ -102,9 +105,29 @@ class HostileQuery(ABC):
         :raises SoakError: if the step does not end.
         """
         self._is_to_stop.set()
+        self._goes_on.set()
         self._thread.join(_STOP_S)
         if self._thread.is_alive():
             raise SoakError(f"{self.name} does not stop: {self.waits.longest()}")
+
+    def rest(self) -> None:
+        """Let the thread close its clients after its step, and wait for ``go_on``."""
+        self._goes_on.clear()
+        self._is_to_rest.set()
+
+    def await_rest(self) -> None:
+        """Wait until there are no clients.
+
+        :raises SoakError: if the step does not end.
+        """
+        if not self._rests.wait(_STOP_S):
+            raise SoakError(f"{self.name} does not rest: {self.waits.longest()}")
+
+    def go_on(self) -> None:
+        """Let the thread take steps again."""
+        self._is_to_rest.clear()
+        self._rests.clear()
+        self._goes_on.set()
 
     def take_wrong(self) -> list[str]:
         """Return what was wrong since the last call: untyped errors, and wrong answers."""
@@ -129,7 +152,14 @@ class HostileQuery(ABC):
                 self._wrong.append(f"{self.name}: {type(error).__name__}: {error}")
                 self._close()
             self._is_to_stop.wait(_PAUSE_S)
+            if self._is_to_rest.is_set():
+                self._rest()
         self._close()
+
+    def _rest(self) -> None:
+        self._close()
+        self._rests.set()
+        self._goes_on.wait()
 
     def _close(self) -> None:
         with self.waits.timed("close"):

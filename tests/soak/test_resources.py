@@ -1,0 +1,90 @@
+"""Counting the threads, sockets and files of this process."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .hostile.queries import HostileQuery
+from .hostile.resources import Resources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
+
+
+def test_what_is_more(tmp_path: Path) -> None:
+    """A thread, both ends of a connection and a file are told by their names."""
+    path = tmp_path / "file-of-a-test"
+    ends = threading.Event()
+    thread = threading.Thread(target=ends.wait, name="thread of a test")
+    before = Resources.count()
+    with ExitStack() as opened:
+        listener = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = listener.getsockname()[1]
+        opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+        opened.enter_context(listener.accept()[0])
+        opened.enter_context(path.open("w"))
+        thread.start()
+        opened.callback(thread.join)
+        opened.callback(ends.set)
+        more = Resources.count()
+        assert more.beyond(before) == {
+            "thread thread of a test": 1,
+            f"socket listening at {port}": 1,
+            f"socket to {port}": 1,
+            f"socket accepted at {port}": 1,
+            f"file {path}": 1,
+        }
+        assert f"socket to {port}" not in more.without_peers([port]).beyond(before)
+        assert before.beyond(more) == {}
+    assert Resources.count().beyond(before) == {}
+
+
+class _Query(HostileQuery):
+    """Opens a client in its first step, and after each close."""
+
+    def __init__(self) -> None:
+        super().__init__("query of a test")
+        self.is_open = False
+        self.has_opened = threading.Event()
+
+    def step(self) -> None:
+        self.is_open = True
+        self.has_opened.set()
+
+    def close_clients(self) -> None:
+        self.is_open = False
+
+
+def test_a_query_rests() -> None:
+    """A query that rests has no clients, and opens them again when it goes on."""
+    query = _Query()
+    query.start()
+    try:
+        for _ in range(2):
+            assert query.has_opened.wait(10.0)
+            query.rest()
+            query.await_rest()
+            assert not query.is_open
+            query.has_opened.clear()
+            query.go_on()
+    finally:
+        query.stop()
+    assert not query.is_open
+
+
+def test_a_query_that_rests_stops() -> None:
+    """A query that rests can be stopped."""
+    query = _Query()
+    query.start()
+    query.rest()
+    query.await_rest()
+    query.stop()
+    assert not query.is_open
