@@ -3,11 +3,12 @@
     python -m tests.fuzz.fuzz_record_decoder --minutes 60 --seed 1
     python -m tests.fuzz.fuzz_record_decoder --replay build/fuzz/1-4711.json
 
-A child process tries one case after the other: each is made from the seed and its number, and
-lies in memory that ends at a page that nobody may touch. The parent sees that the child ends
-by itself, or takes more than ten seconds for a case; it keeps the case, says how to replay it, and
-goes on behind it. ``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/boundscheck`` in the environment has
-the kernels check each index besides.
+A child process tries one case after the other: each is made from the seed and its number, from what
+the guided fuzzer has kept, or by damaging a valid batch (``kernel_cases``). It lies in memory that
+ends at a page that nobody may touch. The parent sees that the child ends by itself, or takes more
+than ten seconds for a case; it keeps the case, says how to replay it, and goes on behind it.
+``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/boundscheck`` in the environment has the kernels check
+each index besides.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from .batch_parser import warm_up
-from .inputs import Case, case_from
+from .inputs import Case
+from .kernel_cases import kept_inputs, kernel_case
 from .trial import try_case
 
 if TYPE_CHECKING:
@@ -77,10 +79,12 @@ def child(seed: int, first: int, keep: Path, state: State) -> None:
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     warm_up()
+    kept = kept_inputs()
     _, _, with_rows, corrupt, malformed, rows, findings = state.numbers
     seen: set[str] = set()
     for number in itertools.count(first):
-        case = case_from(random.Random(f"{seed}/{number}"))  # noqa: S311  # nothing is secret
+        dice = random.Random(f"{seed}/{number}")  # noqa: S311  # nothing is secret
+        case = kernel_case(dice, kept)
         text = case.to_json()
         state.case = text
         state.numbers = (number, len(text), with_rows, corrupt, malformed, rows, findings)
