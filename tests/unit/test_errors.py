@@ -42,7 +42,9 @@ from pyspark_kafka.domain.errors import (
     FetchTimeoutError,
     InvalidRecordError,
     InvalidResponseError,
+    InvalidTimestampError,
     KafkaRequestError,
+    LeaderUnavailableError,
     LogTruncatedError,
     MalformedTimestampError,
     MetadataLogError,
@@ -57,9 +59,11 @@ from pyspark_kafka.domain.errors import (
     PysparkKafkaError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
     SinkSchemaError,
     TopicRecreatedError,
     TransactionLostError,
+    UnknownPartitionError,
     UnknownTopicError,
     UnsupportedFeatureError,
     partition_set,
@@ -320,7 +324,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_AUTHENTICATION_FAILED] The login of the user 'ada' by PLAIN at b:9092 was "
             "refused: Invalid username or password. It is not tried again for five minutes, so "
-            "that no account is locked. Correct the login in the options 'kafka.sasl.*'."
+            "that no account is locked. Correct the login in the options 'kafka.sasl.*', or the "
+            "credentials of the environment if it uses them."
         ),
     ),
     (
@@ -330,7 +335,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         (
             "[KAFKA_AUTHENTICATION_FAILED] The login by OAUTHBEARER at b:9092 was refused: "
             "invalid_token. It is not tried again for five minutes, so that no account is locked. "
-            "Correct the login in the options 'kafka.sasl.*'."
+            "Correct the login in the options 'kafka.sasl.*', or the credentials of the "
+            "environment if it uses them."
         ),
     ),
     (
@@ -435,8 +441,7 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Exception,
         Fault.CLUSTER,
         (
-            "[KAFKA_REQUEST_FAILED] Kafka did not complete a request: 30 s have passed. If "
-            "permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise see "
+            "[KAFKA_REQUEST_FAILED] Kafka did not complete a request: 30 s have passed. See "
             "the brokers' logs."
         ),
     ),
@@ -475,8 +480,8 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.CLUSTER,
         (
             "[KAFKA_FETCH_TIMEOUT] Cannot fetch record for offset 5 in 512 milliseconds. "
-            "The partition is t-0. If its broker is slow or overloaded, raise "
-            "'kafkaConsumer.pollTimeoutMs'."
+            "The partition is t-0. Check that its broker is running; if it is slow or overloaded, "
+            "raise 'kafkaConsumer.pollTimeoutMs'."
         ),
     ),
     (
@@ -555,8 +560,54 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Fault.CLUSTER,
         (
             "[KAFKA_DELIVERY_FAILED] A record of 20 bytes for t-1 was not delivered: no leader. "
-            "If its broker is slow, raise 'kafka.delivery.timeout.ms'. Earlier records may be in "
-            "Kafka already: a retried task writes them again."
+            "Check that the partition has a leader and enough replicas in sync. If its broker is "
+            "slow, raise 'kafka.delivery.timeout.ms'. Earlier records may be in Kafka already: "
+            "unless the query is exactly-once, a retried task writes them again."
+        ),
+    ),
+    (
+        InvalidTimestampError("t", 1, 20, "Timestamp 5 of message with offset 0 is out of range."),
+        RecordDeliveryError,
+        Fault.DATA,
+        (
+            "[KAFKA_INVALID_TIMESTAMP] A record of 20 bytes for t-1 was not delivered: Timestamp 5 "
+            "of message with offset 0 is out of range. Correct the column 'timestamp', which must "
+            "not be too far from the broker's clock; without such a column, correct the clock of "
+            "the machine that ran the task, or of the broker. To accept the record, raise the "
+            "topic's 'message.timestamp.before.max.ms' or 'message.timestamp.after.max.ms' "
+            "(brokers older than Kafka 3.6: 'message.timestamp.difference.max.ms')."
+        ),
+    ),
+    (
+        UnknownPartitionError("t", 7, 20, "the topic's partitions are 0 to 1"),
+        RecordDeliveryError,
+        Fault.DATA,
+        (
+            "[KAFKA_UNKNOWN_PARTITION] A record of 20 bytes for t-7 was not delivered: the topic's "
+            "partitions are 0 to 1. Correct the column 'partition' or the partitioner, drop the "
+            "column so that keys choose the partitions, or add partitions to the topic."
+        ),
+    ),
+    (
+        RejectedRecordError("t", 1, 20, "it has no key"),
+        RecordDeliveryError,
+        Fault.DATA,
+        (
+            "[KAFKA_RECORD_REJECTED] A record of 20 bytes for t-1 was not delivered: it has no "
+            "key. A topic with 'cleanup.policy=compact' accepts only records with a key. For other "
+            "reasons, see the topic's settings and the broker's logs."
+        ),
+    ),
+    (
+        LeaderUnavailableError("a request for offsets", "broker 7 has no address."),
+        KafkaRequestError,
+        Fault.CLUSTER,
+        (
+            "[KAFKA_LEADER_UNAVAILABLE] No broker can serve a request for offsets: broker 7 has no "
+            "address. Ask the cluster's operator to start the missing brokers, and to check that "
+            "each of them advertises the listener that 'kafka.bootstrap.servers' uses: "
+            "'kafka-topics.sh --describe --unavailable-partitions' lists the partitions without a "
+            "leader."
         ),
     ),
     (

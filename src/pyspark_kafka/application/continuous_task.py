@@ -25,6 +25,7 @@ from ..domain.errors import (
     DataLossError,
     DriverLostError,
     InvalidRecordError,
+    InvalidTimestampError,
     LogTruncatedError,
     MalformedTimestampError,
     MissingDependencyError,
@@ -86,6 +87,7 @@ _PERMANENT: Final = (
     NullTopicError,
     InvalidRecordError,
     RecordTooLargeError,
+    InvalidTimestampError,
     AuthenticationError,
     AuthorizationError,
 )

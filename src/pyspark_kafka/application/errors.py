@@ -98,7 +98,7 @@ class NoOffsetForTimestampError(PysparkKafkaError, LookupError):
     fault = Fault.USER
 
     def __init__(self, partition: TopicPartition, timestamp: int) -> None:
-        # The first sentence is that of KafkaOffsetReaderAdmin.
+        # KafkaOffsetReaderAdmin has the first sentence.
         super().__init__(
             f"No offset matched from request of topic-partition {partition} and timestamp "
             f"{timestamp}. Set 'startingOffsetsByTimestampStrategy' to 'latest' to start such a "

@@ -196,7 +196,8 @@ class KafkaOffsetReader:
             found = fetch(partitions)
             missing = sorted(set(partitions) - found.keys())
             if missing:
-                raise KafkaRequestError("a request for offsets", f"there is no {missing[0]}")
+                reason = f"{missing[0]} does not exist, or not any more"
+                raise KafkaRequestError("a request for offsets", reason, outcome="cannot answer")
             return found
 
         return self._retrying(ask) if partitions else PartitionOffsets()

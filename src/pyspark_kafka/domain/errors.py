@@ -8,7 +8,8 @@
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic does not exist
     ├── KafkaRequestError          a broker refused a request
-    │   └── InvalidResponseError   a broker's response breaks the protocol
+    │   ├── InvalidResponseError   a broker's response breaks the protocol
+    │   └── LeaderUnavailableError the broker that a request has to go to is not available
     ├── OffsetOutOfRangeError      a read starts outside of the broker's log
     ├── LogTruncatedError          a log has other records than were read
     ├── TopicRecreatedError        a topic was deleted and created again while it was read
@@ -23,7 +24,10 @@
     ├── NullTopicError             a row has no topic
     ├── InvalidRecordError         a row cannot become a record
     ├── RecordDeliveryError        a record was not acknowledged
-    │   └── RecordTooLargeError    a record exceeds a size limit
+    │   ├── RecordTooLargeError    a record exceeds a size limit
+    │   ├── InvalidTimestampError  a record's timestamp is out of its topic's range
+    │   ├── UnknownPartitionError  a record is for a partition that does not exist
+    │   └── RejectedRecordError    a broker rejected a record by another rule
     ├── ProducerFencedError        another producer took over a transactional id
     ├── TransactionLostError       a transaction was aborted before its commit
     ├── DriverLostError            a task of a continuous query has lost its driver
@@ -209,11 +213,13 @@ class KafkaRequestError(PysparkKafkaError):
     fault = Fault.CLUSTER
 
     def __init__(self, request: str, reason: str, *, outcome: str = "refused") -> None:
-        super().__init__(
-            f"Kafka {outcome} {request}: {reason.rstrip('.')}. "
-            "If permissions (ACLs) are missing, grant them to the query's Kafka user; otherwise "
-            "see the brokers' logs."
-        )
+        next_step = "See the brokers' logs."
+        if outcome == "refused":
+            next_step = (
+                "If permissions (ACLs) are missing, grant them to the query's Kafka user; "
+                "otherwise see the brokers' logs."
+            )
+        super().__init__(f"Kafka {outcome} {request}: {reason.rstrip('.')}. {next_step}")
 
 
 class InvalidResponseError(KafkaRequestError):
@@ -230,6 +236,24 @@ class InvalidResponseError(KafkaRequestError):
             f"Kafka answered {request} with an invalid response: {problem.rstrip('.')}. Check that "
             "'kafka.bootstrap.servers' and the brokers' advertised listeners name Kafka brokers, "
             "and that no proxy in between changes responses. Otherwise, see the brokers' logs.",
+        )
+
+
+class LeaderUnavailableError(KafkaRequestError):
+    """The broker that a request has to go to is not available, and retries did not help.
+
+    ``request`` is a noun with its article; ``reason`` is the client's.
+    """
+
+    condition = "KAFKA_LEADER_UNAVAILABLE"
+
+    def __init__(self, request: str, reason: str) -> None:
+        PysparkKafkaError.__init__(
+            self,
+            f"No broker can serve {request}: {reason.rstrip('.')}. Ask the cluster's operator to "
+            "start the missing brokers, and to check that each of them advertises the listener "
+            "that 'kafka.bootstrap.servers' uses: 'kafka-topics.sh --describe "
+            "--unavailable-partitions' lists the partitions without a leader.",
         )
 
 
@@ -313,10 +337,10 @@ class FetchTimeoutError(PysparkKafkaError, TimeoutError):
 
     def __init__(self, partition: TopicPartition, offset: int, milliseconds: int) -> None:
         super().__init__(
-            # The first sentence is that of Spark's InternalKafkaConsumer.
+            # Spark's InternalKafkaConsumer has the first sentence.
             f"Cannot fetch record for offset {offset} in {milliseconds} milliseconds. "
-            f"The partition is {partition}. If its broker is slow or overloaded, raise "
-            "'kafkaConsumer.pollTimeoutMs'."
+            f"The partition is {partition}. Check that its broker is running; if it is slow or "
+            "overloaded, raise 'kafkaConsumer.pollTimeoutMs'."
         )
 
 
@@ -459,8 +483,9 @@ class RecordDeliveryError(PysparkKafkaError):
     condition = "KAFKA_DELIVERY_FAILED"
     fault = Fault.CLUSTER
     next_step: ClassVar[str] = (
-        "If its broker is slow, raise 'kafka.delivery.timeout.ms'. Earlier records may be in Kafka "
-        "already: a retried task writes them again."
+        "Check that the partition has a leader and enough replicas in sync. If its broker is slow, "
+        "raise 'kafka.delivery.timeout.ms'. Earlier records may be in Kafka already: unless the "
+        "query is exactly-once, a retried task writes them again."
     )
 
     def __init__(self, topic: str, partition: int | None, size: int, reason: str) -> None:
@@ -482,6 +507,42 @@ class RecordTooLargeError(RecordDeliveryError):
     next_step = (
         "Make it smaller, or raise the limit that it exceeds: 'kafka.max.request.size' or the "
         "topic's 'max.message.bytes'."
+    )
+
+
+class InvalidTimestampError(RecordDeliveryError):
+    """A record's timestamp is out of the range that its topic accepts (KIP-937)."""
+
+    condition = "KAFKA_INVALID_TIMESTAMP"
+    fault = Fault.DATA
+    next_step = (
+        "Correct the column 'timestamp', which must not be too far from the broker's clock; "
+        "without such a column, correct the clock of the machine that ran the task, or of the "
+        "broker. To accept the record, raise the topic's 'message.timestamp.before.max.ms' or "
+        "'message.timestamp.after.max.ms' (brokers older than Kafka 3.6: "
+        "'message.timestamp.difference.max.ms')."
+    )
+
+
+class UnknownPartitionError(RecordDeliveryError):
+    """A record is for a partition that its topic does not have."""
+
+    condition = "KAFKA_UNKNOWN_PARTITION"
+    fault = Fault.DATA
+    next_step = (
+        "Correct the column 'partition' or the partitioner, drop the column so that keys choose "
+        "the partitions, or add partitions to the topic."
+    )
+
+
+class RejectedRecordError(RecordDeliveryError):
+    """A broker rejected a record, and would reject it again."""
+
+    condition = "KAFKA_RECORD_REJECTED"
+    fault = Fault.DATA
+    next_step = (
+        "A topic with 'cleanup.policy=compact' accepts only records with a key. For other reasons, "
+        "see the topic's settings and the broker's logs."
     )
 
 

@@ -10,9 +10,12 @@ import pytest
 
 from ..domain.errors import (
     InvalidRecordError,
+    InvalidTimestampError,
     NullTopicError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
+    UnknownPartitionError,
     UnknownTopicError,
     UnsupportedFeatureError,
 )
@@ -272,7 +275,7 @@ class RecordWriterContract(WorldContract):
     ) -> None:
         """The error is of the first record whose partition does not exist."""
         batch = batch_of(key=[b"k"] * 3, value=[b"v", b"secret", b"w"], partition=[0, 2, 7])
-        with pytest.raises(RecordDeliveryError) as caught:
+        with pytest.raises(UnknownPartitionError) as caught:
             _send(writer, batch, topic)
         assert (caught.value.topic, caught.value.partition, caught.value.size) == (topic, 2, 7)
         assert "secret" not in str(caught.value)
@@ -307,7 +310,22 @@ class RecordWriterContract(WorldContract):
         if error is None:
             assert _values(world, topic, 1) == [b"secret"]
         else:
+            assert isinstance(error, RejectedRecordError)
             assert (error.topic, error.partition, error.size) == (topic, 1, 6)
+            assert "secret" not in str(error)
+
+    def test_a_timestamp_that_a_broker_refuses_is_an_error(
+        self, world: World, writer: RecordWriter
+    ) -> None:
+        """A topic limits how far timestamps are off; without an error, the record is there."""
+        topic = world.topic(1, message__timestamp__before__max__ms="3600000")
+        when = dt.datetime(2020, 1, 2, tzinfo=dt.UTC)
+        error = _refusal(writer, batch_of(value=[b"secret"], timestamp=[when]), topic)
+        if error is None:
+            assert _values(world, topic, 0) == [b"secret"]
+        else:
+            assert isinstance(error, InvalidTimestampError)
+            assert (error.topic, error.partition, error.size) == (topic, 0, 6)
             assert "secret" not in str(error)
 
     def test_a_transaction_ends_with_the_flush(

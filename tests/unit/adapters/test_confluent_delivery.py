@@ -10,14 +10,19 @@ from pyspark_kafka.adapters.confluent.delivery_errors import (
     Undelivered,
     delivery_error,
     produce_error,
+    to_report,
 )
+from pyspark_kafka.adapters.confluent.error_codes import ANOTHER_INVALID_RECORD, NO_LEADERS
 from pyspark_kafka.adapters.confluent.producer_config import producer_client_config
 from pyspark_kafka.adapters.confluent.topic_partitions import TopicPartitions
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
+    InvalidTimestampError,
     KafkaRequestError,
+    LeaderUnavailableError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
@@ -48,6 +53,8 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, AuthorizationError),
         (KafkaError.CLUSTER_AUTHORIZATION_FAILED, AuthorizationError),
         (KafkaError.MSG_SIZE_TOO_LARGE, RecordTooLargeError),
+        (KafkaError.INVALID_TIMESTAMP, InvalidTimestampError),
+        (KafkaError.INVALID_RECORD, RejectedRecordError),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, UnknownTopicError),
         (KafkaError._UNKNOWN_TOPIC, UnknownTopicError),
     ],
@@ -55,6 +62,27 @@ def undelivered(code: int, reason: str = "why", partition: int = 3) -> Undeliver
 def test_each_failure_has_an_error(connection: Connection, code: int, kind: type) -> None:
     """A record that failed is of the kind that its reason is."""
     assert type(delivery_error(connection, undelivered(code))) is kind
+
+
+@pytest.mark.parametrize(
+    "code", [NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND]
+)
+def test_a_leader_that_is_not_available_is_no_missing_right(
+    connection: Connection, code: int
+) -> None:
+    """As with kafka-python, the error says what to do about leaders and listeners."""
+    error = connection.error("a request for offsets", KafkaError(code))
+    assert type(error) is LeaderUnavailableError
+    assert "a request for offsets: " in str(error)
+
+
+def test_a_record_that_was_rejected_itself_is_reported() -> None:
+    """The other records of its batch fail as well, with an error of librdkafka's."""
+    another, rejected = (
+        undelivered(code) for code in (ANOTHER_INVALID_RECORD, KafkaError.INVALID_RECORD)
+    )
+    assert to_report(to_report(None, another), rejected) is rejected
+    assert to_report(rejected, another) is rejected
 
 
 def test_a_failure_names_the_record(connection: Connection) -> None:

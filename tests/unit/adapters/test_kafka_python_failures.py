@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from kafka import errors as kafka_errors
 
-from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of
+from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper, failure_of, reason_of
+from pyspark_kafka.domain.errors import LeaderUnavailableError
 from pyspark_kafka.domain.producer.requests import Failure, ProduceError
 
 
@@ -15,6 +16,7 @@ from pyspark_kafka.domain.producer.requests import Failure, ProduceError
         (kafka_errors.DuplicateSequenceNumberError, ProduceError.DUPLICATE_SEQUENCE),
         (kafka_errors.MessageSizeTooLargeError, ProduceError.MESSAGE_TOO_LARGE),
         (kafka_errors.RecordListTooLargeError, ProduceError.MESSAGE_TOO_LARGE),
+        (kafka_errors.InvalidTimestampError, ProduceError.INVALID_TIMESTAMP),
         (kafka_errors.ProducerFencedError, ProduceError.PRODUCER_FENCED),
         (kafka_errors.InvalidProducerEpochError, ProduceError.INVALID_PRODUCER_EPOCH),
         (kafka_errors.OutOfOrderSequenceNumberError, ProduceError.SEQUENCE_LOST),
@@ -51,6 +53,25 @@ def test_an_error_without_a_message_has_a_reason() -> None:
     described = failure_of(kafka_errors.NotLeaderForPartitionError, "").reason
     assert described.startswith("This error is thrown if the client attempts to send messages")
     assert failure_of(TimeoutError, "").reason == "TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (kafka_errors.UnknownBrokerIdError(7), "the metadata name broker 7, and no address of it"),
+        (kafka_errors.LeaderNotAvailableError(), "there is currently no leader"),
+        (kafka_errors.ListenerNotFoundError, "There is no listener"),
+    ],
+)
+def test_a_broker_that_is_not_available_is_named(
+    error: kafka_errors.KafkaError | type[kafka_errors.KafkaError], reason: str
+) -> None:
+    """The error says what to do about leaders and listeners, and nothing about rights."""
+    raised = ErrorMapper("broker:9092", 1).request_error("a request for offsets", error, ())
+    assert type(raised) is LeaderUnavailableError
+    assert reason in str(raised)
+    if isinstance(error, kafka_errors.UnknownBrokerIdError):
+        assert reason_of(error) == reason
 
 
 def test_a_call_is_repeated_while_its_errors_may_pass() -> None:

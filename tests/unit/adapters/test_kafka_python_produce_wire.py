@@ -26,10 +26,16 @@ VERSIONS: Final = range(MIN_VERSION, MAX_VERSION + 1)
 
 
 def response(
-    errors: Mapping[int, int], version: int, correlation_id: int = 7, message: str | None = None
+    errors: Mapping[int, int],
+    version: int,
+    correlation_id: int = 7,
+    message: str | None = None,
+    of_record: str | None = None,
 ) -> memoryview:
     topic = ProduceResponse.TopicProduceResponse
     partition = topic.PartitionProduceResponse
+    error = partition.BatchIndexAndErrorMessage
+    records = [error(batch_index=0, batch_index_error_message=of_record)] if of_record else []
     encoded: Any = ProduceResponse(
         responses=[
             topic(
@@ -41,7 +47,7 @@ def response(
                         base_offset=5,
                         log_append_time_ms=-1,
                         log_start_offset=0,
-                        record_errors=[],
+                        record_errors=records,
                         error_message=message,
                     )
                     for index, code in errors.items()
@@ -94,6 +100,14 @@ def test_a_broker_may_say_why() -> None:
     """Its message takes precedence over Kafka's description."""
     outcomes = responses_of(response({0: 87}, MAX_VERSION, message="no key"), MAX_VERSION, 7)
     assert outcomes == {TopicPartition("t", 0): Failure(ProduceError.FATAL, "no key")}
+
+
+def test_what_a_broker_says_of_a_record_tells_more() -> None:
+    """Kafka says of the batch that a record is invalid, and of the record what is."""
+    of_record = "Timestamp 5 of message with offset 0 is out of range."
+    frame = response({0: 32}, MAX_VERSION, message="invalid", of_record=of_record)
+    failure = Failure(ProduceError.INVALID_TIMESTAMP, of_record)
+    assert responses_of(frame, MAX_VERSION, 7) == {TopicPartition("t", 0): failure}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

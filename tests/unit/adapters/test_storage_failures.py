@@ -33,7 +33,10 @@ class NoCredentialsError(Exception):
         (ConnectionResetError("gone"), "The storage does not answer: ConnectionResetError: gone."),
         (TimeoutError(), "The storage does not answer: TimeoutError: no reason given."),
         (EndpointConnectionError("e"), "The storage does not answer: EndpointConnectionError: e."),
-        (RuntimeError("odd."), "The storage failed: RuntimeError: odd"),
+        (
+            RuntimeError("odd."),
+            "The storage failed: RuntimeError: odd. Check that it has free space",
+        ),
     ],
 )
 def test_a_failure_says_what_it_means(error: Exception, meaning: str) -> None:
@@ -69,7 +72,7 @@ def test_the_address_of_a_storage_is_shown() -> None:
 def test_a_failure_is_one_short_line() -> None:
     """A server's stack trace and a long text are cut."""
     shown = problem_of(OSError("first\n\tat org.apache.hadoop"), PATH)
-    assert shown == "The storage failed: OSError: first"
+    assert shown.startswith("The storage failed: OSError: first. Check ")
     assert len(problem_of(OSError("x" * 5_000), PATH)) < 400
 
 

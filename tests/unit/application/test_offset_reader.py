@@ -374,7 +374,7 @@ def test_an_end_that_kafka_never_tells_is_an_error(
 ) -> None:
     """When every attempt lacks a partition, the error names it."""
     monkeypatch.setattr(MemoryOffsetFetcher, "latest", lambda _fetcher, _asked: PartitionOffsets())
-    with pytest.raises(KafkaRequestError, match="there is no t-0"):
+    with pytest.raises(KafkaRequestError, match="offsets: t-0 does not exist"):
         resolve(reader(kit), Latest())
 
 

@@ -16,6 +16,7 @@ from ...domain.errors import (
     CorruptBatchError,
     InvalidResponseError,
     KafkaRequestError,
+    LeaderUnavailableError,
     OptionsError,
 )
 from ...domain.kafka_settings import PREFIX, api_timeout_ms
@@ -36,6 +37,7 @@ from .error_codes import (
     BAD_COMPRESSION,
     CORRUPT_ERRORS,
     INVALID_RESPONSE_ERRORS,
+    LEADER_ERRORS,
     REFUSED_RESOURCES,
     UNREACHABLE_ERRORS,
 )
@@ -236,6 +238,8 @@ class Connection:
             )
         if error.code() in INVALID_RESPONSE_ERRORS:
             return InvalidResponseError(request, error.str())
+        if error.code() in LEADER_ERRORS:
+            return LeaderUnavailableError(request, error.str())
         return KafkaRequestError(request, error.str())
 
     def authorization_error(

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import (
+    InvalidTimestampError,
     KafkaRequestError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
     UnknownTopicError,
 )
 from ...domain.producer.requests import MESSAGE_TOO_LARGE as TOO_LARGE_FOR_BROKER
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from .error_codes import (
+    ANOTHER_INVALID_RECORD,
     FATAL,
+    INVALID_TIMESTAMP,
     MESSAGE_TIMED_OUT,
     MESSAGE_TOO_LARGE,
+    REJECTED_ERRORS,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC_ERRORS,
 )
@@ -48,8 +53,11 @@ class Undelivered:
 
 
 def to_report(first: Undelivered | None, later: Undelivered) -> Undelivered:
-    """Return the record to report: the first, or the largest of those in too large a batch."""
-    if first is None:
+    """Return the record to report: the first that was rejected itself.
+
+    Of a batch that is too large, it is the largest.
+    """
+    if first is None or first.code == ANOTHER_INVALID_RECORD:
         return later
     is_larger = first.code == later.code == MESSAGE_TOO_LARGE and later.size > first.size
     return later if is_larger else first
@@ -66,6 +74,10 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
     facts = (record.topic, _known(record.partition), record.size)
     if record.code == MESSAGE_TOO_LARGE:
         return RecordTooLargeError(*facts, TOO_LARGE_FOR_BROKER + _BATCH_INSTEAD)
+    if record.code == INVALID_TIMESTAMP:
+        return InvalidTimestampError(*facts, record.reason)
+    if record.code in REJECTED_ERRORS:
+        return RejectedRecordError(*facts, record.reason)
     reason = record.reason
     if record.code == UNKNOWN_PARTITION:  # it existed when the metadata were fetched
         reason = f"{reason}: the topic was deleted, and maybe recreated"

@@ -22,6 +22,12 @@ TIMED_OUT: Final[int] = KafkaError._TIMED_OUT
 NO_COORDINATOR: Final[int] = KafkaError._WAIT_COORD
 MESSAGE_TIMED_OUT: Final[int] = KafkaError._MSG_TIMED_OUT
 MESSAGE_TOO_LARGE: Final[int] = KafkaError.MSG_SIZE_TOO_LARGE
+INVALID_TIMESTAMP: Final[int] = KafkaError.INVALID_TIMESTAMP
+ANOTHER_INVALID_RECORD: Final[int] = KafkaError._INVALID_DIFFERENT_RECORD
+"""A record is fine, and another one of its batch was rejected."""
+
+REJECTED_ERRORS: Final = frozenset({KafkaError.INVALID_RECORD, ANOTHER_INVALID_RECORD})
+"""A broker rejected a record by a rule of its topic."""
 UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION
 
 UNREACHABLE_ERRORS: Final = frozenset(
@@ -76,6 +82,10 @@ REFUSED_RESOURCES: Final[Mapping[int, ResourceType]] = {
 
 NO_LEADERS: Final[int] = KafkaError._NOENT
 """None of the partitions of a request has a leader, perhaps because none exists."""
+
+LEADER_ERRORS: Final = frozenset(
+    {NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND}
+)
 
 COORDINATOR_ERRORS: Final = frozenset(
     {

@@ -14,6 +14,7 @@ from ...domain.errors import (
     BrokerUnreachableError,
     InvalidResponseError,
     KafkaRequestError,
+    LeaderUnavailableError,
     PysparkKafkaError,
 )
 from ...domain.producer.requests import Failure, ProduceError
@@ -50,6 +51,7 @@ _PRODUCE_ERRORS: Final[Mapping[type[Exception], ProduceError]] = {
     kafka_errors.DuplicateSequenceNumberError: ProduceError.DUPLICATE_SEQUENCE,
     kafka_errors.MessageSizeTooLargeError: ProduceError.MESSAGE_TOO_LARGE,
     kafka_errors.RecordListTooLargeError: ProduceError.MESSAGE_TOO_LARGE,
+    kafka_errors.InvalidTimestampError: ProduceError.INVALID_TIMESTAMP,
     kafka_errors.ProducerFencedError: ProduceError.PRODUCER_FENCED,
     kafka_errors.InvalidProducerEpochError: ProduceError.INVALID_PRODUCER_EPOCH,
     kafka_errors.OutOfOrderSequenceNumberError: ProduceError.SEQUENCE_LOST,
@@ -73,6 +75,11 @@ UNREACHABLE: Final = (
     kafka_errors.MetadataEmptyBrokerList,
 )
 
+_LEADER_ERRORS: Final = (
+    kafka_errors.UnknownBrokerIdError,
+    kafka_errors.LeaderNotAvailableError,
+    kafka_errors.ListenerNotFoundError,
+)
 
 _TLS_REMEMBERED_S: Final = 1.0
 """Long enough for kafka-python's bootstrap to end, which tries again at once."""
@@ -161,7 +168,7 @@ class ErrorMapper:
             raise error.error.with_traceback(None) from error
         except UNREACHABLE as error:
             raise BrokerUnreachableError(
-                self.bootstrap_servers, self.timeout_ms / 1_000, _reason(error)
+                self.bootstrap_servers, self.timeout_ms / 1_000, reason_of(error)
             ) from error
         except kafka_errors.KafkaError as error:
             raise self.request_error(request, error, rights) from error
@@ -180,8 +187,11 @@ class ErrorMapper:
         if missing:
             return AuthorizationError(request, missing, self.bootstrap_servers, self.principal)
         if issubclass(kind, kafka_errors.KafkaProtocolError):
-            problem = error.__name__ if isinstance(error, type) else _reason(error)
+            problem = error.__name__ if isinstance(error, type) else reason_of(error)
             return InvalidResponseError(request, problem)
+        if issubclass(kind, _LEADER_ERRORS):
+            reason = _description(kind) if isinstance(error, type) else reason_of(error)
+            return LeaderUnavailableError(request, reason)
         return KafkaRequestError(request, error.__name__ if error is kind else str(error))
 
     def refused(self, error: Exception, *, is_new: bool) -> PysparkKafkaError | None:
@@ -200,10 +210,10 @@ class ErrorMapper:
         if isinstance(error, _LOGIN_ERRORS) or (self.mechanism and not is_passing):
             # What is neither a broker's nor the network's is the mechanism's own.
             return AuthenticationError(
-                self.bootstrap_servers, self.mechanism, self.user, _reason(error)
+                self.bootstrap_servers, self.mechanism, self.user, reason_of(error)
             )
-        failure = tls_failure(_reason(error)) if is_new and not _is_hangup(error) else None
-        return failure and TlsError(self.bootstrap_servers, failure, _reason(error))
+        failure = tls_failure(reason_of(error)) if is_new and not _is_hangup(error) else None
+        return failure and TlsError(self.bootstrap_servers, failure, reason_of(error))
 
     def not_tls(self) -> TlsError:
         """Return the error of a broker that answers without TLS."""
@@ -229,15 +239,20 @@ class ErrorMapper:
 def failure_of(error: type[Exception], message: str) -> Failure:
     """Return an error as a producer acts on it, with Kafka's description if there is no message."""
     classes = (_PRODUCE_ERRORS[base] for base in error.__mro__ if base in _PRODUCE_ERRORS)
-    description: str = getattr(error, "description", None) or error.__name__
-    return Failure(next(classes), message or description)
+    return Failure(next(classes), message or _description(error))
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return what an error says, without the names of kafka-python's classes."""
+    if isinstance(error, kafka_errors.UnknownBrokerIdError):
+        return f"the metadata name broker {error.args[0]}, and no address of it"
     said = "; ".join(map(str, error.args)).removeprefix("SaslAuthenticationFailedError: ")
-    described: str = getattr(error, "description", None) or type(error).__name__
-    return said or described
+    return said or _description(type(error))
+
+
+def _description(kind: type[Exception]) -> str:
+    described: str | None = getattr(kind, "description", None)
+    return described or kind.__name__
 
 
 def _is_hangup(error: Exception) -> bool:

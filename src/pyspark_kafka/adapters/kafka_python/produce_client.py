@@ -29,7 +29,7 @@ from ...domain.producer.sender import Sender
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
 from .connections import ProduceConnection
-from .failures import RETRIABLE_ERRORS, failure_of
+from .failures import RETRIABLE_ERRORS, failure_of, reason_of
 from .transactions import TransactionRequests, partitions_rights
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class ProduceClient:
                 try:
                     node = self._connected_leader(partition, unreachable)
                 except RETRIABLE_ERRORS as error:
-                    failure, now = failure_of(type(error), str(error)), time.monotonic()
+                    failure, now = failure_of(type(error), reason_of(error)), time.monotonic()
                     self._sender.leader_not_found(partition, failure, now, since=begun)
                 else:
                     if node is not None:
@@ -297,5 +297,5 @@ class ProduceClient:
 
     def _disconnect(self, node: int, error: Exception, since: float | None = None) -> None:
         self._connections.pop(node).close()
-        failure, now = failure_of(type(error), str(error)), time.monotonic()
+        failure, now = failure_of(type(error), reason_of(error)), time.monotonic()
         self._sender.disconnected(node, failure, now, since=since)

@@ -101,6 +101,7 @@ def responses_of(
 def _failure(answered: Any) -> Failure | None:
     if not answered.error_code:
         return None
-    messages = [answered.error_message]
-    messages += [error.batch_index_error_message for error in answered.record_errors or ()]
+    # What is said of a record tells more: of a timestamp, the range that it should be in.
+    messages = [error.batch_index_error_message for error in answered.record_errors or ()]
+    messages.append(answered.error_message)
     return failure_of(kafka_errors.for_code(answered.error_code), next(filter(None, messages), ""))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from ...domain.errors import NullTopicError, RecordDeliveryError
+from ...domain.errors import NullTopicError, UnknownPartitionError
 from ..kernels.arrays import read_only
 from .custom_partitioner import custom_partitions
 from .murmur2 import group_by_partition, murmur2_partitions
@@ -107,7 +107,7 @@ def require_partitions(
 ) -> None:
     """Check the partitions that ``ExplicitPartitions`` chose for rows of a topic.
 
-    :raises RecordDeliveryError: for the first row whose partition does not exist.
+    :raises UnknownPartitionError: for the first row whose partition does not exist.
     """
     partitions, is_chosen = chosen
     invalid = np.flatnonzero(is_chosen & ((partitions < 0) | (partitions >= count)))
@@ -115,7 +115,7 @@ def require_partitions(
         first = int(invalid[0])
         size = columns.payload_bytes(rows[first : first + 1])
         reason = f"the topic's partitions are 0 to {count - 1}"
-        raise RecordDeliveryError(topic, int(partitions[first]), size, reason)
+        raise UnknownPartitionError(topic, int(partitions[first]), size, reason)
 
 
 def partitions_by_key(

@@ -49,7 +49,8 @@ def rename_exclusively(source: Path, target: Path) -> bool:
     if number in _NO_EXCLUSION:
         raise UnsupportedFeatureError(
             "A metadata log",
-            "be kept on a filesystem with neither hard links nor exclusive renames",
+            "be kept on a filesystem with neither hard links nor exclusive renames: choose a "
+            "directory of another one",
         )
     if number:
         raise OSError(number, os.strerror(number), str(source), None, str(target))

@@ -46,7 +46,7 @@ def problem_of(error: Exception, path: StoragePath) -> str:
         return f"The bucket or directory does not exist: {reason}. Check its name"
     if isinstance(error, ConnectionError | TimeoutError) or _is_a(error, "Connection", "Timeout"):
         return f"The storage does not answer: {reason}. Check its address, and that it is running"
-    return f"The storage failed: {reason}"
+    return f"The storage failed: {reason}. Check that it has free space, and see its logs"
 
 
 def _is_a(error: Exception, *words: str) -> bool:

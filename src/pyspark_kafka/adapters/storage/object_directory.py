@@ -148,7 +148,7 @@ class ObjectDirectory(LogDirectory):
 
 def _no_exclusion(reason: str) -> UnsupportedFeatureError:
     problem = f"be kept on a storage that cannot arbitrate between concurrent writers: {reason}"
-    return UnsupportedFeatureError("A metadata log", problem)
+    return UnsupportedFeatureError("A metadata log", f"{problem}. Choose another storage")
 
 
 def _check_bucket(error: FileNotFoundError) -> None:

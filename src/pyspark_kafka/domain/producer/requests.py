@@ -26,6 +26,7 @@ class ProduceError(Enum):
 
     DUPLICATE_SEQUENCE = auto()
     MESSAGE_TOO_LARGE = auto()
+    INVALID_TIMESTAMP = auto()
     PRODUCER_FENCED = auto()
 
     INVALID_PRODUCER_EPOCH = auto()

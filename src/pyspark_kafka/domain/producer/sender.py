@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, Generic, final
 
 from ..errors import (
     BrokerUnreachableError,
+    InvalidTimestampError,
     ProducerFencedError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
 )
 from ..security.errors import AuthorizationError
 from ..security.rights import IDEMPOTENT_WRITE, Operation, topic_right, transactional_id_right
@@ -306,8 +308,10 @@ class Sender(Generic[R]):
             case ProduceError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if self._transaction:
                 name = self._transaction.transactional_id
                 raise self._missing(transactional_id_right(Operation.WRITE, name))
+            case ProduceError.INVALID_TIMESTAMP:
+                raise InvalidTimestampError(*_first_record(batch), failure.reason)
             case _:
-                raise RecordDeliveryError(*_first_record(batch), failure.reason)
+                raise RejectedRecordError(*_first_record(batch), failure.reason)
 
     def _missing(self, right: Right) -> AuthorizationError:
         return AuthorizationError(

@@ -36,7 +36,8 @@ class AuthenticationError(PysparkKafkaError, PermissionError):
         super().__init__(
             f"The login{who} by {mechanism} at {bootstrap_servers} was refused: "
             f"{reason.strip().rstrip('.')}. It is not tried again for five minutes, so that no "
-            "account is locked. Correct the login in the options 'kafka.sasl.*'."
+            "account is locked. Correct the login in the options 'kafka.sasl.*', or the "
+            "credentials of the environment if it uses them."
         )
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
+    InvalidTimestampError,
     ProducerFencedError,
     RecordDeliveryError,
     RecordTooLargeError,
+    RejectedRecordError,
 )
 from pyspark_kafka.domain.kafka_settings import ProducerSettings
 from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
@@ -510,13 +512,20 @@ def test_a_missing_right_is_named(error: ProduceError, right: Right) -> None:
     assert (raised.value.rights, raised.value.principal) == ((right,), PRINCIPAL)
 
 
-@pytest.mark.parametrize("error", [ProduceError.FATAL, ProduceError.PRODUCER_FENCED])
-def test_what_does_not_pass_is_raised(error: ProduceError) -> None:
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ProduceError.FATAL, RejectedRecordError),
+        (ProduceError.PRODUCER_FENCED, RejectedRecordError),
+        (ProduceError.INVALID_TIMESTAMP, InvalidTimestampError),
+    ],
+)
+def test_what_does_not_pass_is_raised(error: ProduceError, kind: type[RecordDeliveryError]) -> None:
     """The first record that cannot be delivered is named, and the broker's reason."""
     client = Client()
     client.append(2)
     client.sent()
-    with pytest.raises(RecordDeliveryError, match=f"of 8 bytes for t-0 .*: {error.name}"):
+    with pytest.raises(kind, match=f"of 8 bytes for t-0 .*: {error.name}"):
         client.fail(error)
 
 
