@@ -350,7 +350,9 @@ def test_a_partition_that_a_topic_does_not_have_is_named(
     topic = topics.create(2)
     table = texts(spark, MARK).selectExpr("value", "2 as partition")
     line = refusal(lambda: sinks.write(table, topic=topic))
-    assert line.startswith(f"[KAFKA_DELIVERY_FAILED] A record of {len(MARK)} bytes for {topic}-2 ")
+    assert line.startswith(
+        f"[KAFKA_UNKNOWN_PARTITION] A record of {len(MARK)} bytes for {topic}-2 "
+    )
     assert re.search(r"has 2\b|0 to 1", line)
     assert MARK not in line
 

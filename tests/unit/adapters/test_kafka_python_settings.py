@@ -144,6 +144,12 @@ def test_translation(name: str, value: str, config: dict[str, Any]) -> None:
     assert made.keys() <= known.keys()
 
 
+def test_a_broker_that_is_back_is_noticed_soon() -> None:
+    """The longest pause between attempts to connect is by default Java's, not kafka-python's."""
+    assert translated()["reconnect_backoff_max_ms"] == 1_000
+    assert translated(reconnect__backoff__max__ms="5000")["reconnect_backoff_max_ms"] == 5_000
+
+
 def test_left_to_the_system() -> None:
     """A buffer of -1 bytes is the system's to choose."""
     assert "socket_options" not in translated(receive__buffer__bytes="-1")

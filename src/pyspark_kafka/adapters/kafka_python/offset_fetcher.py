@@ -19,7 +19,7 @@ from ...ports.offset_fetcher import OffsetFetcher
 from .cluster_metadata import connect
 from .failures import RETRIABLE_ERRORS
 from .responses import NO_OFFSET, check_offsets, check_topics, reading, require_all
-from .settings import client_config, error_mapper
+from .settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -41,9 +41,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings = dict(options.kafka)
-        self._config = client_config(settings)
-        self._errors = error_mapper(settings)
+        self._config, self._errors = client_settings(dict(options.kafka))
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[TopicPartition, int] = {}
         self._connected: Any = None

@@ -12,7 +12,7 @@ from .cluster_metadata import ClusterMetadata
 from .produce_client import ProduceClient, Rows
 from .produce_wire import ProduceSettings
 from .row_partitioner import RowPartitioner
-from .settings import client_config, error_mapper
+from .settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,8 @@ class ProducerFactory:
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings = dict(options.kafka)
-        self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **client_config(settings)}
-        self.errors = error_mapper(settings)
+        config, self.errors = client_settings(dict(options.kafka))
+        self.config: dict[str, Any] = {**KafkaConsumer.DEFAULT_CONFIG, **config}
         self.metadata = ClusterMetadata(self.config, self.errors, for_writing=True)
         self.partitioner = RowPartitioner(self.metadata, self.errors, options.producer)
         codec = Codec[options.producer.compression.upper()]

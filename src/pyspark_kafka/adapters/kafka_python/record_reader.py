@@ -14,7 +14,7 @@ from ..kafka_format.record_decoder import DecoderMemory, RecordDecoder
 from .fetch_client import FetchClient, PartitionFetcher
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
-from .settings import client_config, error_mapper
+from .settings import client_settings
 from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -44,16 +44,16 @@ class KafkaPythonRecordReader(RecordReader):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings = dict(options.kafka)
+        settings, errors = client_settings(dict(options.kafka))
         config = {
             **KafkaConsumer.DEFAULT_CONFIG,
             "max_partition_fetch_bytes": PARTITION_BYTES,
-            **client_config(settings),
+            **settings,
         }
         self._options = options
         self._client = FetchClient(
             config,
-            error_mapper(settings),
+            errors,
             FetchSettings(
                 client_id=config["client_id"],
                 rack=config["client_rack"],

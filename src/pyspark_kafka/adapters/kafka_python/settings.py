@@ -53,6 +53,9 @@ _FILES: Final[Mapping[str, str]] = {
 
 _MECHANISMS: Final = (*OWN_MECHANISMS, AWS_MSK_IAM)
 
+RECONNECT_BACKOFF_MAX_MS: Final = 1_000
+"""The default of Java's client; with kafka-python's, 30 s, a broker that is back is found late."""
+
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
@@ -77,7 +80,14 @@ deserializers, which are not used, and the ones of its metrics, which are not co
 
 
 def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Translate ``kafka.*`` settings; as ``client_settings`` does."""
+    return client_settings(settings)[0]
+
+
+def client_settings(settings: Mapping[str, str]) -> tuple[dict[str, Any], ErrorMapper]:
     """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
+
+    Return them with the mapper of the client's errors, which knows the user who logs in.
 
     :raises OptionsError: naming every setting that kafka-python does not know or support.
     :raises MissingDependencyError: if a store is PKCS12 and the extra ``tls`` is not installed.
@@ -88,6 +98,7 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "bootstrap_servers": settings[BOOTSTRAP_SERVERS].split(","),
         "bootstrap_timeout_ms": api_timeout_ms(settings),
+        "reconnect_backoff_max_ms": RECONNECT_BACKOFF_MAX_MS,
         "security_protocol": java.protocol,
     }
     # This library applies these settings itself.
@@ -105,12 +116,11 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
     if problems:
         raise OptionsError(problems)
     warn_about_clear_text(java)
-    return {**config, **_in_order(config), **_socket_options(java.others)}
+    complete = {**config, **_in_order(config), **_socket_options(java.others)}
+    return complete, _error_mapper(settings, java)
 
 
-def error_mapper(settings: Mapping[str, str]) -> ErrorMapper:
-    """Return the mapper of a client's errors, with the user who logs in by its settings."""
-    java = read_java_settings(_one_spelling(settings)[0])
+def _error_mapper(settings: Mapping[str, str], java: JavaSettings) -> ErrorMapper:
     login = java.login
     return ErrorMapper(
         settings[BOOTSTRAP_SERVERS],

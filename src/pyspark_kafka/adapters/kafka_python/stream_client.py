@@ -16,8 +16,8 @@ from .cluster_metadata import ClusterMetadata
 from .fetch_wire import FetchSettings
 from .offset_fetcher import KafkaPythonOffsetFetcher
 from .record_reader import MAX_WAIT_MS, PARTITION_BYTES
-from .settings import client_config, error_mapper
-from .stream_fetcher import MAX_BACKOFF_S, StreamFetcher
+from .settings import client_settings
+from .stream_fetcher import StreamFetcher
 from .stream_sinks import AtLeastOnceSink, NoSink, StreamSink
 from .stream_transactions import ExactlyOnceSink
 from .transports import MAX_FRAME_BYTES
@@ -49,16 +49,13 @@ class KafkaPythonStreamClient(StreamClient):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        settings = dict(source.kafka)
+        settings, self._errors = client_settings(dict(source.kafka))
         config = {
             **KafkaConsumer.DEFAULT_CONFIG,
             "max_partition_fetch_bytes": PARTITION_BYTES,
             "fetch_max_bytes": _RESPONSE_BYTES,
-            # A longer pause would be one after the broker is back.
-            "reconnect_backoff_max_ms": int(1_000 * MAX_BACKOFF_S),
-            **client_config(settings),
+            **settings,
         }
-        self._errors = error_mapper(settings)
         self._metadata = ClusterMetadata(config, self._errors)
         self._oversized = OversizedRecords(source.record_limits)
         self._fetcher = StreamFetcher(

@@ -32,7 +32,7 @@ from .responses import (
     reading,
     require_all,
 )
-from .settings import client_config, error_mapper
+from .settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -339,10 +339,9 @@ class KafkaPythonTransactions(Transactions):
 
         :raises OptionsError: if kafka-python does not know a setting or cannot read its value.
         """
-        settings = dict(options.kafka)
-        self._errors = error_mapper(settings)
+        config, self._errors = client_settings(dict(options.kafka))
         self._timeout_ms = options.producer.transaction_timeout_ms
-        self._metadata = ClusterMetadata(client_config(settings), self._errors)
+        self._metadata = ClusterMetadata(config, self._errors)
         self._requests = TransactionRequests(self._metadata, self._errors)
 
     def begin(self, transactional_id: str) -> Transaction:
