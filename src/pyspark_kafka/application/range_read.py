@@ -9,6 +9,7 @@ from ..domain.errors import (
     LogTruncatedError,
     MissingOffsetsError,
     OffsetOutOfRangeError,
+    TopicRecreatedError,
     UnknownTopicError,
 )
 from ..domain.offset_range import OffsetRange
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from ..ports.record_reader import RecordReader
     from ..ports.source_events import SourceEvents
 
-MAX_TRUNCATIONS: Final = 10
-"""How often a log may be truncated while a range is read, before the task fails: each time, some
-of it is read again."""
+MAX_REPLACED_LOGS: Final = 10
+"""How often a log may be truncated or created again while a range is read, before the task fails:
+each time, some of the offsets are read again."""
 
 
 @final
@@ -53,27 +54,28 @@ class RangeRead:
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
-        :raises DataLossError: if offsets of the range are gone, or a truncated log has others, and
-            ``failOnDataLoss`` is true.
+        :raises DataLossError: if offsets of the range are gone, or a truncated log or a recreated
+            topic has others, and ``failOnDataLoss`` is true.
         :raises LogTruncatedError: if a log is truncated again and again.
+        :raises TopicRecreatedError: if a topic is created again and again.
         :raises UnknownTopicError: if the topic is gone and ``failOnDataLoss`` is true, or an open
             end cannot be looked up.
         :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
         :raises PysparkKafkaError: as ``RecordReader.read``.
         """
         whole = rest = self._bind(offset_range)
-        truncations = 0
+        replaced = 0
         while rest.size > 0:
             try:
                 yield from self._reported(self._reader.read(rest, projection))
             except OffsetOutOfRangeError as error:
                 self._events.offset_out_of_range(error)
                 rest = self._after_loss(rest, error.offset, error.earliest, error)
-            except LogTruncatedError as error:
-                truncations += 1
-                if truncations > MAX_TRUNCATIONS:
+            except (LogTruncatedError, TopicRecreatedError) as error:
+                replaced += 1
+                if replaced > MAX_REPLACED_LOGS:
                     raise
-                rest = self._after_truncation(whole, error)
+                rest = self._after_replacement(whole, error)
             except MissingOffsetsError as error:
                 rest = self._after_loss(rest, error.start, error.end, error)
             except UnknownTopicError as error:
@@ -97,13 +99,20 @@ class RangeRead:
         for loss in self._reader.take_skipped():
             self._events.data_lost(loss)
 
-    def _after_truncation(self, whole: OffsetRange, error: LogTruncatedError) -> OffsetRange:
-        """Report a truncated log; return the rest of the range from where its records are others.
+    def _after_replacement(
+        self, whole: OffsetRange, error: LogTruncatedError | TopicRecreatedError
+    ) -> OffsetRange:
+        """Report a log with other records; return the part of the range that has them.
 
         Those before the range belong to ranges that are done.
         """
-        resumed_at = max(whole.from_offset, error.diverges_at)
-        loss = data_loss.log_truncated(error.partition, error.offset, error.diverges_at, resumed_at)
+        partition, offset = error.partition, error.offset
+        if isinstance(error, TopicRecreatedError):
+            resumed_at = max(whole.from_offset, error.earliest)
+            loss = data_loss.partition_offset_changed(partition, offset, error.earliest)
+        else:
+            resumed_at = max(whole.from_offset, error.diverges_at)
+            loss = data_loss.log_truncated(partition, offset, error.diverges_at, resumed_at)
         if self._options.fail_on_data_loss:
             raise loss.as_error() from error
         self._events.data_lost(loss)

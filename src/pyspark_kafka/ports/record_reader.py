@@ -33,6 +33,8 @@ class RecordReader(ABC):
 
         :raises OffsetOutOfRangeError: if the broker does not hold the next offset to read.
         :raises LogTruncatedError: if the log has other records than were read of the range.
+        :raises TopicRecreatedError: if the topic was deleted and created again after a part of the
+            range was read.
         :raises MissingOffsetsError: if offsets of the range were deleted while it was read.
         :raises UnknownTopicError: if the partition does not exist.
         :raises FetchTimeoutError: if the broker holds the next offset and does not return it.

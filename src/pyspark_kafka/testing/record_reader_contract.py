@@ -16,6 +16,7 @@ from ..domain.errors import (
     OffsetOutOfRangeError,
     OversizedRecordError,
     PysparkKafkaError,
+    TopicRecreatedError,
     UnknownTopicError,
 )
 from ..domain.offset_range import OffsetRange
@@ -27,6 +28,10 @@ from .world import COMMITTED, Capability, Record, World, WorldContract, numbered
 
 VALUES: Final = Projection(("offset", "value"))
 
+
+_OLD: Final = b"o" * 2_000
+_PREFETCHED: Final = 8_000
+"""More records of this value than a client fetches ahead: those come also when they are gone."""
 
 _LARGE: Final = Record(b"v" * 2_000, headers=(("a", b"1" * 40),) * 5)
 _LIMITS: Final = {"maxRecordBytes": 1_000, "maxRecordHeaders": 4, "maxRecordHeaderBytes": 199}
@@ -279,6 +284,41 @@ class RecordReaderContract(WorldContract):
             *range(end - remaining, end)
         ]
 
+    def test_a_recreated_topic_is_an_error(self, world: World) -> None:
+        """Records of a new topic do not follow those of the old one; another range has them."""
+        world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
+        partition = TopicPartition(world.topic(), 0)
+        made = _reader(world)
+        read, error = _read_recreated(world, made, partition, 2 * _PREFETCHED)
+        assert isinstance(error, TopicRecreatedError)
+        assert (error.partition, error.offset, error.earliest) == (partition, len(read), 0)
+        assert read == list(range(len(read)))
+        rows = _rows(made, OffsetRange(partition, 0, _PREFETCHED), VALUES)
+        assert rows == [{"offset": n, "value": b"v%d" % n} for n in range(_PREFETCHED)]
+
+    def test_a_recreated_topic_that_is_shorter_is_an_error(self, world: World) -> None:
+        """Its end is not taken for the end of the range; it may be told by the offset alone."""
+        world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
+        partition = TopicPartition(world.topic(), 0)
+        made = _reader(world)
+        read, error = _read_recreated(world, made, partition, 3)
+        assert isinstance(error, TopicRecreatedError | OffsetOutOfRangeError)
+        assert (error.partition, error.offset, error.earliest) == (partition, len(read), 0)
+        assert read == list(range(len(read)))
+        assert _offsets(made, OffsetRange(partition, 0, 3)) == [0, 1, 2]
+
+    def test_a_topic_that_is_recreated_before_a_range_is_read(self, world: World) -> None:
+        """What a reader knows of the old topic does not matter to a range of the new one."""
+        world.require(Capability.DELETE_TOPICS)
+        partition = TopicPartition(world.topic(), 0)
+        world.produce(partition, numbered(0, 10))
+        made = _reader(world)
+        assert _offsets(made, OffsetRange(partition, 0, 10)) == list(range(10))
+        world.delete_topic(partition.topic)
+        world.create(partition.topic)
+        world.produce(partition, numbered(0, 20))
+        assert _offsets(made, OffsetRange(partition, 10, 20)) == list(range(10, 20))
+
     def test_a_corrupt_batch_is_an_error(self, world: World, partition: TopicPartition) -> None:
         """It is neither returned nor skipped; the records before it are read, and other ranges."""
         world.require(Capability.CORRUPTION)
@@ -391,6 +431,30 @@ def _read_until_error(
     """Return the offsets that a reader yields before its error, and that."""
     read: list[int] = []
     return read, _consume(made.read(offset_range, projection), read)
+
+
+def _read_recreated(
+    world: World, made: RecordReader, partition: TopicPartition, size: int
+) -> tuple[list[int], PysparkKafkaError]:
+    """Read a range whose topic becomes another one of a size after the first batch.
+
+    Return the offsets of the old topic that were yielded, and the error that followed.
+    """
+    world.produce(partition, [Record(_OLD)] * _PREFETCHED)
+    batches = made.read(OffsetRange(partition, 0, _PREFETCHED), VALUES)
+    first = next(batches)
+    world.delete_topic(partition.topic)
+    world.create(partition.topic)
+    world.produce(partition, numbered(0, size))
+    read: list[Any] = first["offset"].to_pylist()
+    error = _consume(_of_old_topic(batches), read)
+    return read, error
+
+
+def _of_old_topic(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        assert set(batch["value"].to_pylist()) == {_OLD}, "records of two topics are mixed"
+        yield batch
 
 
 def _consume(batches: Iterator[pa.RecordBatch], read: list[Any]) -> PysparkKafkaError:

@@ -23,6 +23,7 @@ from pyspark_kafka.domain.errors import (
     OffsetOutOfRangeError,
     OversizedRecordError,
     PysparkKafkaError,
+    TopicRecreatedError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
@@ -421,6 +422,63 @@ class LosesTooMuch(Passing):
             raise MissingOffsetsError(error.partition, start, end) from error
 
 
+class ReadsRecreated(Passing):
+    """Takes the records of a new topic for the old topic's."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        rest = offset_range
+        while rest.size > 0:
+            # Each read forgets the topic of the one before.
+            batch = next(super().read(rest, projection))
+            yield batch
+            rest = rest.starting_at(batch["offset"][-1].as_py() + 1)
+
+
+class EndsAtRecreated(Passing):
+    """Takes the end of the old topic for the end of the range."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        with suppress(TopicRecreatedError, OffsetOutOfRangeError):
+            yield from super().read(offset_range, projection)
+
+
+class StartsWithTheNewTopic(Passing):
+    """Reads a new topic from its beginning, without an error."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        try:
+            yield from super().read(offset_range, projection)
+        except TopicRecreatedError as error:
+            yield from super().read(offset_range.starting_at(error.earliest), projection)
+
+
+class RecreatedIsOutOfRange(Passing):
+    """Says that a new topic does not hold an offset that it holds."""
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        try:
+            yield from super().read(offset_range, projection)
+        except TopicRecreatedError as error:
+            offset, earliest = error.offset, error.earliest
+            raise OffsetOutOfRangeError(
+                error.partition, offset, earliest=earliest, latest=offset
+            ) from error
+
+
+class RemembersTopics(Passing):
+    """Refuses a range of a new topic because an earlier one was of the old topic."""
+
+    _topic_id: int | None = None
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        partition = offset_range.partition
+        topic_id = self.world.cluster.topic_id(partition.topic)
+        self._topic_id = self._topic_id or topic_id
+        if self._topic_id != topic_id:
+            raise TopicRecreatedError(partition, offset_range.from_offset, earliest=0)
+        yield from super().read(offset_range, projection)
+
+
 class IgnoresChecksums(Passing):
     """Returns records of corrupt batches."""
 
@@ -615,6 +673,12 @@ FAULTS: Final = PortFaults(
             Suite.test_records_that_are_deleted_during_a_read_are_an_error,
             *(SkipsDeleted, EndsAtDeleted, LosesTooMuch),
         ),
+        *_wrong(
+            Suite.test_a_recreated_topic_is_an_error,
+            *(ReadsRecreated, StartsWithTheNewTopic, RecreatedIsOutOfRange),
+        ),
+        *_wrong(Suite.test_a_recreated_topic_that_is_shorter_is_an_error, EndsAtRecreated),
+        *_wrong(Suite.test_a_topic_that_is_recreated_before_a_range_is_read, RemembersTopics),
         *_wrong(
             Suite.test_a_corrupt_batch_is_an_error,
             *(IgnoresChecksums, SkipsCorrupt, EndsAtCorrupt, CorruptIsRefused),

@@ -269,12 +269,11 @@ def test_a_request_is_what_kafka_python_reads(version: int) -> None:
         max_wait_ms=4,
     )
     positions = {
-        TopicPartition("t", 5): FetchPosition(6, 3, 4),
-        TopicPartition("ü", 0): FetchPosition(2**40),
-        TopicPartition("t", 1): FetchPosition(7, last_epoch=2**31 - 1),
+        TopicPartition("t", 5): FetchPosition(6, 3, 4, UUID(int=ord("t"))),
+        TopicPartition("ü", 0): FetchPosition(2**40, topic_id=UUID(int=ord("ü"))),
+        TopicPartition("t", 1): FetchPosition(7, last_epoch=2**31 - 1, topic_id=UUID(int=ord("t"))),
     }
-    ids = {each: UUID(int=ord(each.topic)) for each in positions}
-    sent = settings.request(positions, version=version, correlation_id=CORRELATION, topic_ids=ids)
+    sent = settings.request(positions, version=version, correlation_id=CORRELATION)
     theirs = FetchRequest.decode(sent, version=version, header=True, framed=True)
     assert (theirs.header.correlation_id, theirs.header.client_id) == (CORRELATION, "me")
     assert theirs.header.request_api_version == version

@@ -28,6 +28,8 @@ from .kafka_format.batches import Batch, Record, log
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pyspark_kafka.domain.topic_identity import TopicIdentity
+
 PARTITION: Final = TopicPartition("t", 0)
 NODE: Final = 3
 END: Final = 100
@@ -65,7 +67,7 @@ class ScriptedClient:
         self.invalidated = 0
 
     def fetch(
-        self, _: TopicPartition, offset: int, epochs: FetchedEpochs, *__: object
+        self, _: TopicPartition, __: TopicIdentity, offset: int, epochs: FetchedEpochs, *___: object
     ) -> FetchedData:
         self.asked.append((offset, epochs.last))
         return self.answers.popleft()

@@ -15,6 +15,7 @@ from pyspark_kafka.domain.errors import (
     MissingOffsetsError,
     OffsetOutOfRangeError,
     OversizedRecordError,
+    TopicRecreatedError,
     UnknownTopicError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
@@ -226,6 +227,82 @@ def test_a_log_that_is_truncated_again_and_again_fails_the_task(
     kit.produce(10)
     truncate(monkeypatch, *[4] * 100)
     with pytest.raises(LogTruncatedError):
+        read(kit, OffsetRange(tp(0), 2, 9), **GO_ON)
+    assert len(kit.events.named("data_lost")) == 10
+
+
+def recreate(kit: Kit, records: int, deleted: int = 0) -> None:
+    """Delete the topic; create it with records, the first of which are deleted."""
+    kit.cluster.delete_topic("t")
+    kit.cluster.create_topic("t", 2)
+    kit.produce(records)
+    kit.cluster.delete_records({tp(0): deleted})
+
+
+@pytest.mark.parametrize(("deleted", "resumed_at"), [(0, 300), (300, 300), (450, 450)])
+def test_a_recreated_topic_is_read_from_the_start_of_the_range(
+    kit: Kit, deleted: int, resumed_at: int
+) -> None:
+    """What was read of the old topic stays read; after the warning, the new topic's rest comes."""
+    kit.produce(2_000)
+    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 300, 1_500), OFFSET)
+    assert next(batches)["offset"].to_pylist() == list(range(300, 1_300))
+    recreate(kit, 2_000, deleted)
+    rest = [offset for batch in batches for offset in batch["offset"].to_pylist()]
+    assert rest == list(range(resumed_at, 1_500))
+    [[loss]] = kit.events.named("data_lost")
+    assert loss == data_loss.partition_offset_changed(tp(0), 1_300, deleted)
+
+
+def test_a_recreated_topic_that_begins_after_the_range_has_nothing_of_it(kit: Kit) -> None:
+    """The range ends with the warning."""
+    kit.produce(1_500)
+    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    assert next(batches).num_rows == 1_000
+    recreate(kit, 2_000, 1_500)
+    assert list(batches) == []
+    [[loss]] = kit.events.named("data_lost")
+    assert loss == data_loss.partition_offset_changed(tp(0), 1_000, 1_500)
+
+
+def test_a_recreated_topic_that_ends_before_the_range_is_read_to_its_end(kit: Kit) -> None:
+    """Its missing offsets are a loss of their own."""
+    kit.produce(1_500)
+    batches = kit.container(GO_ON).range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    assert next(batches).num_rows == 1_000
+    recreate(kit, 3)
+    assert [batch["offset"].to_pylist() for batch in batches] == [[0, 1, 2]]
+    losses = [loss for [loss] in kit.events.named("data_lost")]
+    assert losses == [
+        data_loss.partition_offset_changed(tp(0), 1_000, 0),
+        data_loss.offset_range_not_read(tp(0), 3, 1_500, 1_500, "none"),
+    ]
+
+
+def test_a_recreated_topic_fails_a_query_that_may_not_lose_data(kit: Kit) -> None:
+    """The error names the offset that was next, and where the new topic begins."""
+    kit.produce(1_500)
+    batches = kit.container().range_read().read(OffsetRange(tp(0), 0, 1_500), OFFSET)
+    assert next(batches).num_rows == 1_000
+    recreate(kit, 2_000)
+    with pytest.raises(DataLossError, match="t-0 offset was changed from 1000 to 0") as caught:
+        next(batches)
+    assert caught.value.sub_condition == "PARTITION_OFFSET_CHANGED"
+    assert isinstance(caught.value.__cause__, TopicRecreatedError)
+
+
+def test_a_topic_that_is_recreated_again_and_again_fails_the_task(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a broker that lies would be read for ever."""
+    kit.produce(10)
+    error = TopicRecreatedError(tp(0), 6, earliest=0)
+
+    def fail(*_: object) -> Iterator[pa.RecordBatch]:
+        raise error
+
+    monkeypatch.setattr(MemoryRecordReader, "read", fail)
+    with pytest.raises(TopicRecreatedError):
         read(kit, OffsetRange(tp(0), 2, 9), **GO_ON)
     assert len(kit.events.named("data_lost")) == 10
 

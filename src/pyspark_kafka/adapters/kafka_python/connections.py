@@ -20,7 +20,6 @@ from .fetch_wire import (
     DIVERGING_VERSION,
     MAX_VERSION,
     MIN_VERSION,
-    NO_TOPIC_IDS,
     NO_TOPICS,
     FetchPosition,
     FetchResponse,
@@ -250,28 +249,32 @@ class FetchConnection(RawConnection):
         """Whether the broker compares the epoch of what was read with its log at each fetch."""
         return self._version >= DIVERGING_VERSION
 
-    def send(
-        self,
-        positions: Mapping[TopicPartition, FetchPosition],
-        topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
-    ) -> None:
+    @property
+    def takes_ids(self) -> bool:
+        """Whether the broker takes topic ids for names: Kafka 3.1 or newer."""
+        return self._by_id_version is not None
+
+    def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
         """Request the records of partitions, each from a position on.
 
-        The topics are those of the ids if all are known, and the broker is Kafka 3.1 or newer.
+        The topics are those of the ids if all are known, and the broker takes ids.
 
         :raises OSError: if the connection is lost.
         """
         self._correlation_id += 1
-        is_by_id = self._by_id_version is not None and positions.keys() <= topic_ids.keys()
+        topics = {
+            position.topic_id: partition.topic
+            for partition, position in positions.items()
+            if position.topic_id is not None
+        }
+        has_ids = all(position.topic_id is not None for position in positions.values())
+        is_by_id = self.takes_ids and has_ids
         self._sent_version = BY_ID_VERSION if is_by_id else self._version
-        self._topics = (
-            {topic_ids[each]: each.topic for each in positions} if is_by_id else NO_TOPICS
-        )
+        self._topics = topics if is_by_id else NO_TOPICS
         request = self._settings.request(
             positions,
             version=self._sent_version,
             correlation_id=self._correlation_id,
-            topic_ids=topic_ids,
         )
         self._send(request)
         self.in_flight = positions

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import CorruptBatchError, LogTruncatedError
+from ...domain.errors import (
+    CorruptBatchError,
+    LogTruncatedError,
+    TopicRecreatedError,
+    UnknownTopicError,
+)
 from ...domain.leader_epochs import FetchedEpochs
 from ...domain.security.rights import Operation, topic_right
+from ...domain.topic_identity import TopicIdentity
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
@@ -44,6 +50,10 @@ TRANSIENT_ERRORS: Final = (*RETRIABLE_ERRORS, kafka_errors.UnknownError)
 """The Java client's ``FetchCollector`` retries UNKNOWN_SERVER_ERROR too; it is not retriable."""
 
 
+REFUSED_IDS: Final = (kafka_errors.UnknownTopicIdError, kafka_errors.InconsistentTopicIdError)
+"""How a broker answers that does not know a topic's id: not yet, or not any more."""
+
+
 MAX_PAUSE_S: Final = 1.0
 """How long a fetch may keep its caller waiting for the end of a pause."""
 
@@ -74,6 +84,7 @@ class FetchClient:
     def fetch(
         self,
         partition: TopicPartition,
+        topic: TopicIdentity,
         offset: int,
         epochs: FetchedEpochs,
         buffer: ReceiveBuffer,
@@ -81,9 +92,9 @@ class FetchClient:
     ) -> FetchedData | None:
         """Return what a broker has from an offset on; its records are in the buffer.
 
-        ``epochs`` are of what was read before the offset. ``None`` while the partition has no
-        leader. No records if the broker asked for a pause that has not ended within
-        ``MAX_PAUSE_S`` (KIP-219).
+        ``topic`` and ``epochs`` are of what was read before the offset. ``None`` while the
+        partition has no leader, or if the topic is recreated. No records if the broker asked for a
+        pause that has not ended within ``MAX_PAUSE_S`` (KIP-219).
 
         :raises RETRIABLE_ERRORS: if another try may succeed, after ``invalidate``.
         :raises KafkaError: if none will.
@@ -91,8 +102,12 @@ class FetchClient:
         node = self._node(partition)
         if node is None:
             return None
-        position = self._position(partition, offset, epochs)
+        topic.see(self._opened().topic_id(partition.topic))
+        position = self._position(partition, topic, offset, epochs)
         connection = self._connection(node, partition, position)
+        topic.is_fetched_by_id = connection.takes_ids
+        if topic.is_recreated:
+            return None
         if connection.in_flight is None:
             if not self._has_paused(node, deadline):
                 return _NOTHING
@@ -111,13 +126,19 @@ class FetchClient:
             self._replicas[partition] = fetched.preferred_replica, until
         return fetched
 
-    def send_ahead(self, partition: TopicPartition, offset: int, epochs: FetchedEpochs) -> None:
+    def send_ahead(
+        self,
+        partition: TopicPartition,
+        topic: TopicIdentity,
+        offset: int,
+        epochs: FetchedEpochs,
+    ) -> None:
         """Send the next request, unless the broker asked for a pause (KIP-219)."""
         try:
             node = self._node(partition)
             if node is None or time.monotonic() < self._not_before.get(node, 0):
                 return
-            position = self._position(partition, offset, epochs)
+            position = self._position(partition, topic, offset, epochs)
             connection = self._connection(node, partition, position)
             if connection.compares_epochs or epochs.is_confirmed(position.leader_epoch):
                 connection.send({partition: position})
@@ -169,9 +190,14 @@ class FetchClient:
         return replica if time.monotonic() < until else self._opened().leader(partition)
 
     def _position(
-        self, partition: TopicPartition, offset: int, epochs: FetchedEpochs
+        self,
+        partition: TopicPartition,
+        topic: TopicIdentity,
+        offset: int,
+        epochs: FetchedEpochs,
     ) -> FetchPosition:
-        return FetchPosition(offset, epochs.last, self._opened().leader_epoch(partition))
+        leader_epoch = self._opened().leader_epoch(partition)
+        return FetchPosition(offset, epochs.last, leader_epoch, topic.topic_id)
 
     def _connection(
         self, node: int, partition: TopicPartition, position: FetchPosition
@@ -209,6 +235,7 @@ class PartitionFetcher(FetchedPartition):
         self._decoder = decoder
         self._watermarks = watermarks
         self._poll_timeout_s = poll_timeout_ms / 1_000
+        self._topic = TopicIdentity()
         self._epochs = FetchedEpochs()
         self._same_until: int | None = None
         self._failing_since = math.inf
@@ -224,7 +251,7 @@ class PartitionFetcher(FetchedPartition):
         ):
             try:
                 response = self._client.fetch(
-                    self._partition, offset, self._epochs, self._received, deadline
+                    self._partition, self._topic, offset, self._epochs, self._received, deadline
                 )
             except RETRIABLE_ERRORS as error:
                 # The caller's pauses between fetches do not count.
@@ -232,6 +259,7 @@ class PartitionFetcher(FetchedPartition):
                 return self._try_again(position, error)
         self._failing_since = math.inf
         if response is None:
+            self._require_same_topic(position)
             return self._try_again(position)
         if response is _NOTHING:
             return Fetched((), position)
@@ -260,6 +288,7 @@ class PartitionFetcher(FetchedPartition):
         if response.diverging is not None:
             return self._compare(response.diverging, offset, position)
         if response.error is kafka_errors.NoError:
+            self._accept_topic()
             self._require_same_log(position)
             return self._fetched(response, position)
         if response.error is not kafka_errors.OffsetOutOfRangeError:
@@ -275,9 +304,27 @@ class PartitionFetcher(FetchedPartition):
         self._same_until = same_until
         return Fetched((), position)
 
+    def _require_same_topic(self, position: int) -> None:
+        if not self._topic.is_recreated:
+            return
+        try:
+            earliest, _ = self.watermarks()
+        except UnknownTopicError:
+            # Its brokers learn of it, or it is deleted again.
+            return
+        raise TopicRecreatedError(self._partition, position, earliest=earliest)
+
     def _require_same_log(self, position: int) -> None:
         if self._same_until is not None:
             raise LogTruncatedError(self._partition, position, self._same_until)
+
+    def _accept_topic(self) -> None:
+        """Note which topic is read, if the leader was asked for its id.
+
+        The metadata may be older than the range, and their id that of a deleted topic.
+        """
+        if self._topic.is_fetched_by_id:
+            self._topic.accept()
 
     def _fetched(self, response: FetchedData, position: int) -> Fetched:
         if not response.records:
@@ -292,7 +339,7 @@ class PartitionFetcher(FetchedPartition):
             self._same_until = append_epochs(self._epochs, records)
             self._require_same_log(position)
             if next_offset < self._range.until_offset:
-                self._client.send_ahead(self._partition, next_offset, self._epochs)
+                self._client.send_ahead(self._partition, self._topic, next_offset, self._epochs)
         batches = self._decoder.decode(records, position, self._range.until_offset)
         return Fetched(batches, next_offset)
 
@@ -301,6 +348,8 @@ class PartitionFetcher(FetchedPartition):
             raise CorruptBatchError(self._partition, position, "its broker cannot read it")
         if not issubclass(error, TRANSIENT_ERRORS):
             raise fetch_error(self._client.errors, self._partition, error)
+        if error in REFUSED_IDS:
+            self._topic.refuse()
         return self._try_again(position)
 
     def _try_again(self, position: int, error: Exception | None = None) -> Fetched:

@@ -43,7 +43,6 @@ _DIVERGING_EPOCH: Final = 0
 
 _MAX_VARINT_SHIFT: Final = 28
 
-NO_TOPIC_IDS: Final[Mapping[TopicPartition, UUID]] = MappingProxyType({})
 NO_TOPICS: Final[Mapping[UUID, str]] = MappingProxyType({})
 
 
@@ -56,6 +55,9 @@ class FetchPosition(NamedTuple):
 
     leader_epoch: int = NO_EPOCH
     """The leader's own epoch by the metadata: a broker with another one refuses the request."""
+
+    topic_id: UUID | None = None
+    """The topic's id if it is known, by which a request of ``BY_ID_VERSION`` names it."""
 
 
 @final
@@ -84,21 +86,17 @@ class FetchSettings:
         *,
         version: int,
         correlation_id: int,
-        topic_ids: Mapping[TopicPartition, UUID] = NO_TOPIC_IDS,
     ) -> bytes:
         """Return the bytes of a request for the records of partitions, each from a position on.
 
-        Brokers fill a response in the order of its partitions. ``BY_ID_VERSION`` needs the ids of
-        all topics.
+        Brokers fill a response in the order of its partitions. ``BY_ID_VERSION`` needs the topic id
+        of each position.
         """
         is_compact = version >= DIVERGING_VERSION
         end = NO_TAGS if is_compact else b""
         by_topic: dict[bytes, list[bytes]] = {}
         for partition, position in positions.items():
-            if version >= BY_ID_VERSION:
-                topic = topic_ids[partition].bytes
-            else:
-                topic = encode_text(partition.topic, is_compact=is_compact)
+            topic = _topic(partition.topic, position.topic_id, version)
             encoded = self._position(version, partition.partition, position)
             by_topic.setdefault(topic, []).append(encoded)
         limits = (NO_REPLICA, self.max_wait_ms, self.min_bytes, self.max_bytes)
@@ -124,7 +122,7 @@ class FetchSettings:
         return b"".join((struct.pack(">i", size), *parts))
 
     def _position(self, version: int, number: int, position: FetchPosition) -> bytes:
-        offset, last_epoch, leader_epoch = position
+        offset, last_epoch, leader_epoch, _ = position
         limit = self.partition_bytes
         # The field that is always -1 is a follower's.
         if version >= DIVERGING_VERSION:
@@ -135,6 +133,14 @@ class FetchSettings:
         if version >= 5:
             return struct.pack(">iqqi", number, offset, -1, limit)
         return struct.pack(">iqi", number, offset, limit)
+
+
+def _topic(name: str, topic_id: UUID | None, version: int) -> bytes:
+    if version < BY_ID_VERSION:
+        return encode_text(name, is_compact=version >= DIVERGING_VERSION)
+    if topic_id is None:
+        raise ValueError(f"the id of {name} is not known")
+    return topic_id.bytes
 
 
 @final

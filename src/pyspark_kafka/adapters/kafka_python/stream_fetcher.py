@@ -20,18 +20,18 @@ from ...domain.errors import (
 )
 from ...domain.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.option_values import INT64_MAX
+from ...domain.topic_identity import TopicIdentity
 from ...ports.stream_client import PolledRecords
 from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
-from .fetch_client import TRANSIENT_ERRORS, fetch_error
+from .fetch_client import REFUSED_IDS, TRANSIENT_ERRORS, fetch_error
 from .fetch_wire import FetchPosition
 from .leader_epochs import append_epochs, find_other_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
-    from uuid import UUID
 
     import pyarrow as pa
 
@@ -70,7 +70,7 @@ class _Position:
     truncated_from: int | None = None
     """The offset that was next when the log was found truncated; ``offset`` is a smaller one."""
 
-    topic_id: UUID | None = None
+    topic: TopicIdentity = field(default_factory=TopicIdentity)
     is_new: bool = True
     is_out_of_range: bool = False
     failures: int = 0
@@ -79,7 +79,7 @@ class _Position:
     @property
     def fetched(self) -> FetchPosition:
         """What the next request asks for."""
-        return FetchPosition(self.offset, self.epochs.last, self.leader_epoch)
+        return FetchPosition(self.offset, self.epochs.last, self.leader_epoch, self.topic.topic_id)
 
     def compare(self, found: EpochEndOffset) -> bool:
         """Fetch from a smaller offset until the leader has the same records up to there.
@@ -326,12 +326,9 @@ class StreamFetcher:
         connection = self._connected(leader)
         if not connection.compares_epochs and self._has_other_logs(leader, due):
             return False
-        topic_ids = {
-            partition: topic_id
-            for partition in due
-            if (topic_id := leader.positions[partition].topic_id) is not None
-        }
-        connection.send(due, topic_ids)
+        for partition in due:
+            leader.positions[partition].topic.is_fetched_by_id = connection.takes_ids
+        connection.send(due)
         return True
 
     def _has_other_logs(
@@ -388,6 +385,7 @@ class StreamFetcher:
             self._stop_truncated(position, position.truncated_from)
         elif error is kafka_errors.NoError:
             position.failures = 0
+            position.topic.accept()
             if data.records:
                 self._handle_records(leader, position, data)
         elif error is kafka_errors.OffsetOutOfRangeError:
@@ -397,6 +395,8 @@ class StreamFetcher:
             reason = "its broker cannot read it"
             self._stop(position, CorruptBatchError(position.partition, position.offset, reason))
         elif issubclass(error, TRANSIENT_ERRORS):
+            if error in REFUSED_IDS:
+                position.topic.refuse()
             self._lose_leader(leader, position)
         else:
             self._stop(position, fetch_error(self._errors, position.partition, error))
@@ -473,11 +473,9 @@ class StreamFetcher:
                 self._follow(position, node)
 
     def _check_topic(self, position: _Position) -> None:
-        """Remember a topic's id, and stop if it is another topic of the same name."""
-        topic_id = self._metadata.topic_id(position.partition.topic)
-        if position.topic_id is None:
-            position.topic_id = topic_id
-        elif topic_id not in (None, position.topic_id) and self._may_raise(position):
+        """Stop if it is another topic of the same name."""
+        position.topic.see(self._metadata.topic_id(position.partition.topic))
+        if position.topic.is_recreated and self._may_raise(position):
             watermarks = self._watermarks_of(position)
             if watermarks is not None:
                 partition, offset = position.partition, position.offset

@@ -9,7 +9,7 @@ from typing import Final, final
 import pyarrow as pa
 
 from ...domain.data_loss import DataLoss
-from ...domain.errors import OffsetOutOfRangeError, UnknownTopicError
+from ...domain.errors import OffsetOutOfRangeError, TopicRecreatedError, UnknownTopicError
 from ...domain.offset_range import OffsetRange
 from ...domain.options import SourceOptions
 from ...domain.projection import Projection
@@ -36,10 +36,11 @@ class MemoryRecordReader(RecordReader):
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition, until = offset_range.partition, offset_range.until_offset
         position = offset_range.from_offset
+        topic_id = self._cluster.topic_id(partition.topic)
         while position < until:
             # Within the call nothing is deleted.
             records, position = self._cluster.wait_for(
-                partial(self._fetch, partition, position, until), 0
+                partial(self._fetch, partition, topic_id, position, until), 0
             )
             yield from record_batches(records, partition, projection, self._oversized)
 
@@ -50,13 +51,15 @@ class MemoryRecordReader(RecordReader):
         """Do nothing: the cluster belongs to the caller."""
 
     def _fetch(
-        self, partition: TopicPartition, position: int, until: int
+        self, partition: TopicPartition, topic_id: int | None, position: int, until: int
     ) -> tuple[list[StoredRecord], int]:
         """Return records and the offset after them, or after offsets without a record."""
         watermarks = self._cluster.watermarks(partition, committed_only=self._committed_only)
-        if watermarks is None:
+        if watermarks is None or topic_id is None:
             raise UnknownTopicError([partition.topic], self._option, ADDRESS)
         earliest, latest = watermarks
+        if self._cluster.topic_id(partition.topic) != topic_id:
+            raise TopicRecreatedError(partition, position, earliest=earliest)
         if not earliest <= position < latest:
             raise OffsetOutOfRangeError(partition, position, earliest=earliest, latest=latest)
         records = self._cluster.fetch(
