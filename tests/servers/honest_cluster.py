@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,9 @@ LEADER_EPOCH: Final = 5
 MAX_FETCH_BYTES: Final = 1_000_000
 
 _EARLIEST, _LATEST = -2, -1
+_NO_TOPIC: Final = "none"
+"""The name of a topic whose id is not known."""
+
 _SEQUENCE_AT: Final = 51
 """Where a batch of format 2 has its producer's epoch and its base sequence, less two bytes."""
 
@@ -210,6 +213,18 @@ class HonestCluster:
         for start in range(0, len(values), per_batch):
             log.append(encoded_batch(values[start : start + per_batch]))
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic."""
+        self.topic_ids = {name: each for name, each in self.topic_ids.items() if name != topic}
+        self.logs = {each: log for each, log in self.logs.items() if each.topic != topic}
+
+    def recreate(self, topic: str) -> None:
+        """Delete a topic, and create it again with empty partitions."""
+        partitions = [each for each in self.logs if each.topic == topic]
+        self.delete(topic)
+        self.topic_ids[topic] = uuid4()
+        self.logs.update((each, PartitionLog()) for each in partitions)
+
     def values(self, partition: TopicPartition) -> list[bytes]:
         """Return the values of all records of a partition."""
         log = b"".join(self.logs[partition].batches)
@@ -219,7 +234,7 @@ class HonestCluster:
 
     def _topic(self, theirs: Any) -> str:
         by_id = {topic_id: name for name, topic_id in self.topic_ids.items()}
-        return by_id.get(theirs.topic_id) or theirs.topic
+        return by_id.get(theirs.topic_id) or theirs.topic or _NO_TOPIC
 
     def _versions(self, _: Any, version: int) -> Any:
         key = ApiVersionsResponse.ApiVersion
@@ -291,11 +306,14 @@ class HonestCluster:
         )
 
     def _fetched(self, partition: TopicPartition, wanted: Any) -> Any:
-        log = self.logs[partition]
+        log = self.logs.get(partition, PartitionLog())
         is_held = log.start <= wanted.fetch_offset <= log.end
+        error: Any = kafka_errors.NoError if is_held else kafka_errors.OffsetOutOfRangeError
+        if partition not in self.logs:
+            is_held, error = False, kafka_errors.UnknownTopicIdError
         return FetchResponse.FetchableTopicResponse.PartitionData(
             partition_index=partition.partition,
-            error_code=0 if is_held else kafka_errors.OffsetOutOfRangeError.errno,
+            error_code=error.errno,
             high_watermark=log.end,
             last_stable_offset=log.end,
             log_start_offset=log.start,

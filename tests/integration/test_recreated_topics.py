@@ -1,0 +1,236 @@
+"""Topics that are deleted and created again while a range of them is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import FetchRequest
+
+from pyspark_kafka.domain import data_loss
+from pyspark_kafka.domain.errors import DataLossError, TopicRecreatedError, UnknownTopicError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.deadline import Deadline
+from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing.world import PATIENCE_S
+from tests.servers.hostile_broker import Lie, Line, hostile_broker
+
+from .hostile_uses import INPUT, HostileWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.ports.stream_client import StreamClient
+
+COLUMNS: Final = Projection(("offset", "value"))
+
+END: Final = 60
+OLD: Final = b"o" * 100_000
+"""A response has ten of these records: some come after the first batch was taken."""
+
+NEW: Final = b"n"
+
+
+@pytest.fixture
+def world() -> Iterator[HostileWorld]:
+    """Yield a cluster whose topic has records, and kafka-python to read it."""
+    with hostile_broker() as broker:
+        made = HostileWorld("kafka-python", broker)
+        broker.cluster.append(INPUT, [OLD] * END, 1)
+        yield made
+        made.close()
+
+
+def begun(world: HostileWorld) -> tuple[Iterator[pa.RecordBatch], list[bytes]]:
+    """Begin to read a range; return its batches, and the values of the first one."""
+    reader = world.container(**world.poll_timeout).record_reader()
+    batches = reader.read(OffsetRange(INPUT, 0, END), COLUMNS)
+    return batches, values_of(next(batches))
+
+
+def values_of(batch: pa.RecordBatch) -> list[Any]:
+    return batch["value"].to_pylist()
+
+
+def rest(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        yield from values_of(batch)
+
+
+def lag(world: HostileWorld) -> Lie:
+    """Return metadata of a broker that has not learned of the topic yet: another id."""
+    old_id = world.broker.cluster.topic_ids[INPUT.topic].int + 1_000
+
+    def answer(_: object, response: Any) -> None:
+        for topic in response.topics:
+            topic.topic_id = type(topic.topic_id)(int=old_id)
+
+    return Lie("Metadata", answer)
+
+
+def refuse(_: object, response: Any) -> None:
+    """Answer as a leader that does not know an id."""
+    for topic in response.responses:
+        for partition in topic.partitions:
+            partition.error_code = kafka_errors.UnknownTopicIdError.errno
+            partition.records = b""
+
+
+def hang_up(line: Line, _: bytes) -> None:
+    line.reset()
+
+
+def next_fetches(world: HostileWorld, times: int, **lie: Any) -> Lie:
+    """Return a lie about the next fetches."""
+    return Lie("Fetch", **lie, times=times, after=world.broker.answered["Fetch"])
+
+
+def test_another_id_is_another_topic(world: HostileWorld) -> None:
+    """Its records do not follow those of the old topic, though it has the same offsets."""
+    batches, values = begun(world)
+    world.broker.cluster.recreate(INPUT.topic)
+    world.broker.cluster.append(INPUT, [NEW] * 2 * END, 10)
+    with pytest.raises(TopicRecreatedError) as caught:
+        values.extend(rest(batches))
+    assert set(values) == {OLD}
+    assert (caught.value.partition, caught.value.offset) == (INPUT, len(values))
+    assert caught.value.earliest == 0
+
+
+def test_a_leader_that_lags_is_asked_again(world: HostileWorld) -> None:
+    """It does not know the topic's id yet; the metadata do."""
+    batches, values = begun(world)
+    world.broker.lies = (next_fetches(world, 2, answer=refuse),)
+    assert [*values, *rest(batches)] == [OLD] * END
+
+
+def test_metadata_that_lag_are_no_loss(world: HostileWorld) -> None:
+    """The leader still knows the id of what was read."""
+    batches, values = begun(world)
+    world.broker.lies = (lag(world), next_fetches(world, 1, send=hang_up))
+    assert [*values, *rest(batches)] == [OLD] * END
+
+
+def test_metadata_that_lagged_before_the_range_are_no_loss(world: HostileWorld) -> None:
+    """Nothing was read of the topic that they named."""
+    world.broker.lies = (Lie("Metadata", lag(world).answer, times=1),)
+    batches, values = begun(world)
+    assert [*values, *rest(batches)] == [OLD] * END
+
+
+def test_metadata_that_lag_are_no_loss_to_a_continuous_query(world: HostileWorld) -> None:
+    """It tells topics apart by the same rule."""
+    client = world.source()
+    client.assign(PartitionOffsets({INPUT: 0}))
+    values = polled(client, 1)
+    world.broker.lies = (lag(world), next_fetches(world, 1, send=hang_up))
+    assert [*values, *polled(client, END - len(values))] == [OLD] * END
+
+
+def polled(client: StreamClient, count: int) -> list[bytes]:
+    """Poll until there are so many records."""
+    values: list[bytes] = []
+    deadline = Deadline.after(PATIENCE_S)
+    while len(values) < count and not deadline.has_passed:
+        for each in client.poll(0.1):
+            values += values_of(each.records) if each.records is not None else []
+    return values
+
+
+def test_a_topic_that_is_only_deleted_does_not_exist(world: HostileWorld) -> None:
+    """What was read before is yielded."""
+    world.limits = {**world.limits, "poll": "300"}
+    batches, values = begun(world)
+    world.broker.cluster.delete(INPUT.topic)
+    with pytest.raises(UnknownTopicError):
+        values.extend(rest(batches))
+    assert set(values) == {OLD}
+
+
+def name_topics(_: object, response: Any) -> None:
+    """Answer as a broker before Kafka 3.1, whose fetches have names of topics."""
+    for api in response.api_keys:
+        if api.api_key == FetchRequest.API_KEY:
+            api.max_version = 12
+
+
+def hide_ids(_: object, response: Any) -> None:
+    """Answer as a broker before Kafka 2.8, or one of another vendor, without ids."""
+    for topic in response.topics:
+        topic.topic_id = type(topic.topic_id)(int=0)
+
+
+@pytest.mark.parametrize("lie", [Lie("ApiVersions", name_topics), Lie("Metadata", hide_ids)])
+def test_brokers_without_ids_are_read(world: HostileWorld, lie: Lie) -> None:
+    """Fetches name the topic, also if metadata have ids that may be old."""
+    world.broker.lies = (lie,)
+    batches, values = begun(world)
+    lies = (lie,) if lie.api == "Metadata" else (lie, lag(world))
+    world.broker.lies = (*lies, next_fetches(world, 1, send=hang_up))
+    assert [*values, *rest(batches)] == [OLD] * END
+
+
+# With a real Kafka
+
+CLIENTS: Final = ("kafka-python",)
+RECORDS: Final = 8_000
+
+
+@pytest.fixture(params=CLIENTS)
+def recreated(
+    request: pytest.FixtureRequest, kafka: KafkaCluster, fresh_name: Callable[[], str]
+) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]]:
+    """Yield a function to read a range, whose topic is created again after the first batch."""
+    world = KafkaWorld(request.param, fresh_name, kafka)
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, [Record(b"o" * 2_000)] * RECORDS)
+
+    def read(fail_on_data_loss: str) -> Iterator[pa.RecordBatch]:
+        container = world.container(failOnDataLoss=fail_on_data_loss)
+        batches = container.range_read().read(OffsetRange(partition, 0, RECORDS), COLUMNS)
+        yield next(batches)
+        world.delete_topic(partition.topic)
+        world.create(partition.topic)
+        world.produce(partition, [Record(NEW)] * (RECORDS + 100))
+        yield from batches
+
+    yield read
+    world.close()
+
+
+def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    for batch in batches:
+        yield from ((row["offset"], row["value"][:1]) for row in batch.to_pylist())
+
+
+def test_a_query_that_may_lose_data_reads_the_new_topic(
+    recreated: Callable[[str], Iterator[pa.RecordBatch]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """After what was read of the old topic, and a warning, its whole range comes."""
+    read = list(rows(recreated("false")))
+    old = [offset for offset, value in read if value == b"o"]
+    assert old == list(range(len(old)))
+    assert len(old) < RECORDS
+    assert read[len(old) :] == [(offset, NEW) for offset in range(RECORDS)]
+    assert [one for one in caplog.messages if f"offset was changed from {len(old)} to 0" in one]
+
+
+def test_a_query_that_may_not_lose_data_fails(
+    recreated: Callable[[str], Iterator[pa.RecordBatch]],
+) -> None:
+    """What was read of the old topic is handed out; then the error names the next offset."""
+    read: list[tuple[int, bytes]] = []
+    with pytest.raises(DataLossError) as caught:
+        read.extend(rows(recreated("true")))
+    assert {value for _, value in read} == {b"o"}
+    cause = caught.value.__cause__
+    assert isinstance(cause, TopicRecreatedError)
+    expected = data_loss.partition_offset_changed(cause.partition, len(read), 0)
+    assert str(caught.value) == str(expected.as_error())
