@@ -37,7 +37,7 @@ from .continuous_job import ContinuousJob, JobFailedError
 from .epoch_committer import EpochCommitter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from ..domain.continuous.messages import TaskId, TaskMessage
     from ..domain.topic_partition import TopicPartition
@@ -98,6 +98,7 @@ class ContinuousExecution:
         self._coordinator = EpochCoordinator(Epoch(-1, PartitionOffsets()))
         self._generation = 0
         self._next_epoch = self._next_partitions = 0.0
+        self._missing_topics: frozenset[str] = frozenset()
 
     # For other threads
 
@@ -311,7 +312,9 @@ class ContinuousExecution:
         if not job.is_complete:
             return
         try:
-            if not self._stream.needs_reconfiguration():
+            is_changed = self._stream.needs_reconfiguration()
+            self._newly_missing(())
+            if not is_changed:
                 return
             added, deleted = self._update_partitions()
         except UnknownTopicError as error:
@@ -343,12 +346,21 @@ class ContinuousExecution:
 
     def _lose_topics(self, error: UnknownTopicError) -> None:
         """Fail for deleted topics, or let their tasks wait until somebody creates them again."""
-        known = self._coordinator.offsets
-        deleted = [partition for partition in known if partition.topic in error.topics]
+        topics = self._newly_missing(error.topics)
+        deleted = [each for each in self._coordinator.offsets if each.topic in topics]
         loss = data_loss.partitions_deleted(deleted)
         if deleted and self._stream.fails_on_data_loss:
             raise loss.as_error() from error
-        self._events.data_lost(loss)
+        if topics:
+            self._events.data_lost(loss)
+
+    def _newly_missing(self, topics: Iterable[str]) -> frozenset[str]:
+        """Return those of the missing topics that were there, and tell which ones are back."""
+        before, self._missing_topics = self._missing_topics, frozenset(topics)
+        back = sorted(before - self._missing_topics)
+        if back:
+            log.warning("Topics of a continuous query exist again: %s", ", ".join(back))
+        return self._missing_topics - before
 
     # Epochs
 

@@ -970,7 +970,29 @@ def test_the_loss_of_one_of_two_topics_names_its_partitions_alone(
 
     query.run(script())
     lost = kit.events.named("data_lost")
-    assert set(lost) == {(data_loss.partitions_deleted([tp(0, "t2")]),)}
+    assert lost == ((data_loss.partitions_deleted([tp(0, "t2")]),),)
+
+
+def test_a_missing_topic_is_told_once_and_when_it_is_back(
+    kit: Kit, make: Callable[..., ScriptedQuery], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Partitions are looked for every second."""
+    kit.cluster.create_topic("t2", 1)
+    query = make({"subscribe": "t,t2", **LENIENT})
+
+    def script() -> Script:
+        yield None
+        for _ in range(2):
+            kit.cluster.delete_topic("t2")
+            yield 3.5
+            kit.cluster.create_topic("t2", 1)
+            yield 3.5
+
+    with caplog.at_level(logging.WARNING):
+        query.run(script())
+    lost = (data_loss.partitions_deleted([tp(0, "t2")]),)
+    assert kit.events.named("data_lost") == (lost, lost)
+    assert caplog.messages == ["Topics of a continuous query exist again: t2"] * 2
 
 
 # Progress
