@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
+from pyspark_kafka.adapters.storage import hdfs_directory
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.storage_path import StoragePath
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ..servers.hdfs import Hdfs
+
 OLD_LISTS = Behavior(list_delay_s=60.0)
 
 
@@ -25,6 +30,11 @@ def storage(request: pytest.FixtureRequest) -> Iterator[tuple[StorageProxy, Stor
     """Return a proxy, and a new directory on the storage behind it."""
     with storage_behind(request.getfixturevalue(request.param)) as found:
         yield found
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs_directory, "_PAUSES_S", (0.01,) * 4)
 
 
 def test_a_new_driver_finds_an_entry_that_is_not_listed(
@@ -63,21 +73,14 @@ def test_deleted_entries_may_stay_listed(storage: tuple[StorageProxy, StoragePat
 
 
 def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath]) -> None:
-    """S3's client asks again and finds its object; HDFS's driver fails, and the next one finds it.
-
-    Neither writes the entry twice.
-    """
+    """The request is repeated, finds the entry and recognises it; it is not written twice."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     log.add(0, b"0")
     is_hdfs = path.url.startswith("webhdfs")
     lost = Behavior((Failure.LOST_RESPONSE,), only="op=RENAME" if is_hdfs else "/1", max_failures=1)
     with proxy.behaving(lost):
-        if is_hdfs:
-            with pytest.raises(MetadataLogError, match="Server too busy"):
-                log.add(1, b"1")
-        else:
-            assert log.add(1, b"1")
+        assert log.add(1, b"1")
     assert not log.add(1, b"again")
     assert FsspecMetadataLog(path).latest() == (1, b"1")
 
@@ -86,19 +89,60 @@ def test_a_write_whose_response_is_lost(storage: tuple[StorageProxy, StoragePath
 def test_a_write_that_is_refused(
     storage: tuple[StorageProxy, StoragePath], failure: Failure
 ) -> None:
-    """S3's client tries again; with HDFS it is an error, after which the entry can be written."""
+    """It is tried again, and leaves no temporary file."""
     proxy, path = storage
     log = FsspecMetadataLog(path)
     log.add(0, b"0")
     with proxy.behaving(Behavior((failure,), only="PUT", max_failures=1)):
-        if path.url.startswith("webhdfs"):
-            with pytest.raises(MetadataLogError):
-                log.add(1, b"1")
-            assert list(log.batch_ids()) == [0]
-            assert log.add(1, b"1")
-        else:
-            assert log.add(1, b"1")
+        assert log.add(1, b"1")
     assert log.latest() == (1, b"1")
+
+
+@pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
+@pytest.mark.parametrize("only", ["op=CREATE", "op=RENAME", "namenoderpcaddress"])
+def test_each_request_of_a_write_to_hdfs_is_repeated(
+    hdfs: Hdfs, failure: Failure, only: str
+) -> None:
+    """To the NameNode and to the DataNode, and no temporary file is left."""
+    with storage_behind(hdfs) as (proxy, path):
+        log = FsspecMetadataLog(path)
+        with proxy.behaving(Behavior((failure,), only=only, max_failures=2)):
+            assert log.add(0, b"0")
+        assert hdfs.names(urlsplit(path.url).path) == ["0"]
+        assert log.get(0) == b"0"
+
+
+@pytest.mark.parametrize("failure", [Failure.SLOW_DOWN, Failure.RESET])
+def test_reads_lists_and_deletions_of_hdfs_are_repeated(hdfs: Hdfs, failure: Failure) -> None:
+    """One failure of the NameNode fails no batch; one that lasts is told."""
+    with storage_behind(hdfs) as (proxy, path):
+        log = FsspecMetadataLog(path)
+        log.add(0, b"0")
+        log.add(1, b"1")
+        for only in ("op=OPEN", "op=LISTSTATUS"):
+            with proxy.behaving(Behavior((failure,), only=only, max_failures=2)):
+                assert FsspecMetadataLog(path).latest() == (1, b"1")
+        with proxy.behaving(Behavior((failure,), only="op=DELETE", max_failures=2)):
+            log.purge(1)
+        assert list(log.batch_ids()) == [1]
+        with proxy.behaving(Behavior((failure,))), pytest.raises(MetadataLogError):
+            log.get(1)
+
+
+def test_a_repeated_rename_does_not_take_another_drivers_entry_for_its_own(
+    hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another driver writes the entry between a rename that failed and its repetition."""
+    with storage_behind(hdfs) as (proxy, path):
+        log, other = FsspecMetadataLog(path), FsspecMetadataLog(path)
+        added: list[bool] = []
+        pause = SimpleNamespace(sleep=lambda _seconds: added.append(other.add(0, b"other")))
+        monkeypatch.setattr(hdfs_directory, "time", pause)
+        with proxy.behaving(Behavior((Failure.SLOW_DOWN,), only="op=RENAME", max_failures=1)):
+            assert not log.add(0, b"mine")
+        assert added == [True]
+        assert log.get(0) == b"other"
+        assert hdfs.names(urlsplit(path.url).path) == ["0"]
 
 
 @pytest.mark.skipif(not can_mount(), reason="this user may not mount a small disk")

@@ -16,6 +16,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from ...ports.deadline import Deadline
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,8 +31,8 @@ def bound_session(session: Session) -> None:
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """End the calls of this block when the time has passed; blocks are not nested.
+def within(seconds: float) -> Iterator[Deadline]:
+    """End the calls of this block at the deadline that it yields; blocks are not nested.
 
     :raises TimeoutError: if it passes before the end of the block.
     """
@@ -40,7 +42,7 @@ def within(seconds: float) -> Iterator[None]:
     timer.start()
     token = _CURRENT.set(sockets)
     try:
-        yield
+        yield Deadline.after(seconds)
     except Exception:
         if not sockets.have_ended:
             raise

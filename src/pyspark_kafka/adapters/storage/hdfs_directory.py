@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 from urllib.parse import quote
+
+from requests.exceptions import ChunkedEncodingError, SSLError
+from requests.exceptions import ConnectionError as LostConnectionError
 
 from .bounded_session import bound_session, within
 from .file_names import temporary_name
 from .log_directory import MAX_FILE_BYTES, OPERATION_S, LogDirectory, LogFile, require_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from fsspec.implementations.webhdfs import WebHDFS
     from requests import Response
+
+    from ...ports.deadline import Deadline
+
+T = TypeVar("T")
 
 _PORT: Final = 9870  # of a NameNode's HTTP server since Hadoop 3; fsspec's default is from Hadoop 2
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -27,6 +36,14 @@ _KINDS: Final[dict[str, type[OSError]]] = {
     "FileNotFoundException": FileNotFoundError,
     "FileAlreadyExistsException": FileExistsError,
 }
+_BUSY: Final = frozenset({"RetriableException", "StandbyException"})
+
+_PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8)
+"""Between the attempts of a request, of which there are five as in S3's client."""
+
+
+class ServerError(OSError):
+    """A server failed, is busy or is not the active one: the request may succeed later."""
 
 
 def webhdfs_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +58,9 @@ def webhdfs_options(options: dict[str, Any]) -> dict[str, Any]:
 class HdfsDirectory(LogDirectory):
     """Files that are written under temporary names, and renamed unless the name exists.
 
+    What fails for a reason that may pass is repeated. A rename may have been carried out though its
+    response was lost: then its source is gone, whose name no other writer knows.
+
     fsspec creates the authenticated session, and this class sends its own requests: fsspec's ``mv``
     drops the server's response, its ``cat_file`` returns error bodies as content, and its calls
     have no timeout. An operation on a file ends within ``OPERATION_S``.
@@ -52,39 +72,68 @@ class HdfsDirectory(LogDirectory):
         self._path = path.rstrip("/")
 
     def create(self, name: str, content: bytes) -> bool:
-        with within(OPERATION_S):
-            return self._create(name, content)
+        with within(OPERATION_S) as deadline:
+            return self._create(name, content, deadline)
 
     def read(self, name: str) -> bytes | None:
-        with within(OPERATION_S):
-            return self._read(name)
+        with within(OPERATION_S) as deadline:
+            return _repeated(lambda: self._read(name), deadline)
 
     def files(self) -> Iterator[LogFile]:
-        with within(OPERATION_S):
-            statuses = self._statuses()
+        with within(OPERATION_S) as deadline:
+            statuses = _repeated(self._statuses, deadline)
         for status in statuses:
             if status["type"] == "FILE":
                 yield LogFile(status["pathSuffix"], status["modificationTime"] / 1000)
 
     def remove(self, names: Collection[str]) -> None:
         for name in names:
-            with within(OPERATION_S):
-                self._delete(name)
+            with within(OPERATION_S) as deadline:
+                _repeated(partial(self._delete, name), deadline)
 
-    def _create(self, name: str, content: bytes) -> bool:
-        if self._exists(name):
+    def _create(self, name: str, content: bytes, deadline: Deadline) -> bool:
+        if _repeated(lambda: self._exists(name), deadline):
             return False
+        temporary = _repeated(lambda: self._write_temporary(name, content), deadline)
+        is_renamed = False
+        try:
+            is_renamed = self._rename_surely(temporary, name, deadline)
+        finally:
+            if not is_renamed:
+                self._discard(temporary)
+        return is_renamed
+
+    def _write_temporary(self, name: str, content: bytes) -> str:
+        """Write a file under a new name, which is returned: half a file may be under another."""
         temporary = temporary_name(name)
-        renamed = False
         try:
             created = self._ask("PUT", "CREATE", temporary, overwrite="false")
             self._follow("PUT", created, content)
-            renamed = self._rename(temporary, name)
-        finally:
-            if not renamed:
-                with suppress(OSError):
-                    self._delete(temporary)
-        return renamed
+        except OSError:
+            self._discard(temporary)
+            raise
+        return temporary
+
+    def _discard(self, name: str) -> None:
+        with suppress(OSError):
+            self._delete(name)
+
+    def _rename_surely(self, source: str, target: str, deadline: Deadline) -> bool:
+        """Rename a file unless the new name exists; return whether this call did it."""
+        attempts = 0
+
+        def attempt() -> bool:
+            nonlocal attempts
+            attempts += 1
+            try:
+                if self._rename(source, target):
+                    return True
+            except FileNotFoundError:
+                if attempts == 1:
+                    raise
+            return attempts > 1 and not self._exists(source) and self._exists(target)
+
+        return _repeated(attempt, deadline)
 
     def _read(self, name: str) -> bytes | None:
         try:
@@ -157,6 +206,18 @@ class HdfsDirectory(LogDirectory):
         return response
 
 
+def _repeated(call: Callable[[], T], deadline: Deadline) -> T:
+    """Return what a call returns, which is repeated while its errors may pass and there is time."""
+    for pause_s in _PAUSES_S:
+        try:
+            return call()
+        except (ServerError, LostConnectionError, ChunkedEncodingError) as error:
+            if isinstance(error, SSLError) or deadline.remaining < pause_s:
+                raise
+        time.sleep(pause_s)
+    return call()
+
+
 def _content(response: Response) -> bytes:
     content = bytearray()
     for chunk in response.iter_content(_CHUNK_BYTES):
@@ -176,4 +237,7 @@ def _failure(response: Response) -> OSError:
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         return PermissionError(message)
     kind = _KINDS.get(name)
-    return kind(message) if kind else OSError(f"{name}: {message}" if name else message)
+    if kind:
+        return kind(message)
+    may_pass = response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or name in _BUSY
+    return (ServerError if may_pass else OSError)(f"{name}: {message}" if name else message)
