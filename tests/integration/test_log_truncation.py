@@ -1,11 +1,15 @@
-"""A log that an unclean election truncates while it is read (KIP-320)."""
+"""A log that an unclean election truncates while it is read (KIP-320), the JVM connector too."""
 
 from __future__ import annotations
 
 import logging
+import os
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from pyspark import InheritableThread
 
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.brokers.metadata import known_leaders
@@ -15,14 +19,19 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
-from pyspark_kafka.testing import KafkaWorld, Record
+from pyspark_kafka.testing import KafkaWorld, Record, await_until
+
+from ..spark.queries import PEER, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pyarrow as pa
+    from pyspark.sql import Row, SparkSession
 
 CLIENTS: Final = ("confluent", "kafka-python")
+FLAGS: Final = ("true", "false")
 
 SAME: Final = 500
 """How many records both leaders have."""
@@ -80,10 +89,54 @@ class Stream:
                 self.position = polled.next_offset
 
 
+class PeerBatch:
+    """A batch query of the JVM connector, whose task stops at the last record of the old leader."""
+
+    def __init__(self, spark: SparkSession, cluster: KafkaCluster, flag: str, gate: Path) -> None:
+        os.mkfifo(gate)
+        self._gate = gate
+        # It reads a file of properties, and a pipe until it is closed.
+        wait = f"java_method('org.apache.kafka.common.utils.Utils', 'loadProps', '{gate}')"
+        offsets = {"startingOffsets": '{"t":{"0":0}}', "endingOffsets": f'{{"t":{{"0":{END}}}}}'}
+        table = read(spark, cluster, PEER, subscribe="t", failOnDataLoss=flag, **offsets)
+        self._table = table.selectExpr("offset", "value", f"if(offset = {READ - 1}, {wait}, '')")
+        self._rows: Future[list[Row]] = Future()
+        # Unlike others, it closes its connection to Spark.
+        InheritableThread(target=self._collect, daemon=True).start()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Wait until the task has read the record, and let it go on behind the block."""
+        pipe: list[int] = []
+
+        def is_there() -> bool:
+            with suppress(OSError):
+                # Opening fails until the task reads the pipe.
+                pipe.append(os.open(self._gate, os.O_WRONLY | os.O_NONBLOCK))
+            return bool(pipe)
+
+        await_until(is_there, ELECTION_S)
+        try:
+            yield
+        finally:
+            os.close(*pipe)
+
+    def finish(self) -> list[tuple[int, bytes]]:
+        """Wait for the end of the query, and return all rows; raise its error."""
+        return [(row.offset, bytes(row.value)) for row in self._rows.result(ELECTION_S)]
+
+    def _collect(self) -> None:
+        try:
+            self._rows.set_result(self._table.collect())
+        except Exception as error:  # noqa: BLE001  # the test raises it
+            self._rows.set_exception(error)
+
+
 class Truncation:
     """Reads that were under way when another leader was elected, by client."""
 
-    def __init__(self, worlds: dict[str, KafkaWorld]) -> None:
+    def __init__(self, worlds: dict[str, KafkaWorld], peers: dict[str, PeerBatch]) -> None:
+        self.peers = peers
         self.ranges = {
             (client, flag): Reading(
                 world.container(failOnDataLoss=flag, kafkaConsumer__pollTimeoutMs="60000")
@@ -91,7 +144,7 @@ class Truncation:
                 .read(OffsetRange(PARTITION, 0, END), COLUMNS)
             )
             for client, world in worlds.items()
-            for flag in ("true", "false")
+            for flag in FLAGS
         }
         self.streams = {client: Stream(world) for client, world in worlds.items()}
         self.readers = {
@@ -116,10 +169,14 @@ class Truncation:
 
 
 @pytest.fixture(scope="module")
-def truncation() -> Iterator[Truncation]:
+def truncation(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Truncation]:
     """Read what one broker alone took, then lose it, and write other records."""
-    with KafkaCluster(3, config=CONFIG) as cluster:
+    with KafkaCluster(3, config=CONFIG) as cluster, ExitStack() as closing:
         worlds = {client: KafkaWorld(client, lambda: "t", cluster) for client in CLIENTS}
+        for world in worlds.values():
+            closing.callback(world.close)
         writer = worlds["confluent"]
         writer.topic(min__insync__replicas="1")
         cluster.reassign_partition("t", 0, [1, 2])
@@ -127,15 +184,18 @@ def truncation() -> Iterator[Truncation]:
         writer.produce(PARTITION, [Record(b"both")] * SAME)
         cluster.kill_broker(2)
         writer.produce(PARTITION, [Record(b"lost")] * (READ - SAME))
-        made = Truncation(worlds)
-        made.read()
-        cluster.kill_broker(1)
-        cluster.start_broker(2)
-        elect_uncleanly(cluster)
-        writer.produce(PARTITION, [Record(b"new")] * (END - SAME))
+        gates = tmp_path_factory.mktemp("gates")
+        peers = {flag: PeerBatch(spark, cluster, flag, gates / flag) for flag in FLAGS}
+        made = Truncation(worlds, peers)
+        with ExitStack() as holding:
+            for peer in peers.values():
+                holding.enter_context(peer.held())
+            made.read()
+            cluster.kill_broker(1)
+            cluster.start_broker(2)
+            elect_uncleanly(cluster)
+            writer.produce(PARTITION, [Record(b"new")] * (END - SAME))
         yield made
-        for world in worlds.values():
-            world.close()
 
 
 def elect_uncleanly(cluster: KafkaCluster) -> None:
@@ -184,3 +244,10 @@ def test_a_continuous_query(truncation: Truncation, client: str) -> None:
         truncation.streams[client].read_to(END)
     assert (caught.value.partition, caught.value.offset) == (PARTITION, READ)
     assert caught.value.diverges_at == SAME
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_the_jvm_connector_returns_records_of_both_logs(truncation: Truncation, flag: str) -> None:
+    """It raises no error, and never reads the new leader's records from offset 500 to 1,499."""
+    values = [b"both"] * SAME + [b"lost"] * (READ - SAME) + [b"new"] * (END - READ)
+    assert truncation.peers[flag].finish() == list(enumerate(values))
