@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.ports.record_reader import RecordReader
     from pyspark_kafka.ports.stream_client import StreamClient
 
 COLUMNS: Final = Projection(("offset", "value"))
@@ -50,7 +51,10 @@ def world() -> Iterator[HostileWorld]:
 
 def begun(world: HostileWorld) -> tuple[Iterator[pa.RecordBatch], list[bytes]]:
     """Begin to read a range; return its batches, and the values of the first one."""
-    reader = world.container(**world.poll_timeout).record_reader()
+    return begun_with(world.container(**world.poll_timeout).record_reader())
+
+
+def begun_with(reader: RecordReader) -> tuple[Iterator[pa.RecordBatch], list[bytes]]:
     batches = reader.read(OffsetRange(INPUT, 0, END), COLUMNS)
     return batches, values_of(next(batches))
 
@@ -102,6 +106,19 @@ def test_another_id_is_another_topic(world: HostileWorld) -> None:
     assert set(values) == {OLD}
     assert (caught.value.partition, caught.value.offset) == (INPUT, len(values))
     assert caught.value.earliest == 0
+
+
+def test_a_range_goes_on_in_its_topic_after_another_range(world: HostileWorld) -> None:
+    """The other range, which the same reader reads in between, is one of the new topic."""
+    reader = world.container(**world.poll_timeout).record_reader()
+    batches, values = begun_with(reader)
+    world.broker.cluster.recreate(INPUT.topic)
+    world.broker.cluster.append(INPUT, [NEW] * 2 * END, 10)
+    others, new_values = begun_with(reader)
+    assert [*new_values, *rest(others)] == [NEW] * END
+    with pytest.raises(TopicRecreatedError) as caught:
+        values.extend(rest(batches))
+    assert (caught.value.offset, set(values)) == (len(values), {OLD})
 
 
 def test_a_leader_that_lags_is_asked_again(world: HostileWorld) -> None:
