@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from ..domain.continuous.messages import TaskProgress
 from ..domain.continuous.progress import EpochProgress
 from ..domain.errors import PysparkKafkaError
+from ..ports.clock import epoch_ms
 from ..ports.progress_listener import ProgressListener
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class ProgressRecorder:
                 source=str(stream),
                 sink=self._sink,
                 epoch=last.number,
-                timestamp_ms=time.time_ns() // 1_000_000,
+                timestamp_ms=epoch_ms(),
                 duration_ms=round(1_000 * (now - self._since)),
                 start=self._start,
                 end=last.offsets,

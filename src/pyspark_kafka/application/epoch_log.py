@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ..domain.checkpoint_log import COMMITTED, read_batch_conf, write_batch_end
 from ..domain.continuous.epoch_coordinator import Epoch
 from ..domain.errors import MetadataLogError
+from ..ports.clock import epoch_ms
 from .batch_files import ConcurrentUpdateError, end_of_batch, unrelated_logs
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class EpochLog:
         :raises ConcurrentUpdateError: if another query writes to the log.
         :raises MetadataLogError: if the log cannot be written.
         """
-        content = write_batch_end(epoch.offsets, time.time_ns() // 1_000_000, self._conf)
+        content = write_batch_end(epoch.offsets, epoch_ms(), self._conf)
         if not self._offset_log.add(epoch.number, content):
             if not self._is_own(epoch.number):
                 raise ConcurrentUpdateError(self._offset_log, epoch.number)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from ..domain.checkpoint_log import COMMITTED, write_batch_end
+from ..ports.clock import epoch_ms
 from .batch_files import ConcurrentUpdateError, end_of_batch, unrelated_logs
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class MicroBatchExecution(Generic[T]):
         end = self._source.latest_offset(start, self._source.default_read_limit)
         if end is None or end == start:
             return None
-        content = write_batch_end(end, time.time_ns() // 1_000_000)
+        content = write_batch_end(end, epoch_ms())
         self._write(self._offset_log, number, content)
         return PlannedBatch(number, start, end)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from ..domain.continuous.latency import BUCKETS, LatencyHistogram
 from ..domain.continuous.messages import TaskProgress
+from ..ports.clock import epoch_ms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class WorkMeter:
         self._input_rows += input_rows
         self._output_rows += output_rows
         if timestamps is not None:
-            self._latencies.append(time.time_ns() // 1_000_000 - timestamps)
+            self._latencies.append(epoch_ms() - timestamps)
 
     def take(self) -> TaskProgress:
         """Return the work since the last call."""

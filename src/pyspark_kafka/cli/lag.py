@@ -14,6 +14,7 @@ from ..bootstrap.option_policy import operator_policy
 from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
 from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
+from ..ports.clock import epoch_ms
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
 from .process import logs_redirected_to, until_interrupted
@@ -77,7 +78,7 @@ def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:
 
 def _show_json(settings: LagSettings, monitor: LagMonitor) -> None:
     def show(snapshot: LagSnapshot) -> None:
-        print(lag_json(snapshot, _name(settings), _now_ms()), flush=True)
+        print(lag_json(snapshot, _name(settings), epoch_ms()), flush=True)
 
     first = _first_snapshot(settings, monitor)
     show(first)
@@ -127,7 +128,7 @@ def _view_maker(settings: LagSettings) -> Callable[..., LagView]:
     servers = f"{settings.bootstrap_servers} ({settings.client})"
 
     def view_of(snapshot: LagSnapshot, **more: Any) -> LagView:
-        return LagView(snapshot, _name(settings), servers, _now_ms(), **more)
+        return LagView(snapshot, _name(settings), servers, epoch_ms(), **more)
 
     return view_of
 
@@ -138,7 +139,3 @@ def _is_once(settings: LagSettings, out: TextIO) -> bool:
 
 def _name(settings: LagSettings) -> str:
     return str(StoragePath(settings.checkpoint))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 
 
@@ -15,3 +16,8 @@ class Clock(ABC):
     @abstractmethod
     def sleep_ms(self, milliseconds: int) -> None:
         """Wait for a number of milliseconds."""
+
+
+def epoch_ms() -> int:
+    """Return milliseconds since the epoch, by the machine's clock, which may be wrong or change."""
+    return time.time_ns() // 1_000_000

@@ -3,11 +3,12 @@ from __future__ import annotations
 import errno
 import os
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.storage import exclusive_rename
+from pyspark_kafka.adapters.storage import exclusive_rename, fsspec_metadata_log
 from pyspark_kafka.adapters.storage.exclusive_rename import rename_exclusively
 from pyspark_kafka.adapters.storage.file_names import temporary_name
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
@@ -111,6 +112,19 @@ def test_files_of_killed_writers_are_deleted_after_a_day(
     os.utime(young, (0, time.time() - DAY_SECONDS + 60))
     log.add(0, b"x") if sweep == "add" else log.purge(0)
     assert (young.exists(), old.exists()) == (True, False)
+
+
+def test_a_clock_that_is_an_hour_ahead_deletes_no_file_of_a_running_writer(
+    log: FsspecMetadataLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A storage has its own clock."""
+    running = tmp_path / temporary_name("3")
+    running.write_bytes(b"half")
+    clock = SimpleNamespace(time=lambda: running.stat().st_mtime + 3_600)
+    monkeypatch.setattr(fsspec_metadata_log, "time", clock)
+    log.add(0, b"x")
+    log.purge(0)
+    assert running.exists()
 
 
 @pytest.mark.usefixtures("no_links")

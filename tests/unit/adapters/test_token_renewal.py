@@ -25,6 +25,7 @@ from pyspark_kafka.domain.kafka_settings.values import (
 )
 from pyspark_kafka.domain.security.errors import AuthenticationError, TokenUnavailableError
 from pyspark_kafka.ports.token_provider import Token, TokenProvider
+from pyspark_kafka.testing import await_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,7 @@ class Issuing(TokenProvider):
         self.now_ms = 1_000_000
         self.issued = 0
         self.takes_s = 0.0
+        self.life_ms = LIFE_MS
         self.error: Exception | None = None
         self.kept = RenewedTokens(self, lambda: self.now_ms)
 
@@ -47,13 +49,30 @@ class Issuing(TokenProvider):
             raise self.error
         self.issued += 1
         time.sleep(self.takes_s)
-        return Token(f"t{self.issued}", self.now_ms + LIFE_MS)
+        return Token(f"t{self.issued}", self.now_ms + self.life_ms)
 
     def kept_value(self) -> str:
         return str(self.kept.token().value)
 
 
 REFUSED: Final = AuthenticationError("the issuer", "OAUTHBEARER", "ada", "no")
+
+
+def test_a_token_is_renewed_though_the_clock_is_set_back() -> None:
+    """An hour that is taken from the clock is not added to a token's life."""
+    issuer = Issuing()
+    issuer.life_ms = 100
+    assert issuer.kept_value() == "t1"
+    issuer.now_ms -= 3_600_000
+    await_until(lambda: issuer.kept_value() == "t2", 5)
+
+
+@pytest.mark.parametrize("off_ms", [-3_600_000, 3_600_000])
+def test_a_clock_that_is_off_does_not_shorten_a_life_that_counts_from_now(off_ms: int) -> None:
+    """The end of a token is by the same clock, as ``expires_in`` of OIDC is."""
+    issuer = Issuing()
+    issuer.now_ms += off_ms
+    assert [issuer.kept_value() for _ in range(2)] == ["t1", "t1"]
 
 
 def test_a_token_is_used_for_most_of_its_life() -> None:

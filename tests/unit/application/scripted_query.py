@@ -81,9 +81,6 @@ class VirtualTime:
     def monotonic(self) -> float:
         return 5_000 + self.seconds
 
-    def time_ns(self) -> int:
-        return round(self.seconds * 1e9)
-
     def after(self, seconds: float, call: Callable[[], object]) -> None:
         """Call a function as soon as a time has passed."""
         self._calls.append((self.seconds + seconds, call))

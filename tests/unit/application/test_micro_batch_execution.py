@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.application import micro_batch_execution
 from pyspark_kafka.application.micro_batch_execution import MicroBatchExecution
 from pyspark_kafka.domain.checkpoint_log import read_batch_end, write_batch_end
 from pyspark_kafka.domain.errors import MetadataLogError
@@ -105,6 +106,18 @@ def test_each_batch_goes_on_where_the_last_one_ended(kit: Kit, driver: Driver) -
         kit.produce(3)
         assert driver.execution.run_batch()
     assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
+
+
+def test_batches_go_on_though_the_clock_is_set_back(
+    kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time in a log is a note: offsets alone decide what the next batch reads."""
+    for now_ms in (3_600_000, 0):
+        monkeypatch.setattr(micro_batch_execution, "epoch_ms", lambda now_ms=now_ms: now_ms)
+        kit.produce(3)
+        driver.go_down(None)
+    assert driver.seen[1:] == [(1, [(0, 3)]), (2, [(3, 6)])]
+    assert b'"batchTimestampMs":0,' in (driver.offsets.get(2) or b"")
 
 
 def test_a_batch_that_fails_is_run_again_by_the_next_call(kit: Kit, driver: Driver) -> None:

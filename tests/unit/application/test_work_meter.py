@@ -5,7 +5,9 @@ import time
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from pyspark_kafka.application import work_meter
 from pyspark_kafka.application.work_meter import WorkMeter, timestamps_of
 from pyspark_kafka.domain.continuous.latency import BUCKETS
 from pyspark_kafka.domain.continuous.messages import TaskProgress
@@ -23,6 +25,18 @@ def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
     assert taken.latency.percentile(0) == 0
     assert 5_000 <= (taken.latency.percentile(99) or 0) <= 5_600
     assert meter.take() == TaskProgress()
+
+
+@pytest.mark.parametrize(("off_ms", "expected"), [(-3_600_000, 0), (3_600_000, 3_600_000)])
+def test_latencies_are_as_wrong_as_the_clock(
+    monkeypatch: pytest.MonkeyPatch, off_ms: int, expected: int
+) -> None:
+    """They are zero if it is behind, and an hour too long if it is an hour ahead."""
+    monkeypatch.setattr(work_meter, "epoch_ms", lambda: 1_700_000_000_000 + off_ms)
+    meter = WorkMeter()
+    meter.acknowledged(1, 1, np.array([1_700_000_000_000]))
+    percentile = meter.take().latency.percentile(50)
+    assert percentile == pytest.approx(expected, rel=0.2)
 
 
 def test_latencies_of_more_than_a_week_count_as_the_longest() -> None:

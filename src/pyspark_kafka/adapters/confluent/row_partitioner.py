@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
+from ...ports.clock import epoch_ms
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kafka_format.size_limits import MAX_REQUEST_SIZE, require_sizes
 from ..kernels.arrays import read_only
@@ -56,7 +56,7 @@ class RowPartitioner:
 
         :raises PysparkKafkaError: if a row cannot be written.
         """
-        columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
+        columns = ProducerColumns.of(batch, epoch_ms())
         explicit = ExplicitPartitions(batch, self._producer.partitioner)
         return [
             self._of_topic(client, name, batch, columns, rows, explicit)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
 
 from ...domain.errors import UnknownTopicError
 from ...domain.topic_partition import TopicPartition
+from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kafka_format.size_limits import require_sizes
@@ -62,7 +62,7 @@ class RowPartitioner:
         :raises InvalidRecordError: if a row cannot become a record.
         :raises RecordDeliveryError: if a partition does not exist, or a record is too large.
         """
-        columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
+        columns = ProducerColumns.of(batch, epoch_ms())
         explicit = ExplicitPartitions(batch, self._producer.partitioner)
         by_topic = rows_by_topic(batch, topic)
         self._metadata.add_topics(name for name, _ in by_topic)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from ...domain.errors import (
 )
 from ...domain.topic_partition import TopicPartition
 from ...domain.transaction import Transaction
+from ...ports.clock import epoch_ms
 from .partition_log import APPEND_TIME, CREATE_TIME, Headers, PartitionLog, StoredRecord
 
 ADDRESS = "memory"
@@ -122,7 +122,7 @@ class MemoryCluster:
             log = self._log(TopicPartition(topic, partition))
             timestamp_type = self._topics[topic].timestamp_type
             if timestamp is None or timestamp_type == APPEND_TIME:
-                timestamp = time.time_ns() // 1_000_000
+                timestamp = epoch_ms()
             return log.append(key, value, headers, timestamp, timestamp_type, transaction)
 
     def begin_transaction(self) -> int:

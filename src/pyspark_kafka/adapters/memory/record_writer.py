@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final, final
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from ...domain.transaction import Transaction
 from ...domain.write_result import DeliveryStats
+from ...ports.clock import epoch_ms
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import Int64Array
@@ -38,7 +38,7 @@ class MemoryRecordWriter(RecordWriter):
         self._transaction = transaction
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
-        columns = ProducerColumns.of(batch, time.time_ns() // 1_000_000)
+        columns = ProducerColumns.of(batch, epoch_ms())
         explicit = ExplicitPartitions(batch, None)
         records = batch.select([name for name in batch.schema.names if name in _COLUMNS])
         fields = records.to_pylist() or [{}] * batch.num_rows

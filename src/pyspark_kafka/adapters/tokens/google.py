@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 from ...domain.errors import requires_extra
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...ports.clock import epoch_ms
 from ...ports.token_provider import Token, TokenProvider
 from .error_texts import one_line
-from .wall_clock import now_ms
 
 if TYPE_CHECKING:
     from ...domain.kafka_settings.values import GoogleCredentials
@@ -60,7 +60,7 @@ def _token(credentials: Any) -> Token:
     expires_s = timegm(credentials.expiry.utctimetuple())
     claims = {
         "exp": expires_s,
-        "iat": now_ms() // 1_000,
+        "iat": epoch_ms() // 1_000,
         "iss": "Google",
         "scope": "kafka",
         "sub": user,

@@ -13,11 +13,11 @@ from urllib.parse import quote_plus, urlencode
 
 from ...domain.kafka_settings.oauth import OAUTHBEARER
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ...ports.token_provider import Token, TokenProvider
 from .bounded_post import PostError, Response, post
 from .error_texts import readable
-from .wall_clock import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,7 +144,7 @@ def _expiry_ms(expires_in: object, exp: object) -> int:
 
     The first is relative to the time of its issuer, so that clocks may differ.
     """
-    now = now_ms()
+    now = epoch_ms()
     try:
         if expires_in is not None:
             expires_ms = now + int(1_000 * float(str(expires_in)))

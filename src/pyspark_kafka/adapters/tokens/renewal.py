@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
+from ...ports.clock import epoch_ms
+from ...ports.deadline import Deadline
 from ...ports.token_provider import Token, TokenProvider
 from ..process_local import ProcessLocal
-from .wall_clock import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,8 @@ PAUSE_MS: Final = 10_000
 """How long nothing is requested after a failure, as by ``sasl.login.retry.backoff.max.ms``."""
 
 
+_PASSED: Final = Deadline(-math.inf)
+
 _NoTokenError: TypeAlias = AuthenticationError | TokenUnavailableError
 
 
@@ -35,6 +39,8 @@ class _Held:
     lock: Lock = field(default_factory=Lock)
     outcome: Token | _NoTokenError | None = None
     until_ms: int = 0
+    deadline: Deadline = _PASSED
+    """The same on a clock that nobody sets: an hour that is taken back must not keep a token."""
 
 
 @final
@@ -45,7 +51,7 @@ class RenewedTokens(TokenProvider):
     many connections do not lock an account.
     """
 
-    def __init__(self, provider: TokenProvider, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, provider: TokenProvider, clock: Callable[[], int] = epoch_ms) -> None:
         """Take the provider, and what returns milliseconds since the epoch."""
         self._provider = provider
         self._clock = clock
@@ -56,7 +62,8 @@ class RenewedTokens(TokenProvider):
         held = self._local.get() or self._local.set(_Held())
         with held.lock:
             outcome = held.outcome
-            if outcome is None or self._clock() >= held.until_ms:
+            is_over = held.deadline.has_passed or self._clock() >= held.until_ms
+            if outcome is None or is_over:
                 outcome = held.outcome = self._renewed(held)
         if isinstance(outcome, Token):
             return outcome
@@ -68,14 +75,18 @@ class RenewedTokens(TokenProvider):
         except (AuthenticationError, TokenUnavailableError) as error:
             return self._after(error, held)
         now = self._clock()
-        held.until_ms = now + int(USED_PART * (token.expires_ms - now))
+        self._keep(held, now, now + int(USED_PART * (token.expires_ms - now)))
         return token
 
     def _after(self, error: _NoTokenError, held: _Held) -> Token | _NoTokenError:
         now, token = self._clock(), held.outcome
-        held.until_ms = now + PAUSE_MS
+        self._keep(held, now, now + PAUSE_MS)
         if not isinstance(token, Token) or token.expires_ms <= now:
             return error
         log.warning("A token is not renewed yet: %s", error)
-        held.until_ms = min(held.until_ms, token.expires_ms)
+        self._keep(held, now, min(held.until_ms, token.expires_ms))
         return token
+
+    def _keep(self, held: _Held, now_ms: int, until_ms: int) -> None:
+        held.until_ms = until_ms
+        held.deadline = Deadline.after((until_ms - now_ms) / 1_000)
