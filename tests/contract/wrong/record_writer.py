@@ -603,6 +603,7 @@ _WRONG: Final = (
         _Suite.test_a_record_that_is_too_large_for_its_topic_is_an_error, AcknowledgesLargeRecords
     ),
     *_wrong(_Suite.test_a_record_that_a_broker_refuses_is_an_error, AcknowledgesRefusals),
+    *_wrong(_Suite.test_a_timestamp_that_a_broker_refuses_is_an_error, AcknowledgesRefusals),
     *_wrong(
         _Suite.test_a_transaction_ends_with_the_flush,
         *(IgnoresTransactions, FirstWriteInTransaction, StaysInTransaction),

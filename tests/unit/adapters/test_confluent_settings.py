@@ -17,8 +17,9 @@ from pyspark_kafka.domain.kafka_settings.restricted import OWN_SETTINGS
 from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 
+from .conftest import PASSWORD
+
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
-PASSWORD = "store-secret"  # noqa: S105
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 
 
@@ -37,28 +38,6 @@ def added(settings: dict[str, str]) -> dict[str, str]:
     plain = client_config(SERVERS)
     made = client_config(SERVERS | settings)
     return {name: value for name, value in made.items() if plain.get(name) != value}
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a keystore and a truststore that trusts it, as PKCS12 and as JKS."""
-    directory = tmp_path_factory.mktemp("stores")
-    for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
-        keytool(
-            directory,
-            *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
-            *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
-        )
-        exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
-        keytool(directory, *exported, "-keystore", f"key.{suffix}")
-        imported = ("-importcert", "-alias", "me", "-file", "me.pem")
-        keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
-    return directory
-
-
-def keytool(directory: Path, *arguments: str) -> None:
-    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
-    subprocess.run(command, cwd=directory, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -24,8 +23,9 @@ from pyspark_kafka.domain.kafka_settings.setting import Ignored, Setting
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 from pyspark_kafka.ports.token_provider import Token
 
+from .conftest import PASSWORD
+
 SERVERS = {"bootstrap.servers": "b:9092,c:9092"}
-PASSWORD = "store-secret"  # noqa: S105
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 
@@ -42,28 +42,6 @@ def problems(settings: dict[str, str]) -> tuple[str, ...]:
     with pytest.raises(OptionsError) as caught:
         client_config(SERVERS | settings)
     return caught.value.problems
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a PKCS12 keystore, a truststore that trusts it, and both as JKS."""
-    directory = tmp_path_factory.mktemp("stores")
-    for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
-        keytool(
-            directory,
-            *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
-            *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
-        )
-        exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
-        keytool(directory, *exported, "-keystore", f"key.{suffix}")
-        imported = ("-importcert", "-alias", "me", "-file", "me.pem")
-        keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
-    return directory
-
-
-def keytool(directory: Path, *arguments: str) -> None:
-    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
-    subprocess.run(command, cwd=directory, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@final
-class FailingLog(MetadataLog):
-    """Fails the next ``fails`` writes, before or after the entry is stored."""
+class PassingLog(MetadataLog):
+    """Passes all calls on to another log."""
 
-    def __init__(self, *, is_stored: bool = True) -> None:
-        self._log = MemoryMetadataLog()
-        self._is_stored = is_stored
-        self.fails = 0
+    def __init__(self, log: MetadataLog) -> None:
+        self._log = log
 
     def __str__(self) -> str:
-        return "the log"
+        return str(self._log)
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
-        if not self.fails:
-            return self._log.add(batch_id, metadata)
-        self.fails -= 1
-        if self._is_stored:
-            self._log.add(batch_id, metadata)
-        raise MetadataLogError("the log", "the connection broke")
+        return self._log.add(batch_id, metadata)
 
     def get(self, batch_id: int) -> bytes | None:
         return self._log.get(batch_id)
@@ -43,3 +35,24 @@ class FailingLog(MetadataLog):
 
     def purge(self, threshold: int) -> None:
         self._log.purge(threshold)
+
+
+@final
+class FailingLog(PassingLog):
+    """Fails the next ``fails`` writes, before or after the entry is stored."""
+
+    def __init__(self, *, is_stored: bool = True) -> None:
+        super().__init__(MemoryMetadataLog())
+        self._is_stored = is_stored
+        self.fails = 0
+
+    def __str__(self) -> str:
+        return "the log"
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+        if not self.fails:
+            return super().add(batch_id, metadata)
+        self.fails -= 1
+        if self._is_stored:
+            super().add(batch_id, metadata)
+        raise MetadataLogError("the log", "the connection broke")

@@ -22,8 +22,10 @@ from pyspark_kafka.domain.write_result import WriteResult
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
 
+from .failing_log import PassingLog
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from pyspark_kafka.domain.transaction import Transaction
 
@@ -73,27 +75,15 @@ class Life:
 
 
 @final
-class MortalLog(MetadataLog):
+class MortalLog(PassingLog):
     """A log that a driver may die over when it writes."""
 
     def __init__(self, log: MetadataLog, life: Life) -> None:
-        self._log = log
+        super().__init__(log)
         self._life = life
-
-    def __str__(self) -> str:
-        return str(self._log)
 
     def add(self, batch_id: int, metadata: bytes) -> bool:
         return bool(self._life.step(lambda: self._log.add(batch_id, metadata)))
-
-    def get(self, batch_id: int) -> bytes | None:
-        return self._log.get(batch_id)
-
-    def latest(self) -> tuple[int, bytes] | None:
-        return self._log.latest()
-
-    def batch_ids(self) -> Sequence[int]:
-        return self._log.batch_ids()
 
     def purge(self, threshold: int) -> None:
         self._life.step(lambda: self._log.purge(threshold))

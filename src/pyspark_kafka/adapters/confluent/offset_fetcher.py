@@ -163,7 +163,12 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         """Do as ``Watched`` says."""
         with suppress(PysparkKafkaError):
             self._handle_events()
-        return self._admin is not None or self._committer is not None
+        return bool(self._clients)
+
+    @property
+    def _clients(self) -> list[Any]:
+        """The clients that are open, whose events have to be handled."""
+        return [each for each in (self._admin, self._committer) if each is not None]
 
     def _close_admin(self) -> None:
         admin, self._admin = self._admin, None
@@ -368,9 +373,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
 
     def _handle_events(self) -> None:
         """Raise the refusal of a login, after which the client must not log in again."""
-        for client in (self._admin, self._committer):
-            if client is not None:
-                client.poll(0)
+        for client in self._clients:
+            client.poll(0)
         try:
             self._connection.raise_refusal()
         except PysparkKafkaError:

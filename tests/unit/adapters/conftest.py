@@ -1,0 +1,35 @@
+"""What tests of several adapters need."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PASSWORD: Final = "store-secret"  # noqa: S105
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a keystore and a truststore that trusts it, as PKCS12 and as JKS."""
+    directory = tmp_path_factory.mktemp("stores")
+    for kind, suffix in (("PKCS12", "p12"), ("JKS", "jks")):
+        _keytool(
+            directory,
+            *("-genkeypair", "-alias", "me", "-keyalg", "EC", "-dname", "CN=me"),
+            *("-keystore", f"key.{suffix}", "-storetype", kind, "-keypass", PASSWORD),
+        )
+        exported = ("-exportcert", "-alias", "me", "-file", "me.pem", "-rfc")
+        _keytool(directory, *exported, "-keystore", f"key.{suffix}")
+        imported = ("-importcert", "-alias", "me", "-file", "me.pem")
+        _keytool(directory, *imported, "-keystore", f"trust.{suffix}", "-storetype", kind)
+    return directory
+
+
+def _keytool(directory: Path, *arguments: str) -> None:
+    command = ["keytool", *arguments, "-storepass", PASSWORD, "-noprompt"]
+    subprocess.run(command, cwd=directory, check=True, capture_output=True)
