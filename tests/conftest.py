@@ -155,14 +155,25 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the home of Spark for this process, and for programs that a test starts."""
+    return unzipped_spark_home(tmp_path_factory.mktemp("spark"))
+
+
+@pytest.fixture
+def fast_programs(spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the programs that a test starts find Spark in this home."""
+    monkeypatch.setenv("SPARK_HOME", str(spark_home))
+
+
+@pytest.fixture(scope="session")
+def spark(spark_home: Path) -> Iterator[SparkSession]:
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    home = unzipped_spark_home(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_HOME", str(home))
+        patch.setenv("SPARK_HOME", str(spark_home))
         # An operator of this Spark lets queries import what tests define.
         patch.setenv(AllowList.MODULES.variable, __package__)
         # The issuer of tokens listens on any port.
@@ -171,8 +182,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")
             .config("spark.jars", ",".join(map(str, connector_jars())))
-            # The second compiler, and threads for garbage, cost tests more than they save.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.host", "127.0.0.1")

@@ -203,7 +203,12 @@ def descendants(process: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def leaks(secured: SecuredBroker, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Leaks:
+def leaks(
+    secured: SecuredBroker,
+    s3: S3Server,
+    spark_home: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Leaks:
     """Run the queries and the command, kill all processes at once, and search what is left."""
     root = tmp_path_factory.mktemp("secrets")
     searched, inputs = root / "searched", root / "inputs"
@@ -211,7 +216,7 @@ def leaks(secured: SecuredBroker, s3: S3Server, tmp_path_factory: pytest.TempPat
         folder.mkdir(parents=True)
     (inputs / "sitecustomize.py").write_text(LOGS_EVERYTHING)
     found = Leaks(searched, needles(secured))
-    environment = surroundings(secured, searched, inputs)
+    environment = surroundings(secured, searched, inputs) | {"SPARK_HOME": str(spark_home)}
     given = program_input(secured, s3, searched)
     with found.watching_arguments(), running_program(environment, searched, given) as program:
         ready = program.stdout.readline() if program.stdout else ""

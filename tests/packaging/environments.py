@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def without_the_package(directory: Path) -> Path:
-    """Make an environment that sees the dependencies installed here, and give its Python.
+    """Make an environment that sees the dependencies installed here, pip too; return its Python.
 
     A path that a .pth file names is not itself searched for .pth files (``site.addsitedir``), so
     the editable install of this checkout stays out of sight.
     """
-    venv.create(directory, with_pip=True, symlinks=True)
+    venv.create(directory, symlinks=True)
     python = directory / "bin" / "python"
     site_packages = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],

@@ -13,6 +13,8 @@ from pyspark_kafka.cli.continuous_orders import HEADINGS
 ORDERS = 2_000
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 
+pytestmark = pytest.mark.usefixtures("fast_programs")
+
 
 def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the demo with its temporary files in a directory."""

@@ -23,7 +23,6 @@ from pyspark_kafka.testing.task_runner_contract import (
     await_end,
     fail_in_slot_1,
 )
-from tests.spark_home import unzipped_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,15 +127,14 @@ def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> Non
     assert "Python worker exited unexpectedly (crashed)" in failure
 
 
+@pytest.mark.usefixtures("fast_programs")
 def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
     """Spark runs a lost task as another attempt of its slot; without a driver the job fails.
 
     A Python worker ends with its executor.
     """
-    home = unzipped_spark_home(tmp_path / "spark")
     done = subprocess.run(
         [sys.executable, PROGRAM, tmp_path],
-        env=os.environ | {"SPARK_HOME": str(home)},
         capture_output=True,
         text=True,
         check=False,

@@ -25,7 +25,7 @@ def main(bootstrap_servers: str, topic: str, shipping: str, jars: str) -> None:
     """Compare, and print what was found."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
-        SparkSession.builder.master("local-cluster[2,1,1024]")
+        SparkSession.builder.master("local-cluster[1,2,1024]")
         .config("spark.jars", jars)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -46,7 +46,8 @@ def main(bootstrap_servers: str, topic: str, shipping: str, jars: str) -> None:
     found = {"rows": theirs.count()}
     for client in CLIENTS:
         ours = {**options, "client": client}
-        batch = spark.read.format("pyspark_kafka").options(**ours).load()
+        # It would be read for each direction of the comparison.
+        batch = spark.read.format("pyspark_kafka").options(**ours).load().cache()
         found[f"batch {client}"] = _difference(batch, theirs)
         stream = spark.readStream.format("pyspark_kafka").options(**ours).load()
         found[f"stream {client}"] = _difference(_run(stream), theirs)
