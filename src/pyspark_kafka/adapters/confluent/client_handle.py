@@ -30,7 +30,11 @@ _QUEUE: Final = {
     "log.queue": "true"
 }
 
-_LEVELS: Final = (
+LOG_INFO: Final = 6
+LOG_DEBUG: Final = 7
+"""Levels of syslog's."""
+
+LEVELS: Final = (
     *(logging.CRITICAL,) * 3,
     logging.ERROR,
     *(logging.WARNING,) * 2,
@@ -80,7 +84,7 @@ def handle_event(
     event: int,
     name: str,
     connection: Connection,
-    read_line: Callable[[str], None] | None = None,
+    read_line: Callable[[str], object] | None = None,
 ) -> int:
     """Log a line with the name of its handle, or keep an error; return the type of the event.
 
@@ -88,7 +92,7 @@ def handle_event(
     """
     event_type: int = library.rd_kafka_event_type(event)
     if event_type == EVENT_LOG:
-        text = _log_line(library, event, name)
+        text = _log_line(library, event, name, connection.max_log_level)
         if read_line is not None:
             read_line(text)
     elif event_type == EVENT_ERROR:
@@ -97,21 +101,22 @@ def handle_event(
     return event_type
 
 
-def _log_line(library: ctypes.CDLL, event: int, name: str) -> str:
-    """Log a line, and return its text."""
+def _log_line(library: ctypes.CDLL, event: int, name: str, max_level: int) -> str:
+    """Log a line that the user wants, and return the text of any."""
     facility, text, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()
     if library.rd_kafka_event_log(
         event, ctypes.byref(facility), ctypes.byref(text), ctypes.byref(level)
     ):
         return ""
     line = (text.value or b"").decode(errors="replace")
-    log.log(
-        _LEVELS[min(level.value, len(_LEVELS) - 1)],
-        "%s [%s] %s",
-        (facility.value or b"").decode(errors="replace"),
-        name,
-        line,
-    )
+    if level.value <= max_level:
+        log.log(
+            LEVELS[min(level.value, LOG_DEBUG)],
+            "%s [%s] %s",
+            (facility.value or b"").decode(errors="replace"),
+            name,
+            line,
+        )
     return line
 
 

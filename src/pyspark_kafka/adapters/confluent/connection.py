@@ -31,7 +31,7 @@ from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
 from ..key_stores.rotation import Rotating
 from ..tokens.providers import token_provider
-from .client_handle import log
+from .client_handle import LOG_DEBUG, LOG_INFO, log
 from .error_codes import (
     ALL_BROKERS_DOWN,
     BAD_COMPRESSION,
@@ -83,6 +83,12 @@ def _fetch_max_bytes(config: Mapping[str, str]) -> int:
     return max(fetch, int(message)) if message.isdecimal() else fetch
 
 
+def _max_log_level(config: Mapping[str, str]) -> int:
+    """Return up to which of syslog's levels the user wants lines; ``debug`` means all of them."""
+    level = config.get("log_level", "")
+    return LOG_DEBUG if config.get("debug") else int(level) if level.isdecimal() else LOG_INFO
+
+
 @final
 class Connection:
     """The settings of a client, and the facts that its errors name."""
@@ -110,6 +116,7 @@ class Connection:
         self._mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
         self._user = config.get("sasl.username", "")
         self.fetch_max_bytes = _fetch_max_bytes(config)
+        self.max_log_level = _max_log_level(config)
         known = f"User:{self._user}" if self._user else read_java_settings(settings).principal
         self.principal = known
         protocol = config["security.protocol"].upper()
@@ -136,6 +143,7 @@ class Connection:
         client: Callable[..., T],
         forced: Mapping[str, str],
         tuned: Mapping[str, str] = MappingProxyType({}),
+        logger: object = log,
     ) -> T:
         """Return a new client; ``forced`` settings override the user's, and these ``tuned`` ones.
 
@@ -150,7 +158,7 @@ class Connection:
             "error_cb": self.remember_error,
         }
         try:
-            return client(config, logger=log)
+            return client(config, logger=logger)
         except KafkaException as error:
             raise self.options_error(error.args[0].str()) from error
 

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, final
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ClientPartition
 
-from ...domain.errors import MissingOffsetsError
+from ...domain.errors import MissingOffsetsError, TopicRecreatedError
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.record_columns import record_batches
+from .client_handle import LEVELS, log
 from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 from .log_truncation import truncation
+from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -59,7 +61,10 @@ class ConsumeFallback:
         self._connection = connection
         self._watermarks = watermarks
         self._oversized = oversized
-        self._consumer = connection.make(Consumer, {**forced, **GROUP}, tuned)
+        logger = _LineReader(LEVELS[connection.max_log_level])
+        debug = topic_debug(connection.config(forced, tuned))
+        client = connection.make(Consumer, {**forced, **GROUP, **debug}, tuned, logger)
+        self._consumer = _Consumer(client, logger.topic_ids)
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
         return _AssignedPartition(
@@ -72,11 +77,35 @@ class ConsumeFallback:
         )
 
     def handle_events(self) -> None:
-        self._consumer.poll(0)
+        self._consumer.client.poll(0)
         self._connection.raise_refusal()
 
     def close(self) -> None:
-        self._consumer.close()
+        self._consumer.client.close()
+
+
+@final
+class _LineReader:
+    """The logger of a ``Consumer``, which reads its lines before they are logged."""
+
+    def __init__(self, min_level: int) -> None:
+        self.topic_ids = TopicIds()
+        self._min_level = min_level
+
+    def log(self, level: int, text: str, *values: object) -> None:
+        """Log a line that the user wants."""
+        self.topic_ids.read_line(text % values)
+        if level >= self._min_level:
+            log.log(level, text, *values)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Consumer:
+    """A ``Consumer``, and the ids of topics by its log."""
+
+    client: Any
+    topic_ids: TopicIds
 
 
 @final
@@ -111,7 +140,7 @@ class _AssignedPartition(FetchedPartition):
 
     def __init__(
         self,
-        consumer: Any,
+        consumer: _Consumer,
         connection: Connection,
         offset_range: OffsetRange,
         projection: Projection,
@@ -128,20 +157,35 @@ class _AssignedPartition(FetchedPartition):
         self._is_assigned = False
         self._is_out_of_range = False
         self._failure: Exception | None = None
+        self._recreations = 0
+        self._has_read = False
 
     def fetch(self, position: int) -> Fetched | None:
         if not self._is_assigned:
-            self._consumer.assign([self._client_partition(position)])
-            self._is_assigned = True
+            self._assign(position)
         if self._failure is not None:
             raise self._failure
         if self._is_out_of_range:
             return None
         count = min(CONSUME_RECORDS, self._until_offset - position)
+        # Lines come out of the same queue, before the first record of a new topic.
+        messages = self._consumer.client.consume(count, CONSUME_S)
+        if self._consumer.topic_ids.recreations(self._partition.topic) != self._recreations:
+            return self._leave_topic(position)
+        self._connection.raise_refusal()
+        return self._fetched(position, messages)
+
+    def leave(self) -> None:
+        if self._is_assigned:
+            self._is_assigned = False
+            self._consumer.client.unassign()
+
+    def watermarks(self) -> tuple[int, int]:
+        return self._watermarks.of(self._partition)
+
+    def _fetched(self, position: int, messages: Iterable[Any]) -> Fetched | None:
         records = []
         next_offset = position
-        messages = self._consumer.consume(count, CONSUME_S)
-        self._connection.raise_refusal()
         for message in messages:
             error = message.error()
             if error is None:
@@ -164,15 +208,27 @@ class _AssignedPartition(FetchedPartition):
             raise self._failure
         if self._is_out_of_range and not records:
             return None
+        self._has_read = self._has_read or next_offset > position
         return Fetched(self._batches(position, records), next_offset)
 
-    def leave(self) -> None:
-        if self._is_assigned:
-            self._is_assigned = False
-            self._consumer.unassign()
+    def _assign(self, position: int) -> None:
+        # What is read from here on must be of one topic.
+        self._recreations = self._consumer.topic_ids.recreations(self._partition.topic)
+        self._failure = None
+        self._is_out_of_range = False
+        self._consumer.client.assign([self._client_partition(position)])
+        self._is_assigned = True
 
-    def watermarks(self) -> tuple[int, int]:
-        return self._watermarks.of(self._partition)
+    def _leave_topic(self, position: int) -> Fetched:
+        """Read on from the new topic if nothing of the range was read.
+
+        :raises TopicRecreatedError: if the old topic's records of the range were read.
+        """
+        if self._has_read:
+            earliest, _ = self.watermarks()
+            raise TopicRecreatedError(self._partition, position, earliest=earliest)
+        self.leave()
+        return Fetched((), position)
 
     def _batches(self, position: int, records: Sequence[_Record]) -> Iterator[pa.RecordBatch]:
         in_range = [record for record in records if record.offset < self._until_offset]

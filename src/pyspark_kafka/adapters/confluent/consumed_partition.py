@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from ...domain.errors import TopicRecreatedError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
 from ..fetching import Fetched, FetchedPartition
@@ -96,12 +97,13 @@ class ConsumedPartition(FetchedPartition):
         self._until_offset = offset_range.until_offset
         self._gatherer = gatherer
         self._is_topic_known = False
+        self._recreations = 0
+        self._has_read = False
 
     def fetch(self, position: int) -> Fetched | None:
         gatherer = self._gatherer
         if not self._consumer.serves(self):
-            queue = self._consumer.start(self, self._partition, position, gatherer.last_epoch)
-            gatherer.start(queue, position)
+            self._start(position)
         deadline = Deadline.after(FETCH_S)
         while True:
             result = gatherer.gather(self._until_offset)
@@ -109,13 +111,15 @@ class ConsumedPartition(FetchedPartition):
                 continue
             if result == EVENT and gatherer.pass_end():
                 continue
+            if self._is_recreated():
+                return self._leave_topic(position)
             if gatherer.skip_oversized(result):
                 continue
             if result == status.DONE or gatherer.has_rows:
                 if gatherer.next_offset == position:
                     self._require_topic()
                 # An error of the next message is raised by the next fetch.
-                return self._fetched()
+                return self._fetched(position)
             if result not in status.FULL:
                 self._handle_error(result)
                 return None
@@ -130,6 +134,30 @@ class ConsumedPartition(FetchedPartition):
     @property
     def _is_at_end(self) -> bool:
         return self._gatherer.next_offset >= self._until_offset
+
+    def _start(self, position: int) -> None:
+        consumer, gatherer = self._consumer, self._gatherer
+        # What is read from here on must be of one topic.
+        self._recreations = consumer.recreations(self._partition.topic)
+        queue = consumer.start(self, self._partition, position, gatherer.last_epoch)
+        gatherer.start(queue, position)
+
+    def _is_recreated(self) -> bool:
+        """Return whether rows that were gathered may be of another topic than those before."""
+        return self._consumer.recreations(self._partition.topic) != self._recreations
+
+    def _leave_topic(self, position: int) -> Fetched:
+        """Forget what may be of two topics, and read on if nothing of the range was read.
+
+        :raises TopicRecreatedError: if the old topic's records of the range were read.
+        """
+        if self._has_read:
+            earliest, _ = self.watermarks()
+            raise TopicRecreatedError(self._partition, position, earliest=earliest)
+        self._gatherer.discard()
+        self._gatherer.forget_epoch()
+        self.leave()
+        return Fetched((), position)
 
     def _poll(self, deadline: Deadline) -> bool:
         """Take the next messages out of the queue; return whether any came in time."""
@@ -148,9 +176,11 @@ class ConsumedPartition(FetchedPartition):
             right = topic_right(Operation.DESCRIBE, self._partition.topic)
             raise self._connection.error(f"a fetch from {self._partition}", error, right)
 
-    def _fetched(self) -> Fetched:
+    def _fetched(self, position: int) -> Fetched:
         batches = (self._gatherer.finish(),) if self._gatherer.has_rows else ()
-        return Fetched(batches, self._gatherer.next_offset)
+        next_offset = self._gatherer.next_offset
+        self._has_read = self._has_read or next_offset > position
+        return Fetched(batches, next_offset)
 
     def _handle_error(self, result: int) -> None:
         """Raise what is wrong with the next message; return if its offset is out of range.

@@ -191,7 +191,7 @@ class ConsumerHandle:
         if topic is not None:
             self._library.rd_kafka_topic_destroy(topic)
 
-    def handle_events(self, read_line: Callable[[str], None] | None = None) -> None:
+    def handle_events(self, read_line: Callable[[str], object] | None = None) -> None:
         """Handle errors and log lines; ``read_line`` gets the text of each line.
 
         :raises RuntimeError: if the handle is closed, or another process created it.
@@ -201,7 +201,7 @@ class ConsumerHandle:
         self.take_events(read_line)
         self._connection.raise_refusal()
 
-    def take_events(self, read_line: Callable[[str], None] | None = None) -> None:
+    def take_events(self, read_line: Callable[[str], object] | None = None) -> None:
         """Do as ``handle_events``, which raises what was taken here as well."""
         library, main_queue = self._library, self._handles.main_queue
         while event := library.rd_kafka_queue_poll(main_queue, 0):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from .consumer_handle import ConsumerHandle
+from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
     import ctypes
@@ -29,7 +30,8 @@ class SimpleConsumer:
         self, library: ctypes.CDLL, connection: Connection, config: Mapping[str, str]
     ) -> None:
         """Create the handle; raise as ``ConsumerHandle`` does."""
-        self._handle = ConsumerHandle(library, connection, config)
+        self._handle = ConsumerHandle(library, connection, {**config, **topic_debug(config)})
+        self._topic_ids = TopicIds()
         self._topic = ""
         self._reader: object = None
         self._fetch: FetchQueue | None = None
@@ -66,7 +68,15 @@ class SimpleConsumer:
             self._reader = None
             self._stop_fetch()
             # An error that ended the fetch is not replaced by another one.
-            self._handle.take_events()
+            self._handle.take_events(self._topic_ids.read_line)
+
+    def recreations(self, topic: str) -> int:
+        """Return how often a topic was created again, by all events until now.
+
+        They tell so before the first record of the new topic can be taken.
+        """
+        self._handle.take_events(self._topic_ids.read_line)
+        return self._topic_ids.recreations(topic)
 
     def topic_error(self, timeout_s: float) -> KafkaError | None:
         """Return a broker's error for the topic that is fetched, as ``ConsumerHandle`` does."""
@@ -74,7 +84,7 @@ class SimpleConsumer:
 
     def handle_events(self) -> None:
         """Handle errors and log lines; raise as ``ConsumerHandle.handle_events`` does."""
-        self._handle.handle_events()
+        self._handle.handle_events(self._topic_ids.read_line)
 
     def close(self) -> None:
         """Destroy the handle; a second call does nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -25,6 +24,7 @@ from .message_gatherer import MessageGatherer, consumer_mask
 from .offset_fetcher import ConfluentOffsetFetcher
 from .record_reader import FORCED, TUNED, response_limit
 from .stream_fetch import StreamFetch
+from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
     import ctypes
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ...domain.options import SourceOptions
     from ...domain.topic_partition import TopicPartition
     from ...ports.stream_client import PolledRecords
-
-_DEBUG: Final = "debug"
 
 _QUEUED_KILOBYTES: Final = 128 * 1_024
 _MIN_QUEUED_KILOBYTES: Final = 1_024
@@ -48,11 +46,6 @@ _STREAM_TUNED: Final = {
     "fetch.wait.max.ms": "50",
     "socket.nagle.disable": "true",
 }
-
-_TOPIC_CHANGED: Final = re.compile(r"Topic (\S+) changed id from (\S+) to (\S+)")
-"""librdkafka's line, with ``debug=metadata``, before it fetches from a recreated topic.
-
-It goes on at the old offset (the FIXME in ``rd_kafka_topic_metadata_update2``, librdkafka 2.16)."""
 
 _RETRY_S: Final = 0.2
 """How long to wait before an offset is fetched again that the broker said it does not hold."""
@@ -79,7 +72,7 @@ class StreamConsumer:
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
         self._handle: ConsumerHandle | None = None
         self._fetches: dict[TopicPartition, StreamFetch] = {}
-        self._topic_ids: dict[str, str] = {}
+        self._topic_ids = TopicIds()
         self._recreated: set[TopicPartition] = set()
         self._retries: dict[TopicPartition, Deadline] = {}
         self._failure: PysparkKafkaError | None = None
@@ -155,8 +148,7 @@ class StreamConsumer:
         limit = response_limit(self._oversized.limits, connection.fetch_max_bytes)
         tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
         config = connection.config(FORCED, tuned)
-        contexts = filter(None, (config.get(_DEBUG), "metadata"))
-        handle = ConsumerHandle(self._library, connection, {**config, _DEBUG: ",".join(contexts)})
+        handle = ConsumerHandle(self._library, connection, {**config, **topic_debug(config)})
         handle.notify(self._file)
         return handle
 
@@ -209,14 +201,8 @@ class StreamConsumer:
         raise BrokerUnreachableError(connection.bootstrap_servers, connection.timeout_s, cause)
 
     def _read_line(self, line: str) -> None:
-        changed = _TOPIC_CHANGED.search(line)
-        if changed is None:
-            return
-        topic, old, new = changed.groups()
-        # The first id replaces one of zeros, which base64 writes as a row of A.
-        known = self._topic_ids.get(topic) or old.strip("A=")
-        self._topic_ids[topic] = new
-        if not known or known == new or self._handle is None:
+        topic = self._topic_ids.read_line(line)
+        if topic is None or self._handle is None:
             return
         for partition, fetch in self._fetches.items():
             if partition.topic == topic:

@@ -1,0 +1,124 @@
+"""A topic that is deleted and created again while librdkafka reads a range of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.adapters.confluent.consume_fallback import CONSUME_RECORDS
+from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
+from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
+from pyspark_kafka.domain.errors import TopicRecreatedError
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.options import QueryKind
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    Reader = ConfluentRecordReader
+
+COLUMNS: Final = Projection(("offset", "value"))
+OLD: Final = b"o" * 500
+NEW: Final = b"n" * 100
+
+PREFETCHED: Final = {
+    "kafka__queued__max__messages__kbytes": "1024",
+    "kafka__queued__min__messages": "100",
+    "kafka__fetch__message__max__bytes": "100000",
+}
+RECORDS: Final = CONSUME_RECORDS + 3_000
+"""More than are consumed at once and fetched ahead, with these settings."""
+
+
+@pytest.fixture
+def world(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Iterator[KafkaWorld]:
+    """Yield the run's broker."""
+    made = KafkaWorld("confluent", fresh_name, kafka)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=[True, False], ids=["C API", "consume"])
+def reader(world: KafkaWorld, request: pytest.FixtureRequest) -> Iterator[Reader]:
+    """Yield a reader with librdkafka's C API, and one without."""
+    options = world.options(
+        QueryKind.BATCH,
+        # As if the topic was known for half a minute: a deleted one is forgotten at once.
+        kafka__topic__metadata__propagation__max__ms="0",
+        **PREFETCHED,
+    )
+    made = ConfluentRecordReader(options, load if request.param else _no_library)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def partition(world: KafkaWorld) -> TopicPartition:
+    """Return a partition whose records are all old."""
+    partition = TopicPartition(world.topic(), 0)
+    world.produce(partition, [Record(OLD)] * RECORDS)
+    return partition
+
+
+def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes]) -> list[bytes]:
+    """Append the values of batches, and return all."""
+    for batch in batches:
+        values += batch["value"].to_pylist()
+    return values
+
+
+def test_records_of_two_topics_are_not_mixed(
+    world: KafkaWorld, reader: Reader, partition: TopicPartition
+) -> None:
+    """The records before the error are all old, and those of the next range are all new."""
+    batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
+    values: list[bytes] = next(batches)["value"].to_pylist()
+    world.delete_topic(partition.topic)
+    world.create(partition.topic)
+    world.produce(partition, [Record(NEW)] * (RECORDS + 1))
+    with pytest.raises(TopicRecreatedError) as caught:
+        values_of(batches, values)
+    assert set(values) == {OLD}
+    error = caught.value
+    assert (error.partition, error.offset, error.earliest) == (partition, len(values), 0)
+    again = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
+    assert values_of(again, []) == [NEW] * RECORDS
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, False), ({"kafka.debug": "conf"}, True)])
+def test_lines_are_logged_that_the_user_asks_for(
+    world: KafkaWorld,
+    partition: TopicPartition,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    given: dict[str, str],
+    *,
+    expected: bool,
+) -> None:
+    """Those that the reader needs for itself are no concern of the user's."""
+    options = world.options(QueryKind.BATCH, **given)
+    capfd.readouterr()
+    with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):
+        for library in (load, _no_library):
+            caplog.clear()
+            reader = ConfluentRecordReader(options, library)
+            assert values_of(reader.read(OffsetRange(partition, 0, 9), COLUMNS), []) == [OLD] * 9
+            reader.close()
+            levels = {record.levelno for record in caplog.records}
+            assert (logging.DEBUG in levels) is expected
+            assert ("fetch.wait.max.ms = " in caplog.text) is expected
+    assert capfd.readouterr().err == ""
+
+
+def _no_library() -> ctypes.CDLL:
+    raise LibraryUnusableError("what a test took away")
