@@ -70,7 +70,7 @@ def partition(world: KafkaWorld) -> TopicPartition:
     return partition
 
 
-def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes]) -> list[bytes]:
+def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes | None]) -> list[bytes | None]:
     """Append the values of batches, and return all."""
     for batch in batches:
         values += batch["value"].to_pylist()
@@ -82,7 +82,7 @@ def test_records_of_two_topics_are_not_mixed(
 ) -> None:
     """The records before the error are all old, and those of the next range are all new."""
     batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
-    values: list[bytes] = next(batches)["value"].to_pylist()
+    values = next(batches)["value"].to_pylist()
     world.delete_topic(partition.topic)
     world.create(partition.topic)
     world.produce(partition, [Record(NEW)] * (RECORDS + 1))
@@ -93,6 +93,23 @@ def test_records_of_two_topics_are_not_mixed(
     assert (error.partition, error.offset, error.earliest) == (partition, len(values), 0)
     again = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
     assert values_of(again, []) == [NEW] * RECORDS
+
+
+def test_a_range_is_continued_in_the_same_topic_only(
+    world: KafkaWorld, partition: TopicPartition
+) -> None:
+    """The topic is created again while the consumer fetches another range."""
+    reader = ConfluentRecordReader(world.options(QueryKind.BATCH, **PREFETCHED))
+    batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
+    position = next(batches).num_rows
+    world.delete_topic(partition.topic)
+    world.create(partition.topic)
+    world.produce(partition, [Record(NEW)] * (RECORDS + 1))
+    assert values_of(reader.read(OffsetRange(partition, 0, 9), COLUMNS), []) == [NEW] * 9
+    with pytest.raises(TopicRecreatedError) as caught:
+        values_of(batches, [])
+    reader.close()
+    assert caught.value.offset == position
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, False), ({"kafka.debug": "conf"}, True)])

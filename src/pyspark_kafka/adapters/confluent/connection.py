@@ -85,8 +85,10 @@ def _fetch_max_bytes(config: Mapping[str, str]) -> int:
 
 def _max_log_level(config: Mapping[str, str]) -> int:
     """Return up to which of syslog's levels the user wants lines; ``debug`` means all of them."""
+    if config.get("debug"):
+        return LOG_DEBUG
     level = config.get("log_level", "")
-    return LOG_DEBUG if config.get("debug") else int(level) if level.isdecimal() else LOG_INFO
+    return int(level) if level.isdecimal() else LOG_INFO
 
 
 @final

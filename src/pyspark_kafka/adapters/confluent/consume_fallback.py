@@ -214,8 +214,6 @@ class _AssignedPartition(FetchedPartition):
     def _assign(self, position: int) -> None:
         # What is read from here on must be of one topic.
         self._recreations = self._consumer.topic_ids.recreations(self._partition.topic)
-        self._failure = None
-        self._is_out_of_range = False
         self._consumer.client.assign([self._client_partition(position)])
         self._is_assigned = True
 

@@ -137,8 +137,9 @@ class ConsumedPartition(FetchedPartition):
 
     def _start(self, position: int) -> None:
         consumer, gatherer = self._consumer, self._gatherer
-        # What is read from here on must be of one topic.
-        self._recreations = consumer.recreations(self._partition.topic)
+        if not self._has_read:
+            # What is read from here on must be of one topic, also if another range comes between.
+            self._recreations = consumer.recreations(self._partition.topic)
         queue = consumer.start(self, self._partition, position, gatherer.last_epoch)
         gatherer.start(queue, position)
 
