@@ -86,7 +86,7 @@ class Held:
         return f"{self.adapter.__name__}{self.how}"
 
 
-_CONFLUENT: Final = ALL - {Capability.TRANSACTIONAL_WRITES, Capability.RECREATED_RANGES}
+_CONFLUENT: Final = ALL - {Capability.TRANSACTIONAL_WRITES}
 
 
 def _memory(fresh_name: FreshName, _kafka: Kafka) -> World:

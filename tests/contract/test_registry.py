@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
-    "confluent": ALL - {Capability.TRANSACTIONAL_WRITES, Capability.RECREATED_RANGES},
+    "confluent": ALL - {Capability.TRANSACTIONAL_WRITES},
     "kafka-python": ALL,
     "memory": ALL - {Capability.COMPRESSION},
 }
