@@ -27,25 +27,13 @@ from pyspark_kafka.domain.checkpoint_log import (
     read_batch_end,
     write_batch_end,
 )
-from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import (
-    AssignPartitions,
-    RevokePartitions,
-    StopTask,
-    TaskDrained,
-    TaskFailed,
-    TaskId,
-    TaskLostData,
     TaskMessage,
-    TaskProgress,
-    TaskReport,
-    TaskStarted,
     read_command,
     read_message,
     write_command,
     write_message,
 )
-from pyspark_kafka.domain.data_loss import DataLoss
 from pyspark_kafka.domain.error_text import find_error
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
@@ -55,6 +43,7 @@ from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.transaction import Transaction
+from tests.unit.domain.continuous.messages import COMMANDS, MESSAGES
 
 from .parsers import Parser, by_name
 
@@ -62,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 23, TopicPartition("u", 7): 0})
-_TASK: Final = TaskId(1, 2, "an attempt")
 _QUERY_ID: Final = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
 _SINK: Final = parse_sink_options(
     {
@@ -240,16 +228,10 @@ def _all() -> Iterator[Parser]:
     digest = "0" * 32
     yield Parser("names", _names, (), [f"{digest}.message.7".encode(), b"beat.7", b"12"])
     yield Parser("signed", _signed, (), [bytes(32) + b"payload"])
-    messages = (
-        TaskStarted(_TASK, "host", 17),
-        TaskReport(_TASK, OFFSETS, TaskProgress(1, 2, LatencyHistogram({3: 4}))),
-        TaskLostData(_TASK, DataLoss("a", "b", "c")),
-        TaskFailed(_TASK, "KAFKA_X", "text", is_permanent=True),
-        TaskDrained(_TASK),
-    )
-    yield Parser("message", _message, (ValueError,), [write_message(m).encode() for m in messages])
-    commands = (AssignPartitions(OFFSETS), RevokePartitions(OFFSETS), StopTask())
-    yield Parser("command", _command, (ValueError,), [write_command(c).encode() for c in commands])
+    messages = [write_message(message).encode() for message in MESSAGES]
+    yield Parser("message", _message, (ValueError,), messages)
+    commands = [write_command(command).encode() for command in COMMANDS]
+    yield Parser("command", _command, (ValueError,), commands)
     yield Parser("offsets", _offsets_text, (ValueError,), [OFFSETS.to_json().encode()])
     text = b"Traceback\npyspark_kafka.domain.errors.OptionsError: [KAFKA_X] text\n\nmore"
     yield Parser("failure-text", _failure_text, (), [text])

@@ -5,50 +5,27 @@ import pytest
 from pyspark_kafka.domain.continuous.latency import LatencyHistogram
 from pyspark_kafka.domain.continuous.messages import (
     MAX_TEXT,
-    AssignPartitions,
-    RevokePartitions,
-    StopTask,
     TaskCommand,
-    TaskDrained,
     TaskFailed,
-    TaskId,
-    TaskLostData,
     TaskMessage,
     TaskProgress,
-    TaskReport,
-    TaskStarted,
     read_command,
     read_message,
     write_command,
     write_message,
 )
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.data_loss import DataLoss
-from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.domain.topic_partition import TopicPartition
 
-TASK = TaskId(1, 2, "0.1")
-OFFSETS = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2**40})
+from .messages import COMMANDS, MESSAGES, TASK
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        TaskStarted(TASK, "host", 42),
-        TaskReport(TASK, OFFSETS, TaskProgress(3, 4, LatencyHistogram.of([1, 500]))),
-        TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines", "advice")),
-        TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
-        TaskDrained(TASK),
-    ],
-)
+@pytest.mark.parametrize("message", MESSAGES)
 def test_messages_survive_json(message: TaskMessage) -> None:
     assert read_message(write_message(message)) == message
     assert "\n" not in write_message(message)
 
 
-@pytest.mark.parametrize(
-    "command", [AssignPartitions(OFFSETS), RevokePartitions(OFFSETS), StopTask()]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_commands_survive_json(command: TaskCommand) -> None:
     assert read_command(write_command(command)) == command
 

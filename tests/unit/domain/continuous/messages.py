@@ -1,0 +1,34 @@
+"""One of each message between a driver and its tasks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark_kafka.domain.continuous.latency import LatencyHistogram
+from pyspark_kafka.domain.continuous.messages import (
+    AssignPartitions,
+    RevokePartitions,
+    StopTask,
+    TaskDrained,
+    TaskFailed,
+    TaskId,
+    TaskLostData,
+    TaskProgress,
+    TaskReport,
+    TaskStarted,
+)
+from pyspark_kafka.domain.data_loss import DataLoss
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+TASK: Final = TaskId(1, 2, "0.1")
+OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2**40})
+
+MESSAGES: Final = (
+    TaskStarted(TASK, "host", 42),
+    TaskReport(TASK, OFFSETS, TaskProgress(3, 4, LatencyHistogram.of([1, 500]))),
+    TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines", "advice")),
+    TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
+    TaskDrained(TASK),
+)
+COMMANDS: Final = (AssignPartitions(OFFSETS), RevokePartitions(OFFSETS), StopTask())
