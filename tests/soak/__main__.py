@@ -38,6 +38,7 @@ from .faults import FAULTS
 from .hostile.checkpoints import STORAGES, run_checkpoints
 from .hostile.hostile_soak import HOSTILE_QUERIES, HostileSettings, HostileSoak
 from .hostile.registry import FAULTS as HOSTILE_FAULTS
+from .hostile.topic_faults import CLEANING
 from .numbers import SoakError
 from .secured_soak import SECURED_QUERIES, SecuredSoak
 from .soak import BROKERS, QUERIES, Soak
@@ -138,7 +139,7 @@ def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None
     settings = HostileSettings(goes_on=chosen.keep_going)
     if chosen.spark:
         settings = replace(settings, in_spark=True, event_s=_SPARK_EVENT_S)
-    proxied = stack.enter_context(run_proxied(BROKERS, version=chosen.kafka))
+    proxied = stack.enter_context(run_proxied(BROKERS, CLEANING, chosen.kafka))
     checkpoints = stack.enter_context(run_checkpoints(chosen.storages, chosen.seed))
     soak = HostileSoak(proxied, queries, chosen.seed, say, faults, settings, checkpoints)
     if failed := stack.enter_context(soak).run(rounds, chosen.minutes):

@@ -103,6 +103,12 @@ class Ledger(Opened):
         for reader in self.readers.values():
             reader.excuse(numbers)
 
+    def create_source_again(self) -> None:
+        """Create the topic of numbers, which was deleted; all numbers before may be missing."""
+        self.excuse(self.producer.numbers_before(self.producer.ends()))
+        self._create(SOURCE, self.producer.partitions)
+        self.producer.begin_topic()
+
     def check(self, deadline: float, meanwhile: Callable[[], None], hanging_s: float) -> None:
         """Wait for every number in every output.
 
@@ -111,6 +117,7 @@ class Ledger(Opened):
         :raises SoakError: if a number does not come, if exactly-once has repeated one, or if a
             transaction hangs.
         """
+        self.excuse(self.producer.vanished())
         for query, reader in self.readers.items():
             reader.await_all(self.producer.count, deadline, meanwhile)
             if query.is_exactly_once:

@@ -31,6 +31,7 @@ _AT_ONCE: Final = 10_000
 _NEWEST: Final = 100_000
 READ_S: Final = 0.2
 _UNKNOWN: Final = -1
+_ALL: Final = 1 << 62
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -40,7 +41,10 @@ class SoakError(AssertionError):
 
 @final
 class NumberProducer:
-    """Writes 0, 1, 2 and so on, spread over ``partitions``, so many a second."""
+    """Writes 0, 1, 2 and so on, spread over ``partitions``, so many a second.
+
+    Two successive numbers of a partition have the same key: compaction removes the first of them.
+    """
 
     def __init__(self, servers: str, topic: str, partitions: int, rate: int) -> None:
         self._servers = servers
@@ -50,8 +54,16 @@ class NumberProducer:
         self._is_to_stop = threading.Event()
         self._written = array("q")
         """The number, partition and offset of each record; -1 is an unknown offset."""
+        self._superseded = array("q")
+        """The numbers that another one with the same key follows."""
+        self._is_paused = threading.Lock()
+        self._compacted = 0
         self.partitions = partitions
         self.count = 0
+        self.changes = 0
+        """How often records have begun, or ceased, to be deleted: odd while they are."""
+        self.begun = 0
+        """The first number of the topic that there is."""
         self._counted = self._max_before = 0
         self.begin_topic()
 
@@ -66,15 +78,39 @@ class NumberProducer:
             }
         )
         self._written = array("q")
+        self._starts: dict[int, int] = {}
+        self.begun = self.count
+
+    def begin_at(self, starts: Mapping[int, int]) -> None:
+        """Take it that the records before an offset of each partition are deleted."""
+        self._starts = dict(starts)
+
+    @contextmanager
+    def deleting(self) -> Iterator[None]:
+        """Take it that records are deleted in the block."""
+        self.changes += 1
+        try:
+            yield
+        finally:
+            self.changes += 1
+
+    @contextmanager
+    def compacting(self) -> Iterator[None]:
+        """Take it that the topic is compacted in the block."""
+        before, self._compacted = self._compacted, _ALL
+        try:
+            yield
+        finally:
+            self._compacted = max(before, self.count)
 
     def ends(self) -> dict[int, int]:
-        """Return the end of each partition; not while it writes."""
+        """Return the end of each partition, as far as it is known."""
         _, partitions, offsets = self._columns()
         ends = {one: offsets[partitions == one] for one in range(self.partitions)}
         return {one: int(found.max(initial=-1)) + 1 for one, found in ends.items()}
 
     def numbers_before(self, ends: Mapping[int, int]) -> NDArray[np.int64]:
-        """Return the numbers below an offset of each partition; not while it writes."""
+        """Return the numbers below an offset of each partition, as far as they are known."""
         numbers, partitions, offsets = self._columns()
         before = np.zeros(max(ends, default=0) + 1, np.int64)
         before[list(ends)] = list(ends.values())
@@ -82,6 +118,17 @@ class NumberProducer:
             offsets < before[np.minimum(partitions, len(before) - 1)]
         ]
         return found
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the topic is compacted, or was."""
+        return self._compacted > 0
+
+    def vanished(self) -> NDArray[np.int64]:
+        """Return the numbers that the topic need not have any more."""
+        superseded = np.array(self._superseded[:], np.int64)
+        compacted = superseded[superseded < self._compacted]
+        return np.concatenate([compacted, self.numbers_before(self._starts)])
 
     def spread_over(self, partitions: int) -> None:
         """Write to so many partitions from now on, which exist."""
@@ -106,6 +153,7 @@ class NumberProducer:
         gaps = np.flatnonzero(np.diff(offsets) != 1)
         # What comes out of order is between gaps for a moment.
         start = int(gaps[-1]) + 1 if len(gaps) else 0
+        start = max(start, int(np.searchsorted(offsets, self._starts.get(partition, 0))))
         return offsets[start:], numbers[start:]
 
     @contextmanager
@@ -122,6 +170,19 @@ class NumberProducer:
         finally:
             self._is_to_stop.set()
             thread.join()
+        self._flush()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Write nothing in the block; all that was written before is in Kafka.
+
+        :raises SoakError: if it is not.
+        """
+        with self._is_paused:
+            self._flush()
+            yield
+
+    def _flush(self) -> None:
         left = self._producer.flush(_FLUSH_S)
         if left or self._failures:
             raise SoakError(f"{left} numbers were not written, {self._failures[:3]}")
@@ -129,20 +190,25 @@ class NumberProducer:
     def _write(self) -> None:
         try:
             while not self._is_to_stop.wait(_TICK_S):
-                for number in range(self.count, self.count + self._per_tick):
-                    self._produce(number)
-                self.count += self._per_tick
-                self._producer.poll(0)
+                with self._is_paused:
+                    for number in range(self.count, self.count + self._per_tick):
+                        self._produce(number)
+                    self.count += self._per_tick
+                    self._producer.poll(0)
         except Exception as error:  # noqa: BLE001  # it is raised where the block ends
             self._failures.append(repr(error))
 
     def _produce(self, number: int) -> None:
         deadline = time.monotonic() + _NEW_PARTITION_S
+        is_second = number // self.partitions % 2
+        first = number - self.partitions if is_second else number
         while True:
             try:
                 self._producer.produce(
                     self._topic,
                     b"%0*d" % (DIGITS, number) + _PADDING,
+                    # Numbers that were spread over fewer partitions have other keys.
+                    b"%d/%d" % (first, self.partitions),
                     partition=number % self.partitions,
                     on_delivery=self._delivered,
                 )
@@ -165,9 +231,13 @@ class NumberProducer:
             # binding raises SystemError where an error leaves this function.
             known = _UNKNOWN if offset is None else offset
             self._written.extend((number, message.partition(), known))
+            first = int(message.key().partition(b"/")[0])
+            if first != number:
+                self._superseded.append(first)
 
     def _columns(self) -> NDArray[np.int64]:
-        return np.array(self._written, np.int64).reshape(-1, 3).T
+        # Of a copy: an array that is read cannot grow.
+        return np.array(self._written[:], np.int64).reshape(-1, 3).T
 
 
 @final

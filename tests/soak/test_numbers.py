@@ -21,6 +21,9 @@ class _Message:
         self._number = number
         self._offset = offset
 
+    def key(self) -> bytes:
+        return b"%d/2" % (self._number - 2 * (self._number // 2 % 2))
+
     def value(self) -> bytes:
         return b"%012d" % self._number
 
@@ -58,3 +61,18 @@ def test_an_error_of_the_writing_thread(
     monkeypatch.setattr(producer, "_produce", fail)
     with pytest.raises(SoakError, match="no room for 0"), producer.writing():
         assert is_called.wait(_WAIT_S)
+
+
+def test_numbers_that_vanish(producer: NumberProducer) -> None:
+    """Compaction removes the first number of each pair, and deletion those below an offset."""
+    for number in (1, 3, 5, 7, 9):
+        producer._delivered(None, _Message(number, number // 2))
+    assert producer.vanished().tolist() == []
+    producer.count = 5
+    with producer.compacting():
+        assert producer.vanished().tolist() == [1, 5]
+    assert producer.vanished().tolist() == [1]
+    producer.begin_at({PARTITION: 3})
+    assert sorted(set(producer.vanished().tolist())) == [1, 3, 5]
+    offsets, numbers = producer.delivered(PARTITION)
+    assert (offsets.tolist(), numbers.tolist()) == ([3, 4], [7, 9])

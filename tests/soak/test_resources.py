@@ -44,6 +44,9 @@ def test_what_is_more(tmp_path: Path) -> None:
         }
         assert f"socket to {port}" not in more.without_peers([port]).beyond(before)
         assert before.beyond(more) == {}
+        assert more.beyond(before, {f"file {path}": 1}).keys() == more.beyond(before).keys() - {
+            f"file {path}"
+        }
     assert Resources.count().beyond(before) == {}
 
 

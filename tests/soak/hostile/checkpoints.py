@@ -6,6 +6,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.domain.storage_path import StoragePath
@@ -16,7 +17,7 @@ from ...servers.small_disk import SmallDisk, can_mount, mounted_at
 from ...servers.storage_proxy import StorageProxy, storage_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from ...servers.hdfs import Hdfs
@@ -35,6 +36,9 @@ _SERVERS: Final[dict[str, Callable[[], AbstractContextManager[S3Server | Hdfs]]]
 }
 
 
+_NO_SERVERS: Final[Mapping[str, S3Server | Hdfs]] = MappingProxyType({})
+
+
 @final
 @dataclass(slots=True)
 class Checkpoints:
@@ -51,13 +55,20 @@ class Checkpoints:
 
 
 @contextmanager
-def run_checkpoints(storages: Sequence[str] = STORAGES, seed: int = 0) -> Iterator[Checkpoints]:
-    """Run storages in their order; there is no small disk where this user may not mount one."""
+def run_checkpoints(
+    storages: Sequence[str] = STORAGES,
+    seed: int = 0,
+    servers: Mapping[str, S3Server | Hdfs] = _NO_SERVERS,
+) -> Iterator[Checkpoints]:
+    """Run storages in their order, but for ``servers`` that run already.
+
+    There is no small disk where this user may not mount one.
+    """
     found = Checkpoints()
     with ExitStack() as running:
         for storage in storages:
             if storage in _SERVERS:
-                server = running.enter_context(_SERVERS[storage]())
+                server = servers.get(storage) or running.enter_context(_SERVERS[storage]())
                 behind = storage_behind(server, seed)
                 found.proxies[storage], found.paths[storage] = running.enter_context(behind)
             elif can_mount():

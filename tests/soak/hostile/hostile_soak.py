@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
@@ -29,6 +30,7 @@ from .queries import BatchQuery, HostileQuery, LagQuery, MicroBatchQuery, commit
 from .registry import FAULTS, fitting
 from .resources import Resources
 from .spark_queries import SparkQueries
+from .topic_faults import OWN_THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +50,9 @@ HOSTILE_QUERIES: Final = tuple(
 PARTITIONS: Final = 4
 MIN_BROKERS: Final = 3
 
-_ALWAYS_WRONG: Final = frozenset({"KAFKA_DATA_LOSS", "KAFKA_TRANSACTION_LOST"})
+_ALWAYS_WRONG: Final = frozenset(
+    {"KAFKA_DATA_LOSS", "KAFKA_TOPIC_RECREATED", "KAFKA_TRANSACTION_LOST"}
+)
 """Conditions that fail a round unless its fault allows them."""
 
 _SLACK_S: Final = 2.0
@@ -58,6 +62,12 @@ _CLOSED_S: Final = 30.0
 """How long the other sides of connections may take to see that their clients are closed."""
 
 _LOOK_S: Final = 0.5
+
+_POOLED_CONNECTIONS: Final = 10
+"""What botocore and urllib3 keep open for a host, for each thread with a file system of fsspec."""
+
+_EXECUTOR_THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
+"""What the event loop of fsspec has at most to resolve names (``ThreadPoolExecutor``)."""
 
 
 @final
@@ -140,6 +150,7 @@ class HostileSoak(Opened):
         closing.enter_context(ledger)
         queries = list(self._new_queries(ledger, directory))
         offers = frozenset({THREE_BROKERS} if brokers >= MIN_BROKERS else ())
+        offers |= frozenset(() if self._settings.in_spark else {OWN_THREADS})
         offers |= machine_offers(self._proxied.cluster) | self._checkpoints.paths.keys()
         self._arena = Arena(
             self._proxied,
@@ -275,16 +286,27 @@ class HostileSoak(Opened):
 
     def _await_first_resources(self) -> Resources:
         """Wait until there is no more than after the first round, and return what there is."""
-        deadline = time.monotonic() + _CLOSED_S
+        deadline, ceilings = time.monotonic() + _CLOSED_S, self._ceilings()
         now, before = self._count_resources(), None
-        while now != before or now.beyond(self._first or now):
+        while now != before or now.beyond(self._first or now, ceilings):
             if time.monotonic() > deadline:
-                more = now.beyond(self._first or before or now)
+                more = now.beyond(self._first or before or now, ceilings)
                 raise SoakError(f"more than after the first round: {more}")
             self._arena.run_for(_LOOK_S)
             now, before = self._count_resources(), now
         self._first = self._first or now
         return now
+
+    def _ceilings(self) -> dict[str, int]:
+        """Return how many there may be of what libraries keep in pools that grow when needed."""
+        ports = [proxy.address.rpartition(":")[2] for proxy in self._checkpoints.proxies.values()]
+        connections = _POOLED_CONNECTIONS * (len(self._arena.queries) + 1)
+        sockets = [f"socket {way} {port}" for port in ports for way in ("to", "accepted at")]
+        return {
+            "thread asyncio": _EXECUTOR_THREADS,
+            "thread Thread (process_request_thread)": connections * len(ports),
+            **dict.fromkeys(sockets, connections),
+        }
 
     def _count_resources(self) -> Resources:
         """Return what there is, without the connections of the ledger, which come and go."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from dependency_injector import providers
@@ -67,6 +68,8 @@ class HostileQuery(ABC):
         self.errors: Counter[str] = Counter()
         """How often a step has failed, by the error's condition."""
         self.last_error = ""
+        self.tolerates_loss = False
+        """Whether clients that are opened after an error go on behind a loss of data."""
         self._wrong: list[str] = []
         self._steps = 0
         self._is_to_stop = threading.Event()
@@ -90,6 +93,10 @@ class HostileQuery(ABC):
     def has_passed(self, mark: Any) -> bool:
         """Return whether a whole step was begun and ended since a mark."""
         return bool(self._steps > mark + 1)
+
+    def has_gone_over(self) -> bool:
+        """Return whether the query is at the beginning of a topic that was created again."""
+        return True
 
     def told(self) -> str:
         """Return what is known of the query, for people."""
@@ -135,7 +142,8 @@ class HostileQuery(ABC):
         return wrong
 
     def begin_round(self) -> None:
-        """Forget errors and waits."""
+        """Forget errors, waits and that a loss of data is tolerated."""
+        self.tolerates_loss = False
         self.errors.clear()
         self.waits.forget()
 
@@ -221,6 +229,10 @@ class MicroBatchQuery(HostileQuery):
         """Return whether newer numbers are in the output."""
         return self._reader.newest_of_all() >= mark
 
+    def has_gone_over(self) -> bool:
+        """Return whether the last batch ends where all partitions begin."""
+        return not any(committed(self._checkpoint).values())
+
     def step(self) -> None:
         """Run a micro-batch, if there is one."""
         if self._execution is None:
@@ -237,8 +249,9 @@ class MicroBatchQuery(HostileQuery):
                 container.shutdown_resources()
 
     def _open(self) -> None:
-        self._driver = timed_container(self._source_options, self.waits)
-        self._tasks = timed_container(self._source_options, self.waits)
+        options = replace(self._source_options, fail_on_data_loss=not self.tolerates_loss)
+        self._driver = timed_container(options, self.waits)
+        self._tasks = timed_container(options, self.waits)
         self._sink = timed_sink_container(self._sink_options, self.waits)
         offsets, commits = _logs(self._checkpoint)
         source = self._driver.kafka_source(list)
@@ -292,6 +305,7 @@ class BatchQuery(HostileQuery):
 
         :raises SoakError: if a number is missing, repeated, or at a wrong place.
         """
+        begun = self._producer.begun
         partition = self._chance.randrange(self._producer.partitions)
         offsets, numbers = self._producer.delivered(partition)
         if not len(offsets):
@@ -307,8 +321,17 @@ class BatchQuery(HostileQuery):
         values = [value for batch in batches for value in batch["value"].to_pylist()]
         read = [int(value[:DIGITS]) for value in values if value is not None]
         expected = numbers[start:end].tolist()
-        if read != expected:
+        is_other = begun != self._producer.begun <= min(read, default=0)
+        if not is_other and read != self._without_vanished(expected, read):
             raise SoakError(f"{one}: {_difference(read, expected)}")
+
+    def _without_vanished(self, expected: Sequence[int], read: Sequence[int]) -> Sequence[int]:
+        """Return the numbers of a range without those that were compacted and not read."""
+        if read == expected:
+            return expected
+        missing = set(expected) - set(read)
+        vanished = missing & set(self._producer.vanished().tolist())
+        return [number for number in expected if number not in vanished]
 
     def close_clients(self) -> None:
         """Close the reader."""
@@ -338,30 +361,36 @@ class LagQuery(HostileQuery):
 
         :raises SoakError: if it is not between what was and what is in Kafka.
         """
+        changes = self._producer.changes
         partitions = range(self._producer.partitions)
-        before = {one: self._end(one) for one in partitions}
+        before = {one: self._ends(one) for one in partitions}
         consumed = {
-            TopicPartition(SOURCE, one): self._chance.randrange(end + 1)
-            for one, end in before.items()
+            TopicPartition(SOURCE, one): self._chance.randrange(first, end + 1)
+            for one, (first, end) in before.items()
         }
         if self._container is None:
             self._container = timed_container(self._options, self.waits)
         measured = self._container.lag_meter().measure(PartitionOffsets(consumed))
         most = self._producer.max_end()
         lags = {lag.partition.partition: lag for lag in measured.partitions}
+        if changes % 2 or self._producer.changes != changes:
+            return
         # Others may have been added.
         if not lags.keys() >= before.keys():
             raise SoakError(f"lags of partitions {sorted(lags)}, not of {sorted(before)}")
-        for one, end in before.items():
+        for one, (_, end) in before.items():
             lag = lags[one]
             start = consumed[lag.partition]
-            if not end - start <= lag.lag <= most - start:
+            # Compaction removes every second number.
+            least = (end - start) // 2 - 1 if self._producer.is_compacted else end - start
+            if not least <= lag.lag <= most - start:
                 facts = f"read to {start}, end was {end}, is at most {most}"
                 raise SoakError(f"lag {lag.lag} of partition {one}: {facts}")
 
-    def _end(self, partition: int) -> int:
+    def _ends(self, partition: int) -> tuple[int, int]:
+        """Return the first offset of a partition that is known, and its end."""
         offsets, _ = self._producer.delivered(partition)
-        return int(offsets[-1]) + 1 if len(offsets) else 0
+        return (int(offsets[0]), int(offsets[-1]) + 1) if len(offsets) else (0, 0)
 
     def close_clients(self) -> None:
         """Close the meter's clients."""

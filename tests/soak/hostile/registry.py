@@ -10,6 +10,7 @@ from .checkpoints import HDFS, S3, SMALL_DISK
 from .cluster_faults import CLUSTER_FAULTS, FAKETIME, MOUNTS, OLDER_BROKERS
 from .network_faults import NETWORK_FAULTS
 from .storage_faults import STORAGE_FAULTS
+from .topic_faults import OWN_THREADS, TOPIC_FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     *NETWORK_FAULTS,
     *BROKER_FAULTS,
     *CLUSTER_FAULTS,
+    *TOPIC_FAULTS,
     *STORAGE_FAULTS,
 )
 
@@ -28,6 +30,7 @@ NEEDS: Final[Mapping[str, str]] = {
     MOUNTS: "a user who may mount file systems",
     FAKETIME: "libfaketime (python -m tests.servers.faketime)",
     OLDER_BROKERS: "--kafka 3.9.1",
+    OWN_THREADS: "no --spark",
     S3: "--storages s3",
     HDFS: "--storages hdfs",
     SMALL_DISK: "--storages 'small disk' (and a user who may mount file systems)",

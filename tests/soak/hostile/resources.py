@@ -6,17 +6,19 @@ import re
 import threading
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
 _SELF: Final = Path("/proc/self")
 _SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
 _INODE: Final = re.compile(r"\[\d+\]")
 _NUMBER: Final = re.compile(r"[-_]?\d+")
+_NO_CEILINGS: Final[Mapping[str, int]] = MappingProxyType({})
 _LISTENS: Final = "0A"
 _TABLES: Final = ("tcp", "tcp6")
 
@@ -24,65 +26,61 @@ _TABLES: Final = ("tcp", "tcp6")
 @final
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """How many there are of each name: a thread's, a socket's peer, a file's path or kind."""
+    """How many there are of each name: ``thread X``, also of C libraries, ``socket Y``, ``file Z``.
 
-    threads: Counter[str]
-    """Also those of C libraries."""
+    A socket is named by its peer, and a file by its path or its kind.
+    """
 
-    sockets: Counter[str]
-    files: Counter[str]
+    counts: Counter[str]
 
     @classmethod
     def count(cls) -> Resources:
         """Return what there is now."""
-        opened = Counter[str]()
-        sockets = Counter[str]()
-        peers = _peers()
-        for descriptor in (_SELF / "fd").iterdir():
-            # One of them is that of this list.
-            with suppress(FileNotFoundError):
-                target = str(descriptor.readlink())
-                if found := _SOCKET.fullmatch(target):
-                    sockets[peers.get(found[1], "not connected")] += 1
-                else:
-                    opened[_INODE.sub("", target)] += 1
-        return cls(_threads(), sockets, opened)
+        return cls(Counter([*_threads(), *_descriptors()]))
 
-    def beyond(self, other: Resources) -> dict[str, int]:
-        """Return by how much this is more than another one, for each name that is more."""
-        pairs = ((self.threads, other.threads), (self.sockets, other.sockets))
-        more = [mine - theirs for mine, theirs in (*pairs, (self.files, other.files))]
-        kinds = ("thread", "socket", "file")
-        return {
-            f"{kind} {name}": count
-            for kind, names in zip(kinds, more, strict=True)
-            for name, count in sorted(names.items())
-        }
+    def beyond(
+        self, other: Resources, ceilings: Mapping[str, int] = _NO_CEILINGS
+    ) -> dict[str, int]:
+        """Return by how much this is more than another one, for each name that is more.
+
+        ``ceilings`` say how many there may be of some names, whatever the other one has.
+        """
+        allowed = other.counts | Counter(ceilings)
+        return dict(sorted((self.counts - allowed).items()))
 
     def without_peers(self, ports: Iterable[int]) -> Resources:
         """Return all but the sockets that are connected to some ports."""
-        ignored = {f"to {port}" for port in ports}
-        kept = {name: count for name, count in self.sockets.items() if name not in ignored}
-        return replace(self, sockets=Counter(kept))
+        ignored = {f"socket to {port}" for port in ports}
+        kept = {name: count for name, count in self.counts.items() if name not in ignored}
+        return Resources(Counter(kept))
 
     def totals(self) -> dict[str, int]:
         """Return how many there are of each kind."""
-        return {
-            "threads": self.threads.total(),
-            "sockets": self.sockets.total(),
-            "files": self.files.total(),
-        }
+        kinds = Counter[str]()
+        for name, count in self.counts.items():
+            kinds[name.partition(" ")[0]] += count
+        return dict(kinds)
 
 
-def _threads() -> Counter[str]:
+def _threads() -> Iterator[str]:
     of_python = {thread.native_id: thread.name for thread in threading.enumerate()}
-    names = Counter[str]()
     for task in (_SELF / "task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):
             native = (task / "comm").read_text().strip()
             name = of_python.get(int(task.name))
-            names[native if name is None else _NUMBER.sub("", name)] += 1
-    return names
+            yield f"thread {native if name is None else _NUMBER.sub('', name)}"
+
+
+def _descriptors() -> Iterator[str]:
+    peers = _peers()
+    for descriptor in (_SELF / "fd").iterdir():
+        # One of them is that of this list.
+        with suppress(FileNotFoundError):
+            target = str(descriptor.readlink())
+            if found := _SOCKET.fullmatch(target):
+                yield f"socket {peers.get(found[1], 'not of TCP')}"
+            else:
+                yield f"file {_INODE.sub('', target)}"
 
 
 def _peers() -> dict[str, str]:
