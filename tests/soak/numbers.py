@@ -112,11 +112,12 @@ class NumberProducer:
     def numbers_before(self, ends: Mapping[int, int]) -> NDArray[np.int64]:
         """Return the numbers below an offset of each partition, as far as they are known."""
         numbers, partitions, offsets = self._columns()
-        before = np.zeros(max(ends, default=0) + 1, np.int64)
+        # The last one is for partitions that are not given.
+        before = np.zeros(max(ends, default=-1) + 2, np.int64)
         before[list(ends)] = list(ends.values())
-        found: NDArray[np.int64] = numbers[
-            offsets < before[np.minimum(partitions, len(before) - 1)]
-        ]
+        limits = before[np.minimum(partitions, len(before) - 1)]
+        # An unknown offset may be below any.
+        found: NDArray[np.int64] = numbers[(offsets < limits) & (limits > 0)]
         return found
 
     @property

@@ -67,12 +67,21 @@ def test_numbers_that_vanish(producer: NumberProducer) -> None:
     """Compaction removes the first number of each pair, and deletion those below an offset."""
     for number in (1, 3, 5, 7, 9):
         producer._delivered(None, _Message(number, number // 2))
+    producer._delivered(None, _Message(13, None))
     assert producer.vanished().tolist() == []
     producer.count = 5
     with producer.compacting():
         assert producer.vanished().tolist() == [1, 5]
     assert producer.vanished().tolist() == [1]
     producer.begin_at({PARTITION: 3})
-    assert sorted(set(producer.vanished().tolist())) == [1, 3, 5]
+    assert sorted(set(producer.vanished().tolist())) == [1, 3, 5, 13]
     offsets, numbers = producer.delivered(PARTITION)
     assert (offsets.tolist(), numbers.tolist()) == ([3, 4], [7, 9])
+
+
+def test_numbers_of_other_partitions_stay(producer: NumberProducer) -> None:
+    """Offsets of one partition say nothing about numbers of another one."""
+    producer._delivered(None, _Message(1, 0))
+    assert producer.numbers_before({0: 5}).tolist() == []
+    assert producer.numbers_before({0: 5, 2: 5}).tolist() == []
+    assert producer.numbers_before({PARTITION: 1}).tolist() == [1]

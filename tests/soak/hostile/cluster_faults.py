@@ -1,7 +1,4 @@
-"""What happens to a cluster as a whole: moves, elections, full disks, clocks, and an upgrade.
-
-They run in the long form only: each takes longer than the short form has.
-"""
+"""What happens to a cluster as a whole: moves, elections, full disks, clocks, and an upgrade."""
 
 from __future__ import annotations
 

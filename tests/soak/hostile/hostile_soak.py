@@ -291,6 +291,8 @@ class HostileSoak(Opened):
         while now != before or now.beyond(self._first or now, ceilings):
             if time.monotonic() > deadline:
                 more = now.beyond(self._first or before or now, ceilings)
+                # The next round answers for what it adds itself.
+                self._first = now
                 raise SoakError(f"more than after the first round: {more}")
             self._arena.run_for(_LOOK_S)
             now, before = self._count_resources(), now
