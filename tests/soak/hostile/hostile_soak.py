@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
@@ -65,6 +66,9 @@ _LOOK_S: Final = 0.5
 
 _POOLED_CONNECTIONS: Final = 10
 """What botocore and urllib3 keep open for a host, for each thread with a file system of fsspec."""
+
+_PIPES: Final = "file pipe:"
+"""Both ends of pipes."""
 
 _EXECUTOR_THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
 """What the event loop of fsspec has at most to resolve names (``ThreadPoolExecutor``)."""
@@ -300,11 +304,23 @@ class HostileSoak(Opened):
         return now
 
     def _ceilings(self) -> dict[str, int]:
-        """Return how many there may be of what libraries keep in pools that grow when needed."""
+        """Return how many there may be of what comes and goes, whatever the first round had.
+
+        Libraries have pools that grow when needed. The ledger's clients have a thread and a pipe
+        for each broker, which end while the broker is missing in the cluster's metadata.
+        """
         ports = [proxy.address.rpartition(":")[2] for proxy in self._checkpoints.proxies.values()]
         connections = _POOLED_CONNECTIONS * (len(self._arena.queries) + 1)
         sockets = [f"socket {way} {port}" for port in ports for way in ("to", "accepted at")]
+        threads = dict.fromkeys(
+            (f"thread rdk:broker{broker}" for broker in range(self._arena.brokers)),
+            1 + len(self._plans),
+        )
+        first = self._first.counts if self._first else Counter[str]()
+        back = (Counter(threads) - first).total()
         return {
+            **threads,
+            _PIPES: first[_PIPES] + 2 * back,
             "thread asyncio": _EXECUTOR_THREADS,
             "thread Thread (process_request_thread)": connections * len(ports),
             **dict.fromkeys(sockets, connections),

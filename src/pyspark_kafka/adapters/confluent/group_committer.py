@@ -21,6 +21,11 @@ _POLL_S: Final = 0.05
 _COORDINATOR_WAIT_MS: Final = 1_000
 """How long librdkafka holds a commit back while it has no coordinator; closing waits for that."""
 
+_ATTEMPTS: Final = 3
+"""How often librdkafka sends a commit; closing waits for all of them."""
+
+_MIN_REQUEST_MS: Final = 1_000
+
 
 @final
 class GroupCommitter:
@@ -38,11 +43,14 @@ class GroupCommitter:
         """
         self._connection = connection
         self._answers: list[KafkaError | None] = []
+        timeout_ms = int(1_000 * connection.timeout_s)
         settings = {
             "group.id": group_id,
             "enable.auto.commit": "false",
             # rd_kafka_cgrp_defer_offset_commit; there is no session, as no group is joined.
             "session.timeout.ms": str(_COORDINATOR_WAIT_MS),
+            "socket.timeout.ms": str(max(_MIN_REQUEST_MS, timeout_ms // _ATTEMPTS)),
+            "fetch.wait.max.ms": "0",  # nothing is fetched, and it may not be near the former
         }
         self._consumer = connection.make(self._consumer_of, settings)
 
