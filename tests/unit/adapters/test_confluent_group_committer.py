@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 
 from pyspark_kafka.adapters.confluent import group_committer, offset_fetcher
+from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
@@ -129,6 +130,37 @@ def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFe
     FakeConsumer.answers += [refused(KafkaError.NOT_COORDINATOR), committed]
     fetcher.commit("a", OFFSETS)
     assert [each.is_closed for each in FakeConsumer.made] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"default.api.timeout.ms": "9000"}, "3000"),
+        ({"default.api.timeout.ms": "9000", "request.timeout.ms": "2000"}, "2000"),
+        ({"default.api.timeout.ms": "900000"}, "60000"),
+        ({"default.api.timeout.ms": "900"}, "1000"),
+    ],
+)
+def test_all_attempts_take_as_long_as_a_call(
+    monkeypatch: pytest.MonkeyPatch, given: Mapping[str, str], expected: str
+) -> None:
+    """Librdkafka sends a commit three times, and waits for all of them when it is closed."""
+    options = {
+        "client": "confluent",
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+        "subscribe": "t",
+        **{f"kafka.{name}": value for name, value in given.items()},
+    }
+    made = []
+
+    def make(config: dict[str, Any], **others: Any) -> Any:
+        made.append(config)
+        return Consumer(config, **others)
+
+    monkeypatch.setattr(group_committer, "Consumer", make)
+    connection = Connection(parse_source_options(options, QueryKind.STREAM))
+    group_committer.GroupCommitter(connection, "a").close()
+    assert made[0]["socket.timeout.ms"] == expected
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _ATTEMPTS: Final = 3
 """How often librdkafka sends a commit; closing waits for all of them."""
 
 _MIN_REQUEST_MS: Final = 1_000
+_MAX_REQUEST_MS: Final = 60_000
+"""librdkafka's default of ``socket.timeout.ms``."""
 
 
 @final
@@ -43,13 +45,12 @@ class GroupCommitter:
         """
         self._connection = connection
         self._answers: list[KafkaError | None] = []
-        timeout_ms = int(1_000 * connection.timeout_s)
         settings = {
             "group.id": group_id,
             "enable.auto.commit": "false",
             # rd_kafka_cgrp_defer_offset_commit; there is no session, as no group is joined.
             "session.timeout.ms": str(_COORDINATOR_WAIT_MS),
-            "socket.timeout.ms": str(max(_MIN_REQUEST_MS, timeout_ms // _ATTEMPTS)),
+            "socket.timeout.ms": str(_request_ms(connection)),
             "fetch.wait.max.ms": "0",  # nothing is fetched, and it may not be near the former
         }
         self._consumer = connection.make(self._consumer_of, settings)
@@ -95,3 +96,9 @@ class GroupCommitter:
     def _take_answer(self, error: KafkaError | None, partitions: Sequence[TopicPartition]) -> None:
         refused = (partition.error for partition in partitions if partition.error)
         self._answers.append(error or next(refused, None))
+
+
+def _request_ms(connection: Connection) -> int:
+    """Return how long each attempt may take, so that all take as long as a call at most."""
+    wanted = int(connection.config({}, {}).get("socket.timeout.ms", _MAX_REQUEST_MS))
+    return max(_MIN_REQUEST_MS, min(wanted, int(1_000 * connection.timeout_s) // _ATTEMPTS))
