@@ -139,6 +139,7 @@ def test_a_new_consumer_looks_for_another_coordinator(fetcher: ConfluentOffsetFe
         ({"default.api.timeout.ms": "9000", "request.timeout.ms": "2000"}, "2000"),
         ({"default.api.timeout.ms": "900000"}, "60000"),
         ({"default.api.timeout.ms": "900"}, "1000"),
+        ({"default.api.timeout.ms": "9000", "socket.timeout.ms": "soon"}, "3000"),
     ],
 )
 def test_all_attempts_take_as_long_as_a_call(

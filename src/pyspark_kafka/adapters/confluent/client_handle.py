@@ -32,7 +32,7 @@ _QUEUE: Final = {
 
 LOG_INFO: Final = 6
 LOG_DEBUG: Final = 7
-"""Levels of syslog's."""
+"""Levels of syslog."""
 
 LEVELS: Final = (
     *(logging.CRITICAL,) * 3,

@@ -73,22 +73,24 @@ _FETCH_MAX_BYTES: Final = 50 * 1024 * 1024
 """librdkafka's default of ``fetch.max.bytes``."""
 
 
-def _fetch_max_bytes(config: Mapping[str, str]) -> int:
-    """Return the largest fetch, to which librdkafka raises a smaller ``fetch.max.bytes``.
+def number_of(config: Mapping[str, str], name: str, default: int) -> int:
+    """Return a setting's number; the default without one.
 
-    A size that is not a number is left to librdkafka, which names the setting.
+    Any other text has the default, too: librdkafka refuses it, and names the setting.
     """
-    fetch = int(config.get("fetch.max.bytes", _FETCH_MAX_BYTES))
-    message = config.get("message.max.bytes", "")
-    return max(fetch, int(message)) if message.isdecimal() else fetch
+    text = config.get(name, "")
+    return int(text) if text.isdecimal() else default
+
+
+def _fetch_max_bytes(config: Mapping[str, str]) -> int:
+    """Return the largest fetch; librdkafka raises ``fetch.max.bytes`` to the largest message."""
+    fetch = number_of(config, "fetch.max.bytes", _FETCH_MAX_BYTES)
+    return max(fetch, number_of(config, "message.max.bytes", fetch))
 
 
 def _max_log_level(config: Mapping[str, str]) -> int:
     """Return up to which of syslog's levels the user wants lines; ``debug`` means all of them."""
-    if config.get("debug"):
-        return LOG_DEBUG
-    level = config.get("log_level", "")
-    return int(level) if level.isdecimal() else LOG_INFO
+    return LOG_DEBUG if config.get("debug") else number_of(config, "log_level", LOG_INFO)
 
 
 @final

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import Consumer, KafkaError
 
+from .connection import number_of
 from .error_codes import NO_COORDINATOR, REFUSED_RESOURCES, TIMED_OUT
 
 if TYPE_CHECKING:
@@ -100,5 +101,5 @@ class GroupCommitter:
 
 def _request_ms(connection: Connection) -> int:
     """Return how long each attempt may take, so that all take as long as a call at most."""
-    wanted = int(connection.config({}, {}).get("socket.timeout.ms", _MAX_REQUEST_MS))
+    wanted = number_of(connection.config({}, {}), "socket.timeout.ms", _MAX_REQUEST_MS)
     return max(_MIN_REQUEST_MS, min(wanted, int(1_000 * connection.timeout_s) // _ATTEMPTS))
