@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     import socket
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
+
+_NOT_CONNECTED: Final = (errno.ENOTCONN, errno.EINVAL)
+"""What ``SSLSocket._create`` takes for a socket that will be connected."""
 
 _KEYSTORE: Final = (
     "or 'kafka.ssl.keystore.key': the private key cannot be used; check that it belongs to the "
@@ -38,6 +42,24 @@ class PemFiles:
     certificate: str = ""
     key: str = ""
     revoked: str = ""
+
+
+@final
+class TlsSocket(ssl.SSLSocket):
+    """Closes itself if its connection was reset before TLS begins.
+
+    ``SSLSocket._create`` looks for that with ``recv``, and leaves the socket to the garbage
+    collector.
+    """
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Receive as ``SSLSocket.recv``."""
+        try:
+            return super().recv(buflen, flags)
+        except OSError as error:
+            if self.version() is None and error.errno not in _NOT_CONNECTED:
+                self.close()
+            raise
 
 
 @final
@@ -74,6 +96,7 @@ def ssl_context(tls: Tls, files: PemFiles) -> ssl.SSLContext:
     :raises MissingDependencyError: if a store is PKCS12, which the extra ``tls`` reads.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = TlsSocket
     versions = sorted(_VERSIONS[version] for version in tls.versions)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
     context.check_hostname = tls.checks_hostname
