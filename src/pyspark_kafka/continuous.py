@@ -68,7 +68,7 @@ def start(  # noqa: PLR0913  # the options of a query
     at its end. Both are pickled to executors.
 
     ``source`` and ``sink`` are the options of the format ``pyspark_kafka``. The checkpoint has the
-    layout of Spark's, and ``metadataStorageOptions`` of the source are those of its storage.
+    layout of Spark's, and its storage uses ``metadataStorageOptions`` of the source.
     ``epoch`` is how often offsets are logged; records do not wait for that.
 
     ``tasks`` is the number of Spark tasks, by default one for each partition as far as there are

@@ -1,4 +1,4 @@
-"""Reading the files of a query's offset log, and telling that somebody else writes them."""
+"""Reading the files of a query's offset log, and the error if another query writes them."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ class ContinuousExecution:
         return set(added), set(deleted)
 
     def _lose_topics(self, error: UnknownTopicError) -> None:
-        """Fail for deleted topics, or let their tasks wait until somebody creates them again."""
+        """Fail for deleted topics, or let their tasks wait until they are created again."""
         topics = self._newly_missing(error.topics)
         deleted = [each for each in self._coordinator.offsets if each.topic in topics]
         loss = data_loss.partitions_deleted(deleted)
@@ -355,7 +355,7 @@ class ContinuousExecution:
             self._events.data_lost(loss)
 
     def _newly_missing(self, topics: Iterable[str]) -> frozenset[str]:
-        """Return those of the missing topics that were there, and tell which ones are back."""
+        """Return the topics that are newly missing, and log which ones are back."""
         before, self._missing_topics = self._missing_topics, frozenset(topics)
         back = sorted(before - self._missing_topics)
         if back:

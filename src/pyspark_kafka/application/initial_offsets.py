@@ -36,7 +36,7 @@ class InitialOffsets:
         return self._found
 
     def get(self, find: Callable[[], PartitionOffsets]) -> PartitionOffsets:
-        """Return the stored offsets, or else store and return those of ``find``.
+        """Return the stored offsets, or else store and return what ``find`` returns.
 
         :raises MetadataLogError: if the log cannot be read or written.
         """

@@ -29,7 +29,7 @@ class CheckpointState:
 
     @property
     def offsets_in_flight(self) -> int:
-        """The number of offsets in the batch in flight, without those of new partitions."""
+        """The number of offsets in the batch in flight, except in new partitions."""
         if self.committed is None or self.in_flight is None:
             return 0
         known = self.committed.offsets

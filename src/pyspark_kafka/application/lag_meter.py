@@ -52,7 +52,7 @@ class LagMeter:
         """Take a fetcher, and a factory of a reader, which only counting needs.
 
         ``subscription`` matters if it assigns partitions: the query does not read the others of
-        these topics. ``max_counted`` is in offsets of a partition, 0 counts nowhere;
+        these topics. ``max_counted`` is in offsets of a partition, 0 turns counting off;
         ``count_timeout_ms`` limits one measurement, except for the last request.
         """
         self._fetcher = fetcher

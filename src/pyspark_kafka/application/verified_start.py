@@ -36,7 +36,7 @@ class VerifiedStart:
         self._options = options
 
     def get(self) -> PartitionOffsets:
-        """Return the stored offsets, or else store and return those of ``startingOffsets``.
+        """Return the stored offsets, or else resolve, store and return ``startingOffsets``.
 
         :raises DataLossError: as ``fetch_and_verify``.
         :raises MetadataLogError: if the log of initial offsets cannot be read or written.

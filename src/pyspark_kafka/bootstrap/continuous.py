@@ -180,7 +180,7 @@ def start_in_threads(plan: QueryPlan) -> ContinuousQuery:
 
 
 def start_on_spark(plan: QueryPlan, spark: SparkSession, channel: str | None) -> ContinuousQuery:
-    """Start a query whose tasks are those of a Spark job; raises as ``start_query``."""
+    """Start a query that runs as tasks of a Spark job; raises as ``start_query``."""
     from ..adapters.spark.task_job import SparkTaskRunner
 
     return start_query(

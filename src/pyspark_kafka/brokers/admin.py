@@ -13,7 +13,7 @@ _NOT_FINALIZED: Final = (0, 0)
 
 @contextmanager
 def admin_client(bootstrap_servers: str, request: str, timeout_seconds: float) -> Iterator[Any]:
-    """Yield an admin client, whose errors become those of this library.
+    """Yield an admin client, whose errors become this library's errors.
 
     :raises BrokerUnreachableError: if no broker answers in time.
     :raises KafkaRequestError: if a broker refuses ``request``.

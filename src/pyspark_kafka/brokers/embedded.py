@@ -137,7 +137,7 @@ def _librdkafka() -> ctypes.CDLL:
             "confluent-kafka, which contains the embedded broker,", "confluent"
         ) from None
     # Symbols are looked up in the extension module and in the libraries that it is linked to, which
-    # finds librdkafka whatever the name of its file.
+    # finds librdkafka under any file name.
     library = ctypes.CDLL(cimpl.__file__)
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     for name, result, arguments in (

@@ -18,7 +18,7 @@ from ..domain.lag import PartitionLag
 
 _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14
-"""Lines of a screen besides those of partitions."""
+"""Lines of a screen that do not show partitions."""
 
 _COLORS: Final = {
     Direction.CAUGHT_UP: "green",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Run a block until Ctrl-C or SIGTERM, both of which end it without an error."""
+    """Run a block until Ctrl-C or SIGTERM, which end it without an error."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

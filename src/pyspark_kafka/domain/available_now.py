@@ -1,7 +1,7 @@
 """Checks of each batch's end under ``Trigger.AvailableNow``.
 
 ``verifyEndOffsetForTriggerAvailableNow`` of Spark's ``KafkaMicroBatchStream``, with the texts of
-``kafka-error-conditions.json``. They apply whatever ``failOnDataLoss`` is.
+``kafka-error-conditions.json``. They apply with any ``failOnDataLoss``.
 
     AvailableNowError
     ├── PartitionsNotPrefetchedError   the end has other partitions than the prefetched offsets

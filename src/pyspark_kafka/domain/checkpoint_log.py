@@ -5,7 +5,7 @@ source in the order of the plan. In version 2 (``OffsetMap``, with named sources
 source's name, a colon and the offset. The offset is ``-`` for a source that has none yet.
 
 Spark writes the file before a batch runs. A batch is committed once the directory ``commits`` has a
-file with its id, whatever its content (``CommitLog``).
+file with its id; the content does not matter (``CommitLog``).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class CheckpointedBatch:
     """A batch of the offset log.
 
     ``timestamp_ms`` is its start in milliseconds since the epoch, ``None`` if not logged.
-    ``offsets`` are the end offsets of the Kafka sources, those of the JVM connector and of this
-    library alike, by the source's name or else its position.
+    ``offsets`` are the end offsets of the Kafka sources, of the JVM connector and of this library
+    alike, by the source's name or else its position.
     """
 
     batch_id: int

@@ -165,7 +165,7 @@ def log_truncated(
 ) -> DataLoss:
     """Return the loss of records that were read up to ``offset`` and replaced by others.
 
-    The JVM connector has no such condition; the words are like those of its others.
+    The JVM connector has no such condition; the wording follows its other conditions.
     """
     causes = (
         "This could be either 1) an unclean leader election, or 2) a leader that lost records with "

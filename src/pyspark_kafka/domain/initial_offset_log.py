@@ -22,7 +22,7 @@ def write_initial_offsets(offsets: PartitionOffsets) -> bytes:
 
 
 def read_initial_offsets(content: bytes) -> PartitionOffsets:
-    """Parse the content of the file; that of Spark 2.1.0 has no version.
+    """Parse the content of the file; a file of Spark 2.1.0 has no version.
 
     :raises ValueError: with Spark's message, if it is malformed or of a later version.
     """

@@ -29,7 +29,7 @@ EXAMPLE: Final = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
 class PartitionOffsets(Mapping[TopicPartition, int]):
     """An immutable mapping of partitions to offsets, each the offset of the *next* record.
 
-    Its JSON is that of Spark's ``JsonUtils.partitionOffsets``, which the JVM connector writes
+    Its JSON has the form of Spark's ``JsonUtils.partitionOffsets``, which the JVM connector writes
     into checkpoints: ``{"topic":{"0":23}}``, topics and partitions in order.
     """
 
@@ -86,7 +86,7 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
     @classmethod
     def from_checkpoint_object(cls, content: object) -> PartitionOffsets:
-        """Build from the parsed JSON of a checkpoint, which anybody may have written.
+        """Build from the parsed JSON of a checkpoint, which is not trusted.
 
         :raises ValueError: if it has another shape, or has a name that no topic has, or an offset
             that no record has, such as ``LATEST``.

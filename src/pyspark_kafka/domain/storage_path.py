@@ -12,7 +12,7 @@ from typing import Any, final
 class StoragePath:
     """A URL for fsspec and its ``storage_options``, a JSON object.
 
-    Options may contain secrets: ``repr`` omits them, and ``str`` omits those of the URL
+    Options may contain secrets: ``repr`` omits them, and ``str`` omits secrets in the URL
     (``s3://key:secret@bucket``).
     """
 

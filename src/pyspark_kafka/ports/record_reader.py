@@ -25,7 +25,7 @@ class RecordReader(ABC):
         Each batch has the schema ``record_schema(projection)`` and at least one row, and belongs to
         the caller. Offsets without a visible record (control batches, aborted transactions under
         ``read_committed``, compacted records) are skipped. Memory is bounded by a few fetches,
-        whatever the size of the range. The iterator may be closed or dropped at any time; the
+        not by the size of the range. The iterator may be closed or dropped at any time; the
         reader can then read another range.
 
         Blocks for at most ``kafkaConsumer.pollTimeoutMs`` without progress. An empty response, or

@@ -55,9 +55,9 @@ class StreamClient(ABC):
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         """Read further partitions, and return the offsets at which they are read.
 
-        Those of partitions that were assigned already are changed: their records that were polled
-        and not written yet are forgotten. Without transactions these are ``offsets``. With them,
-        earlier writers of the partitions are fenced, and the offset is the one committed in
+        The offsets of partitions that were assigned already are changed: their records that were
+        polled and not written yet are forgotten. Without transactions these are ``offsets``. With
+        them, earlier writers of the partitions are fenced, and the offset is the one committed in
         the group where that is greater. For partitions that were assigned already it is the given
         one, which is committed: the group's may be of a deleted topic of the same name.
         """
@@ -98,7 +98,7 @@ class StreamClient(ABC):
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         """Write what was made of polled records, nothing perhaps, to the sink's topic.
 
-        The columns are those of ``RecordWriter.write``. Waits while buffers are full.
+        The columns are the same as in ``RecordWriter.write``. Waits while buffers are full.
 
         :raises NullTopicError: if a record has no topic.
         :raises InvalidRecordError: if a row cannot become a record.
@@ -110,7 +110,7 @@ class StreamClient(ABC):
     def acknowledged(self) -> Mapping[TopicPartition, int]:
         """Return the offsets below which all outputs are acknowledged, or else committed.
 
-        Those of partitions whose offset has changed since the last call.
+        Only partitions whose offset has changed since the last call are included.
         """
 
     @abstractmethod

@@ -17,7 +17,7 @@ class TaskRunner(ABC):
         """Start a job: ``run(slot, attempt)`` for each slot below ``tasks``, as a task each.
 
         Returns at once. ``run`` is pickled to another process perhaps. An attempt is a text that is
-        unique among those of a slot; a task may be run again under another.
+        unique within its slot; a task may be run again under another.
 
         :raises RuntimeError: if the last job is running.
         """

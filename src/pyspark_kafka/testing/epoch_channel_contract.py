@@ -100,7 +100,7 @@ class EpochChannelContract:
         assert list(task.receive()) == []
 
     def test_many_tasks_send_at_once(self, channel: EpochChannel) -> None:
-        """Each task's messages arrive in its order, once each, whatever others send."""
+        """Each task's messages arrive in its order, once each, while others send."""
         sent = {task_id(slot): [report(slot, offset) for offset in range(20)] for slot in SLOTS}
         with ThreadPoolExecutor(TASKS) as pool:
             ends = list(pool.map(lambda each: self.connect(channel.address, each), sent))

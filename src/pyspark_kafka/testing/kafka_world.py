@@ -65,7 +65,7 @@ class KafkaWorld(World):
     ) -> None:
         """Take a running cluster, which stays running, and a source of new names.
 
-        ``capabilities`` are those of the client; the cluster has all of them.
+        ``capabilities`` are the client's; the cluster has all of them.
 
         :raises MissingDependencyError: if confluent-kafka is not installed.
         """

@@ -123,7 +123,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.latest([partition]) == {partition: 0}
 
     def test_the_latest_offset_follows_what_is_written(self, world: World) -> None:
-        """The latest offset is that after the last record, fetched anew each time."""
+        """The latest offset is the one after the last record, and is fetched each time."""
         topic = world.topic(2)
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
         made = _fetcher(world)
@@ -133,7 +133,7 @@ class OffsetFetcherContract(WorldContract):
         assert made.latest([first, second]) == {first: 5, second: 2}
 
     def test_the_earliest_offset_follows_what_is_deleted(self, world: World) -> None:
-        """The earliest offset is that of the first remaining record; the latest stays."""
+        """The earliest offset is the first remaining record's; the latest stays."""
         world.require(Capability.DELETE_RECORDS)
         topic = world.topic(2)
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)

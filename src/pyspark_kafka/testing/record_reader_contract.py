@@ -285,7 +285,7 @@ class RecordReaderContract(WorldContract):
         ]
 
     def test_a_recreated_topic_is_an_error(self, world: World) -> None:
-        """Records of a new topic do not follow those of the old one; another range has them."""
+        """A new topic's records do not follow the old topic's; another range has them."""
         world.require(Capability.DELETE_TOPICS, Capability.RECREATED_RANGES)
         partition = TopicPartition(world.topic(), 0)
         made = _reader(world)

@@ -121,7 +121,7 @@ class RecordWriterContract(WorldContract):
     def test_strings_are_written_as_utf8(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Columns of strings are accepted like those of bytes."""
+        """Columns of strings are accepted like columns of bytes."""
         batch = pa.RecordBatch.from_pydict({"key": ["ä", None], "value": ["ß", "x"]})
         assert _send(writer, batch, topic) == 2
         rows = [row for number in (0, 1) for row in _written(world, topic, number)]
@@ -133,7 +133,7 @@ class RecordWriterContract(WorldContract):
     def test_the_topic_argument_overrides_the_column(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:
-        """Records go to the topic of the call, whatever the column contains."""
+        """Records go to the topic of the call, and the column is ignored."""
         other = world.topic(2)
         _send(writer, batch_of(value=[b"v"], topic=[topic], partition=[0]), other)
         assert _written(world, topic, 0) == []

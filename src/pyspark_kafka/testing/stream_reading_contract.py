@@ -303,7 +303,7 @@ class StreamReadingContract(WorldContract):
         assert task.values(one) == _values(0, 5_000)
 
     def test_a_recreated_topic_is_an_error(self, world: World, task: StreamTask) -> None:
-        """Records of a new topic are not taken for those of the old one, until it is assigned."""
+        """A new topic's records are not taken for the old topic's, until it is assigned."""
         world.require(Capability.DELETE_TOPICS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, numbered(0, 3))

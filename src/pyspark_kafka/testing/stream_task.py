@@ -65,7 +65,7 @@ class StreamTask:
         self._next_offsets: dict[TopicPartition, int] = {}
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> PartitionOffsets:
-        """Assign partitions, perhaps anew, and return where they are read from."""
+        """Assign partitions, perhaps again, and return where they are read from."""
         for partition in offsets:
             self.written.pop(partition, None)
             self.acknowledged.pop(partition, None)

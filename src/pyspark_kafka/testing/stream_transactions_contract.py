@@ -135,7 +135,7 @@ class StreamTransactionsContract(WorldContract):
         query.await_visible(0, 10)
 
     def test_records_without_outputs_advance_the_group(self, world: World, query: _Query) -> None:
-        """The group's offset is that of the input, whatever was made of it."""
+        """The group's offset is the input's, even if nothing was made of it."""
         partition = query.partitions[0]
         world.produce(partition, numbered(0, 10))
         task = query.task(no_outputs)

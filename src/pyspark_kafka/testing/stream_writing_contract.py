@@ -165,7 +165,7 @@ class StreamWritingContract(WorldContract):
     def test_the_sinks_topic_overrides_the_column(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """With the option `topic`, all records go there, whatever the column contains."""
+        """With the option `topic`, all records go there, and the column is ignored."""
         output = batch_of(value=[b"1", b"2"], topic=[world.fresh_name(), None], partition=[0, 0])
         _process_one(world, open_task(target, lambda _records: [output]), partition)
         assert [row["value"] for row in world.records(TopicPartition(target, 0))] == [b"1", b"2"]
@@ -232,7 +232,7 @@ class StreamWritingContract(WorldContract):
     def test_an_offset_is_acknowledged_after_all_outputs_before_it(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """Whatever offset is acknowledged, the outputs of all records before it are written."""
+        """When an offset is acknowledged, the outputs of all records before it are written."""
         output = TopicPartition(target, partition.partition)
         task = open_task(target, echo)
         task.assign({partition: 0})
@@ -249,7 +249,7 @@ class StreamWritingContract(WorldContract):
     def test_records_without_outputs_are_acknowledged(
         self, world: World, open_task: OpenTask, partition: TopicPartition, target: str
     ) -> None:
-        """Records of which nothing is made are acknowledged behind the earlier ones."""
+        """Records without outputs are acknowledged after the earlier ones."""
         outputs = iter(([batch_of(value=[b"v"], partition=[0])], [], []))
         task = open_task(target, lambda _records: next(outputs))
         task.assign({partition: 0})

@@ -50,7 +50,7 @@ class FetchQueue:
     def take(self, timeout_s: float = 0.0) -> int:
         """Wait for messages, write their addresses to ``messages``, and return their number.
 
-        Destroy those of the last call before.
+        Destroy the messages of the last call before.
         """
         # librdkafka waits until as many messages as asked for are there.
         count = self._take(MAX_MESSAGES, 0)

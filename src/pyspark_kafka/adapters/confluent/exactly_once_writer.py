@@ -51,7 +51,7 @@ class ExactlyOnceWriter(StreamWriter):
         self._producers = producers
         self._settings = settings
         self._wake = wake
-        # The group is one of the sink's cluster. Its offsets are those of ended transactions.
+        # The group is one of the sink's cluster. Its offsets are from ended transactions.
         kafka = {**dict(producers.options.kafka), ISOLATION_LEVEL: READ_COMMITTED}
         self._group = ConfluentOffsetFetcher(replace(source, kafka=tuple(kafka.items())))
         self._metadata: SimpleProducer | None = None

@@ -27,7 +27,7 @@ BAD_HEADERS: Final = 101
 """The headers of the next message are corrupt."""
 
 TIMESTAMP_TYPE: Final = 16
-"""``timestampType`` is projected: a bit besides those of ``column_mask``."""
+"""``timestampType`` is projected: a bit that ``column_mask`` does not use."""
 
 _NOENT: Final = -156
 """``RD_KAFKA_RESP_ERR__NOENT``: there are no headers, or no more of them."""

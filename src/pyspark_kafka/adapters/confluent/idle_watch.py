@@ -1,7 +1,7 @@
 """A thread that handles the events of idle clients.
 
 An idle client keeps a connection. If the broker ends it, and the password was changed, librdkafka
-logs in with the old one several times a second until somebody looks at its events.
+logs in with the old one several times a second until its events are polled.
 """
 
 from __future__ import annotations

@@ -416,7 +416,7 @@ def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) ->
 
 
 def _checked(request: str, offsets: Iterable[tuple[TopicPartition, int]]) -> PartitionOffsets:
-    """Return offsets, none of which is negative."""
+    """Return offsets; a negative one is an error."""
     found = dict(offsets)
     for partition, offset in found.items():
         if offset < 0:

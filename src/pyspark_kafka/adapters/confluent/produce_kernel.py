@@ -191,7 +191,7 @@ def produce_full(
         if error != _NULL:
             code = np.int64(_error_code(addresses[_ERROR_CODE], (error,)))
             _error_destroy(addresses[_ERROR_DESTROY], (error,))
-            if header_list != _NULL:  # librdkafka owns only those of a record that it queued
+            if header_list != _NULL:  # librdkafka owns them only if it queued the record
                 _headers_destroy(addresses[_HEADERS_DESTROY], (header_list,))
             return at, code
         at += 1

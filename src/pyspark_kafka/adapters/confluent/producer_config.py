@@ -59,7 +59,7 @@ _NUMBERS: Final[Mapping[str, tuple[str, Number]]] = {
 
 
 def producer_client_config(settings: Mapping[str, str]) -> dict[str, str]:
-    """Translate ``kafka.*`` settings as ``client_config`` does, without those of consumers.
+    """Translate ``kafka.*`` settings as ``client_config`` does, without settings of consumers.
 
     :raises OptionsError: as ``client_config``.
     :raises MissingDependencyError: as ``client_config``.

@@ -155,7 +155,7 @@ class SimpleProducer:
         uncounted_bytes(columns, rows)
 
     def take_delivered(self) -> list[tuple[int, int]]:
-        """Return how many records of which outputs were delivered since the last call.
+        """Return how many records of each output were delivered since the last call.
 
         They are known only with the setting ``delivery.report.only.error=false``.
 

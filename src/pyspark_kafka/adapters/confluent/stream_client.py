@@ -34,7 +34,7 @@ RENEWAL_S: Final = 1.0
 
 @final
 class ConfluentStreamClient(StreamClient):
-    """One consumer for all partitions, whose queues and those of producers end one wait."""
+    """One consumer for all partitions; its queues and the producers' queues end one wait."""
 
     def __init__(
         self,

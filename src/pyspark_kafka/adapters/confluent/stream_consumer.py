@@ -84,7 +84,7 @@ class StreamConsumer:
 
     @property
     def next_retry_s(self) -> float:
-        """The seconds until ``poll`` has to be called again, whatever comes."""
+        """The seconds until ``poll`` has to be called again, even if nothing comes."""
         return min((retry.remaining for retry in self._retries.values()), default=_PROBE_S)
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:

@@ -172,7 +172,7 @@ class SinkProducers:
     def partitioned(
         self, client: MetadataClient, outputs: Sequence[pa.RecordBatch]
     ) -> list[PartitionedRows]:
-        """Return the rows of each topic, all of which are checked.
+        """Return the rows of each topic, after checking all of them.
 
         :raises PysparkKafkaError: if a row cannot be written.
         """

@@ -20,7 +20,7 @@ _TOPIC_CHANGED: Final = re.compile(r"Topic (\S+) changed id from (\S+) to (\S+)"
 It goes on at the old offset (the FIXME in ``rd_kafka_topic_metadata_update``, librdkafka 2.16)."""
 
 _ZEROS: Final = "A="
-"""What base64 writes for the id of a topic that has none, or of which none is known yet."""
+"""What base64 writes for the id of a topic that has none, or whose id is not known yet."""
 
 
 def topic_debug(config: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Authenticated frames: a length, a MAC, and a payload.
 
-The length is that of the payload, 4 bytes, big-endian. The MAC is the HMAC-SHA256 of the frame's
+The length is the payload's, 4 bytes, big-endian. The MAC is the HMAC-SHA256 of the frame's
 number on its connection (8 bytes, big-endian, from 0 on) and the payload, so that a frame cannot
 be changed, repeated, moved or left out. An empty payload is a ping.
 """

@@ -38,7 +38,7 @@ def decode_records(
 
     Continues at the cursor and returns a ``status``; the cursor is then before the record that was
     not written, or after it if it is one of ``OVERSIZED``, which an earlier record may be, too.
-    ``columns`` are ``ColumnBuffers.arrays``, ``mask`` is that of ``column_mask``, ``limits`` are
+    ``columns`` are ``ColumnBuffers.arrays``, ``mask`` is from ``column_mask``, ``limits`` are
     ``RecordLimits.numbers``.
     """
     data, blocks, cursor, columns = borrowed((data, blocks, cursor, columns))

@@ -96,7 +96,7 @@ def _zstd(compressed: memoryview) -> Stream:
 
 @final
 class _Blocks(io.RawIOBase):
-    """A stream over blocks, each of which is decompressed at once."""
+    """A stream over blocks; each block is decompressed at once."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         super().__init__()

@@ -221,7 +221,7 @@ def first_oversized(columns: Any, rows: Any, max_size: int) -> Any:
 def encode_records(columns: Any, sizes: Any, rows: Any, target: Any, at: int) -> Any:
     """Write the records of one row or more, from a position on.
 
-    ``sizes`` are those of ``measure_records``. Return the position after the last, or ``NO_ROW``,
+    ``sizes`` are from ``measure_records``. Return the position after the last, or ``NO_ROW``,
     or ``NO_ROOM``; and the first and the largest timestamp.
     """
     columns, sizes, rows, target = borrowed((columns, sizes, rows, target))

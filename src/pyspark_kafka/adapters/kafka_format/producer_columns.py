@@ -49,7 +49,7 @@ class ProducerColumns:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, now_ms: int) -> ProducerColumns:
-        """Take ``key``, ``value``, ``headers`` and ``timestamp``, each of which may be absent.
+        """Take ``key``, ``value``, ``headers`` and ``timestamp``; any of them may be absent.
 
         Rows without a timestamp get ``now_ms``, in milliseconds.
 

@@ -169,7 +169,7 @@ def _read_blocks(
 
 @final
 class _BlockBuffer:
-    """Small batches, decompressed one after the other, so that a kernel reads many at once."""
+    """Small batches, decompressed one after another, so that a kernel reads many at once."""
 
     def __init__(self, scratch: UInt8Array) -> None:
         self._scratch = scratch

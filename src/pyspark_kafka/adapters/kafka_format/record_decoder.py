@@ -75,7 +75,7 @@ class RecordDecoder:
     """Decodes fetched parts of one partition's log, in order.
 
     Checksums, lengths, counts and offsets are checked. Memory is bounded by the largest record that
-    is allowed, whatever size a batch decompresses to.
+    is allowed, not by the size that a batch decompresses to.
     """
 
     def __init__(

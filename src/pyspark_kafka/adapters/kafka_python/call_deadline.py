@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CallDeadline(threading.local):
     """The deadline of the call that an adapter performs, by thread.
 
-    A call consists of requests, connections and pauses, each of which may take all of the time.
+    A call consists of requests, connections and pauses; each may take all of the time.
     Within another call, the earlier deadline counts.
     """
 

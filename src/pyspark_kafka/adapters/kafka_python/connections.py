@@ -74,7 +74,7 @@ class RawConnection:
     def __init__(
         self, connected: Any, timeout_ms: int, max_frame_bytes: int = MAX_FRAME_BYTES
     ) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses.
+        """Take a ``KafkaConnection`` that nothing else uses.
 
         A request may take ``timeout_ms`` to be sent, and its whole response as long to come.
         """
@@ -231,7 +231,7 @@ class FetchConnection(RawConnection):
     """Sends fetch requests to one broker, one at a time."""
 
     def __init__(self, connected: Any, settings: FetchSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
         self._version: int = connected.broker_version_data.api_version(
             FetchRequest, min_version=MIN_VERSION, max_version=MAX_VERSION
         )
@@ -257,7 +257,7 @@ class FetchConnection(RawConnection):
     def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
         """Request the records of partitions, each from a position on.
 
-        The topics are those of the ids if all are known, and the broker takes ids.
+        Topics are requested by id if all ids are known, and the broker takes ids.
 
         :raises OSError: if the connection is lost.
         """
@@ -315,7 +315,7 @@ class ProduceConnection(RawConnection):
     """Sends produce requests to one broker, several before the first response."""
 
     def __init__(self, connected: Any, settings: ProduceSettings, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
         self._version = settings.version(connected.broker_version_data)
         self._settings = settings
         self._received = 0
@@ -384,7 +384,7 @@ class CoordinatorConnection(RawConnection):
     """Sends requests to a coordinator, several before the first response."""
 
     def __init__(self, connected: Any, client_id: str, timeout_ms: int) -> None:
-        """Take a ``KafkaConnection`` that nobody else uses; a response may take ``timeout_ms``."""
+        """Take a ``KafkaConnection`` that nothing else uses; a response may take ``timeout_ms``."""
         self._broker = connected.broker_version_data
         self._client_id = client_id
         self._versions: dict[Any, int] = {}
@@ -426,5 +426,5 @@ class CoordinatorConnection(RawConnection):
 
 @lru_cache(maxsize=64)
 def _decoded(response: Any, version: int, content: bytes) -> Any:
-    """Return a response, whose content is the same as that of the last one nearly always."""
+    """Return a response; nearly always it has the same content as the last one."""
     return response.decode(bytes(4) + content, version=version, header=True)

@@ -321,7 +321,7 @@ class PartitionFetcher(FetchedPartition):
     def _accept_topic(self) -> None:
         """Note which topic is read, if the leader was asked for its id.
 
-        The metadata may be older than the range, and their id that of a deleted topic.
+        The metadata may be older than the range, and contain the id of a deleted topic.
         """
         if self._topic.is_fetched_by_id:
             self._topic.accept()
@@ -331,7 +331,7 @@ class PartitionFetcher(FetchedPartition):
             return Fetched((), position)
         records = FetchedRecords.of(response.records, response.aborted)
         if records.next_offset is None:
-            # A broker sends the first batch complete, whatever its size (KIP-74).
+            # A broker sends the first batch complete, even beyond the limits (KIP-74).
             reason = records.problem or "it is cut off"
             raise CorruptBatchError(self._partition, position, reason)
         next_offset = max(position, records.next_offset)

@@ -73,7 +73,7 @@ class FetchSettings:
     partition_bytes: int
     max_wait_ms: int
     max_batch_bytes: int = MAX_FRAME_BYTES
-    """The largest first batch, which a broker sends whole whatever ``max_bytes`` is (KIP-74)."""
+    """The largest first batch, which a broker sends whole even beyond ``max_bytes`` (KIP-74)."""
 
     @property
     def max_frame_bytes(self) -> int:
@@ -172,7 +172,7 @@ class FetchResponse:
     """A broker's response, by partition; the records are parts of the frame."""
 
     error: type[kafka_errors.KafkaError]
-    """An error of the whole request, which is that of each partition too."""
+    """An error of the whole request, and so of each partition."""
 
     throttle_s: float
     partitions: Mapping[TopicPartition, FetchedData]
@@ -185,7 +185,7 @@ class FetchResponse:
         correlation_id: int,
         topics: Mapping[UUID, str] = NO_TOPICS,
     ) -> FetchResponse:
-        """Read a response's frame, without its length; ``topics`` are those of the request, by id.
+        """Read a response's frame, without its length; ``topics`` are the request's, by id.
 
         :raises KafkaProtocolError: if it is not the response to that request.
         """

@@ -167,7 +167,7 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(text: str, default: object) -> object:
-    # kafka-python declares no types; those of its defaults are used.
+    # kafka-python declares no types; the types of its defaults are used.
     if isinstance(default, bool):
         return boolean(text)
     if isinstance(default, str):

@@ -405,7 +405,7 @@ class StreamFetcher:
         records = FetchedRecords.of(data.records, data.aborted)
         offset = position.offset
         if records.next_offset is None:
-            # A broker sends the first batch complete, whatever its size (KIP-74).
+            # A broker sends the first batch complete, even beyond the limits (KIP-74).
             reason = records.problem or "it is cut off"
             self._stop(position, CorruptBatchError(position.partition, offset, reason))
         elif records.next_offset > offset:

@@ -295,7 +295,7 @@ def _init_producer_id(transactional_id: str | None, timeout_ms: int) -> InitProd
 def _producer(answer: Any) -> tuple[int, int]:
     """Return the id and the epoch of a producer.
 
-    :raises KafkaProtocolError: if they are those of no producer.
+    :raises KafkaProtocolError: if they belong to no producer.
     """
     producer_id, epoch = answer.producer_id, answer.producer_epoch
     if min(producer_id, epoch) < 0:

@@ -30,7 +30,7 @@ _PROBE_S: Final = 2.0
 
 @final
 class OpenSockets:
-    """The sockets of a manager: those that are being connected, and those of transports.
+    """The sockets of a manager: its transports', and sockets that are being connected.
 
     kafka-python leaves some to the garbage collector. A coroutine that connects is never resumed
     once the event loop has stopped, and a closed transport first waits until all bytes are sent.

@@ -29,7 +29,7 @@ def murmur2_partitions(
 ) -> Int32Array:
     """Return the partition of each of the rows, ``sticky`` for those without a key.
 
-    It is that of ``BuiltInPartitioner.partitionForKey`` for a topic with so many ``partitions``.
+    The same as ``BuiltInPartitioner.partitionForKey`` for a topic with so many ``partitions``.
 
     :raises IndexError: if a row does not exist.
     """

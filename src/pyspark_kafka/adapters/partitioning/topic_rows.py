@@ -125,7 +125,7 @@ def partitions_by_key(
     count: int,
     sticky: int,
 ) -> Int32Array:
-    """Return the partitions that were chosen, else those of the keys, else ``sticky``."""
+    """Return the partitions that were chosen, else from the keys, else ``sticky``."""
     partitions, is_chosen = chosen
     if is_chosen.all():
         return partitions

@@ -78,7 +78,7 @@ class KafkaDataSource(DataSource):
             return spark_schema(options.projection)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a batch reader; ``schema`` is that of ``schema()`` or the user's own."""
+        """Return a batch reader; ``schema`` is from ``schema()`` or the user's own."""
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader

@@ -79,7 +79,7 @@ class _ClassicJobGroup(JobGroup):
 
 @final
 class _ConnectJobGroup(JobGroup):
-    """A tag of operations, which Spark Connect interrupts whatever thread asks for it."""
+    """A tag of operations, which Spark Connect interrupts from any thread."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self._spark = spark

@@ -44,7 +44,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._stream().initial_offset().to_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return one of Spark's five built-in limits, none of which is composite.
+        """Return one of Spark's five built-in limits, and never a composite one.
 
         The options' whole limit is applied in ``latestOffset``.
         """

@@ -46,9 +46,9 @@ _CLOSE_TIMEOUT_S: Final = 10.0
 class DirectoryEpochChannel(EpochChannel):
     """Messages are files, for drivers that executors cannot reach.
 
-    The driver lists the directory, and removes what it has read. Messages are read one after the
-    other: with many tasks on an object storage, that takes a second or more. Files of a channel
-    are removed when it is closed, and those of a killed one by a later one, after a day.
+    The driver lists the directory, and removes what it has read. Messages are read one after
+    another: with many tasks on an object storage, that takes a second or more. Files of a channel
+    are removed when it is closed; a later channel removes a killed one's files, after a day.
 
     :raises UnsupportedFeatureError: if the storage cannot create a file exclusively.
     :raises MetadataLogError: if the directory cannot be written.
@@ -58,7 +58,7 @@ class DirectoryEpochChannel(EpochChannel):
         self, path: StoragePath, *, heartbeat_interval_s: float = HEARTBEAT_INTERVAL_S
     ) -> None:
         key = secrets.token_bytes(_KEY_BYTES)
-        # The URL may contain credentials, which an address shows in its options nowhere.
+        # The URL may contain credentials; an address never shows its options.
         options = {"url": path.url, "storageOptions": path.storage_options}
         self._address = ChannelAddress(DIRECTORY, str(path), key, json.dumps(options))
         self._heartbeat_interval_s = heartbeat_interval_s

@@ -39,7 +39,7 @@ _KINDS: Final[dict[str, type[OSError]]] = {
 _BUSY: Final = frozenset({"RetriableException", "StandbyException"})
 
 _PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8)
-"""Between the attempts of a request, of which there are five as in S3's client."""
+"""Between the attempts of a request; there are five attempts, as in S3's client."""
 
 
 class ServerError(OSError):

@@ -56,6 +56,6 @@ class ThreadTaskRunner(TaskRunner):
     def _run(self, run: Callable[[int, str], None], slot: int) -> None:
         try:
             run(slot, uuid.uuid4().hex)
-        except BaseException as error:  # noqa: BLE001 - a thread has nobody to raise it to
+        except BaseException as error:  # noqa: BLE001 - a thread has no caller to raise it to
             if not self._is_cancelled:
                 self._failures.append(describe_error(error))

@@ -40,7 +40,7 @@ class _Held:
     outcome: Token | _NoTokenError | None = None
     until_ms: int = 0
     deadline: Deadline = _PASSED
-    """The same on a clock that nobody sets: an hour that is taken back must not keep a token."""
+    """The same on a monotonic clock: an hour that is taken back must not keep a token."""
 
 
 @final

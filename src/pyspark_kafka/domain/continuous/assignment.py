@@ -16,7 +16,7 @@ def spread(
     """Return the slot of each new partition: the one with the fewest, the lowest of equal ones.
 
     ``slots`` has the partitions that each slot reads already; only slots that get new ones are
-    returned. Partitions are taken in order, so that those of a topic are spread evenly.
+    returned. Partitions are taken in order, so that each topic is spread evenly.
 
     :raises ValueError: if there is no slot.
     """

@@ -29,7 +29,7 @@ class EpochProgress:
     """What a query did since the epoch before; times in milliseconds since the epoch of 1970.
 
     ``latest`` are the latest offsets at the report before, or later ones where they are consumed
-    already; of an idle query those of now. It is ``None`` while no broker answers.
+    already; for an idle query, the current ones. It is ``None`` while no broker answers.
     """
 
     query: QueryIdentity

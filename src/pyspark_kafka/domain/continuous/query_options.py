@@ -1,4 +1,4 @@
-"""The options of a continuous query beside those of its source and its sink."""
+"""The options of a continuous query, except its source's and its sink's."""
 
 from __future__ import annotations
 

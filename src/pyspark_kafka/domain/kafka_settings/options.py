@@ -33,7 +33,7 @@ def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def consumer_problems(settings: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the settings of a read, whatever its client."""
+    """Return what is wrong with the settings of a read, with any client."""
     effects = [setting.read for setting in SETTINGS if setting.name in settings]
     return [
         *(effect.message for effect in effects if isinstance(effect, Refused)),

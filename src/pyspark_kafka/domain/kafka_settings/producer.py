@@ -1,6 +1,6 @@
 """The settings of Kafka's Java producer, as values for either client.
 
-Meanings and conflicts are those of Java's ``ProducerConfig``.
+Meanings and conflicts are the same as in Java's ``ProducerConfig``.
 """
 
 from __future__ import annotations

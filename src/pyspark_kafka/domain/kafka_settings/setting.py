@@ -83,7 +83,7 @@ class Ignored:
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The setting is refused, whatever its value; ``message`` is the whole error message."""
+    """The setting is refused with any value; ``message`` is the whole error message."""
 
     message: str
 

@@ -42,7 +42,7 @@ ALL_REPLICAS: Final = -1
 
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 ROUND_ROBIN: Final = "round-robin"
-"""The partitioner that takes one partition after the other, whatever the key."""
+"""The partitioner that takes one partition after another and ignores the key."""
 
 UNIFORM_STICKY: Final = "org.apache.kafka.clients.producer.UniformStickyPartitioner"
 _ROUND_ROBIN_CLASS: Final = "org.apache.kafka.clients.producer.RoundRobinPartitioner"

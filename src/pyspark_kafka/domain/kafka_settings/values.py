@@ -29,8 +29,9 @@ class Secret(str):
 class ClientCredentials:
     """A token endpoint, and what it is sent for a token (RFC 6749, section 4.4).
 
-    ``extensions`` go to the broker with the token (RFC 7628). The certificate authorities of the
-    endpoint are those of the machine, unless a PEM file or PEM itself names others.
+    ``extensions`` go to the broker with the token (RFC 7628). The endpoint is
+    verified with the machine's certificate authorities, unless a PEM file or PEM itself names
+    others.
     """
 
     endpoint: str
@@ -136,4 +137,4 @@ class Tls:
     checks_hostname: bool = True
     versions: frozenset[str] = MODERN
     ciphers: str = ""
-    """For TLS 1.2, as OpenSSL spells them. Those of TLS 1.3 are OpenSSL's defaults."""
+    """For TLS 1.2, as OpenSSL spells them. TLS 1.3 uses OpenSSL's default ciphers."""

@@ -1,6 +1,6 @@
 """Checks of where a batch query starts and ends.
 
-The texts are those of ``KafkaSourceProvider.validateBatchOptions`` and, for both ends, of the
+The texts are from ``KafkaSourceProvider.validateBatchOptions`` and, for both ends, from the
 conditions that SPARK-52096 brought into ``kafka-error-conditions.json``.
 """
 

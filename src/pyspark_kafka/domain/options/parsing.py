@@ -88,11 +88,11 @@ def parse_any_source_options(
 ) -> SourceOptions:
     """Read the options of a query that may be a batch or a stream.
 
-    The columns, the client and its settings are those of both kinds.
+    The columns, the client and its settings are the same for both kinds.
 
     :raises DisallowedOptionError: if the policy forbids one.
     :raises OptionsError: if neither accepts the options: with the problems that both have, or with
-        those of each if they have none in common.
+        the problems of each if they have none in common.
     """
     problems: list[tuple[str, ...]] = []
     for query in QueryKind:

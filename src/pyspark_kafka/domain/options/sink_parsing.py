@@ -34,8 +34,8 @@ def parse_sink_options(
     """Return the options of a batch or a stream that is written.
 
     :raises DisallowedOptionError: if the policy forbids one.
-    :raises OptionsError: with all problems, those of Kafka's settings first; after them what needs
-        the operator's permission, and unknown options last.
+    :raises OptionsError: with all problems: Kafka's settings first, then what needs the operator's
+        permission, and unknown options last.
     """
     reading = Reading(lower(raw))
     settings = client_settings(reading)

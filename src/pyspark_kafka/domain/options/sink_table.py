@@ -1,4 +1,4 @@
-"""Every option of the sink, once, as ``table`` holds those of the source."""
+"""Every option of the sink, once, like the source's options in ``table``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUARANTEE: Final = Option(
     DeliveryGuarantee.AT_LEAST_ONCE,
     "`at-least-once`, `exactly-once`",
     "With `exactly-once` each micro-batch is written in Kafka transactions, so that consumers "
-    "with `isolation.level=read_committed` see each record once, whatever fails. Requires the "
+    "with `isolation.level=read_committed` see each record once, even after failures. Requires the "
     "client `kafka-python`. Batch queries refuse it.",
     "`at-least-once`",
     field="guarantee",

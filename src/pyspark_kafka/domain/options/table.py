@@ -1,7 +1,7 @@
 """Every option of the source, once: its name, its parser, its default and what it means.
 
 Parsing, its messages and the reference page (``docs/options.md``) are made from this table.
-Names, defaults and messages are those of Spark's ``KafkaSourceProvider``; names are not
+Names, defaults and messages are from Spark's ``KafkaSourceProvider``; names are not
 case-sensitive. An option that fills a field needs a row here and the field, nothing else. Only
 options that are combined with others, or checked before them, have a name of their own.
 """

@@ -1,4 +1,4 @@
-"""Numbered record batches, and those of one partition in the order in which they are sent."""
+"""Numbered record batches, and one partition's batches in the order in which they are sent."""
 
 from __future__ import annotations
 

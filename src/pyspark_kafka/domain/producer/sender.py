@@ -58,7 +58,7 @@ class Sender(Generic[R]):
 
     :raises RecordDeliveryError: naming it.
     :raises BrokerUnreachableError: if brokers were not to be reached for too long.
-    :raises ProducerFencedError: if somebody else has the transaction's id now.
+    :raises ProducerFencedError: if another producer has the transactional id now.
     :raises AuthorizationError: if the user may not write.
     """
 

@@ -194,7 +194,7 @@ class TransactionCycle(Generic[R]):
     ) -> None:
         """Take an error: the request is repeated after a pause, if that may help.
 
-        :raises ProducerFencedError: if somebody else has the transactional id now.
+        :raises ProducerFencedError: if another producer has the transactional id now.
         :raises TransactionLostError: if brokers do not know the transactional id any more.
         :raises KafkaRequestError: if the coordinator refuses the request.
         :raises BrokerUnreachableError: if brokers were not to be reached for too long.
