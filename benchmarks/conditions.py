@@ -34,7 +34,7 @@ WRITE_SECONDS: Final = 0.1
 IDLE_SECONDS: Final = 60
 WARM_UP_SECONDS: Final = 4.0
 LOAD: Final = Load(rate=100, seconds=25, warm_up_seconds=WARM_UP_SECONDS)
-"""A load of several epochs, of which even one of the long kind is more than a percent."""
+"""A load of several epochs; even one of the long kind is more than a percent of it."""
 
 _NUMBERS: Final = itertools.count()
 

@@ -12,7 +12,7 @@ GB: Final = 1_000 * MB
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The size of a run; the defaults are those of the page."""
+    """The size of a run; the page is made with the defaults."""
 
     runs: int = 5
     """Counted rounds; in each, every competitor runs once."""
@@ -36,7 +36,7 @@ class Plan:
     latency_warm_up_seconds: float = 4.0
 
     max_continuous_rounds: int = 2
-    """The maximum of counted rounds of continuous pipelines, one of which takes minutes."""
+    """The maximum of counted rounds of continuous pipelines; one round takes minutes."""
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)

@@ -43,7 +43,7 @@ SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integratio
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let this process find the run's servers: its own, or those of the process that started it."""
+    """Let this process find the run's servers: its own, or its parent's."""
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
         # Processes of tests and of Spark inherit it.
@@ -101,7 +101,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def servers(pytestconfig: pytest.Config) -> Servers:
-    """Find the servers of the run, each of which is started at its first use."""
+    """Find the servers of the run; each is started at its first use."""
     return pytestconfig.stash[SERVERS]
 
 

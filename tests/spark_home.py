@@ -15,7 +15,7 @@ def unzipped_spark_home(directory: Path) -> Path:
 
     A Python that Spark starts, as it does for each stream, compiles pyspark again if it comes out
     of a zip. That takes longer than the rest of its start. JVMs have options that a short run gains
-    by, before those of a session.
+    by, before a session's options.
     """
     installed = Path(str(files("pyspark")))
     unzipped = directory / "python" / "lib" / "pyspark.zip"

@@ -42,7 +42,7 @@ def run_once(
 
 
 def start(stream: DataFrame, directory: Path, **trigger: Any) -> StreamingQuery:
-    """Start a stream whose rows nobody wants."""
+    """Start a stream that discards its rows."""
     return (
         stream.writeStream.format("noop")
         .option("checkpointLocation", str(directory / "checkpoint"))

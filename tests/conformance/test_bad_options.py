@@ -202,7 +202,7 @@ def test_bad_options_are_refused_by_the_same_call_in_the_same_words(
 def test_missing_brokers_are_refused_in_the_same_words(
     spark: SparkSession, query: QueryKind
 ) -> None:
-    """A query that names no broker is refused, whatever else it has."""
+    """A query that names no broker is refused, with any other options."""
     call, error = refusal(spark, PEER, query, SUBSCRIBE)
     our_call, text = refusal_of_source(query, SUBSCRIBE)
     assert root_cause(error) in text

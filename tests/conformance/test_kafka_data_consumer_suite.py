@@ -163,7 +163,7 @@ def test_spark_23623_concurrent_use(
 def test_concurrent_use_by_threads(
     world: KafkaWorld, pool: ContainerPool, partition: TopicPartition
 ) -> None:
-    """Five hundred tasks on a hundred threads, some of which fail, read what they were given."""
+    """Five hundred tasks on a hundred threads read what they were given, though some fail."""
     chance = random.Random(23623)  # noqa: S311  # no secret
     plans = [(chance.randrange(900), chance.random() < 0.1) for _use in range(500)]
 

@@ -326,7 +326,7 @@ def test_read_kafka_transactional_messages_read_uncommitted(
     [("confluent", "latest"), ("kafka-python", "latest"), ("kafka-python", "offsets")],
 )
 def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
-    """Partitions are split into as many tasks, the last of which reads to an end that moves."""
+    """Partitions are split into as many tasks, and the last one reads to an end that moves."""
     topic = world.topic(3)
     write(world, topic, {0: range(10), 1: range(10, 20), 2: [20]})
     options = {} if ending == "latest" else {"endingOffsets": ends(topic, 10, 10, 1)}

@@ -148,7 +148,7 @@ def test_composite_read_limit(world: KafkaWorld, tmp_path: Path) -> None:
 
 @peer(BASE, "Trigger.AvailableNow", Held.EMBEDDED)
 def test_trigger_available_now(world: KafkaWorld, tmp_path: Path) -> None:
-    """15 records, at most 5 at a time, are exactly 3 batches, whatever comes meanwhile."""
+    """15 records, at most 5 at a time, are exactly 3 batches, even if more come meanwhile."""
     topic = sized(world, 15)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="5") as driver:
         driver.source.prepare_for_trigger_available_now()

@@ -6,8 +6,8 @@
 
 It needs atheris, which `make fuzz` installs. Inputs that reach new lines are kept in
 ``build/fuzz/corpus``, so that the next run begins with them. A finding is saved and does not end
-the run. ``--keep-in-repository`` writes the inputs that reached new lines, without those of more
-bytes, to ``tests/fuzz/corpus``.
+the run. ``--keep-in-repository`` writes the inputs that reached new lines, without larger ones,
+to ``tests/fuzz/corpus``.
 """
 
 from __future__ import annotations

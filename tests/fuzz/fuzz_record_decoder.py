@@ -3,9 +3,9 @@
     python -m tests.fuzz.fuzz_record_decoder --minutes 60 --seed 1
     python -m tests.fuzz.fuzz_record_decoder --replay build/fuzz/1-4711.json
 
-A child process tries one case after the other: each is made from the seed and its number, from what
+A child process tries one case after another: each is made from the seed and its number, from what
 the guided fuzzer has kept, or by damaging a valid batch (``kernel_cases``). It lies in memory that
-ends at a page that nobody may touch. The parent sees that the child ends by itself, or takes more
+ends at a forbidden page. The parent sees that the child ends by itself, or takes more
 than ten seconds for a case; it keeps the case, says how to replay it, and goes on behind it.
 ``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/boundscheck`` in the environment has the kernels check
 each index besides.

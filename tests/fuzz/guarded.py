@@ -1,4 +1,4 @@
-"""Memory that ends where a page begins that nobody may touch: a step too far ends the process."""
+"""Memory that ends where a forbidden page begins: a step too far ends the process."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _frames(content: bytes) -> None:
 
 
 def _own_frames(content: bytes) -> None:
-    """Read what a task that holds the key sends, whatever it is."""
+    """Read anything that a task that holds the key sends."""
     writer, reader = FrameWriter(_KEY), FrameReader(_KEY)
     lines = content.split(b"\n")
     received = b"".join(map(writer.encode, lines))

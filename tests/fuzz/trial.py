@@ -1,4 +1,4 @@
-"""Trying one case: what has to hold whatever the bytes are."""
+"""Trying one case: what has to hold for any bytes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def try_case(case: Case) -> Outcome:
 
 @contextmanager
 def little_room(room: dict[str, int]) -> Iterator[None]:
-    """Let decoders begin with little memory, all of which ends at forbidden pages."""
+    """Let decoders begin with little memory that ends at forbidden pages."""
     changes = (
         (column_buffers, "np", GuardedNumpy()),
         (record_blocks, "np", GuardedNumpy()),

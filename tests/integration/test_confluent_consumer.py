@@ -186,7 +186,7 @@ def test_why_no_broker_is_reached_is_said(capfd: pytest.CaptureFixture[str]) -> 
 def test_lines_of_librdkafka_reach_the_logger(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is asked for of them, and passwords never."""
+    """Lines that ``kafka.debug`` asks for are logged, and passwords never are."""
     reader = unreachable(
         {
             "kafka.debug": "all",

@@ -80,7 +80,7 @@ def values_of(batches: Iterator[pa.RecordBatch], values: list[bytes | None]) -> 
 def test_records_of_two_topics_are_not_mixed(
     world: KafkaWorld, reader: Reader, partition: TopicPartition
 ) -> None:
-    """The records before the error are all old, and those of the next range are all new."""
+    """The records before the error are all old, and the next range's are all new."""
     batches = reader.read(OffsetRange(partition, 0, RECORDS), COLUMNS)
     values = next(batches)["value"].to_pylist()
     world.delete_topic(partition.topic)

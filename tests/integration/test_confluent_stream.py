@@ -75,7 +75,7 @@ def test_the_c_api_is_required(world: KafkaWorld) -> None:
 
 
 def test_a_closed_client_gives_back_its_threads_and_files(world: KafkaWorld) -> None:
-    """Those of the consumer, of the producer, and what wakes them."""
+    """The consumer, the producer, and what wakes them are closed."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, numbered(0, 10))
     sink = stream_sink(world, world.topic(), exactly_once=False)

@@ -132,7 +132,7 @@ def topic_of(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Callable[...
 def test_rows_go_to_the_topics_that_they_name(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """Those of one topic keep their order."""
+    """Rows of one topic keep their order."""
     names = [topic_of(), topic_of(), topic_of()]
     count = 3_000
     batch = pa.RecordBatch.from_pydict(
@@ -238,7 +238,7 @@ def test_the_first_moment_of_1970_is_refused(
 
 
 def test_a_header_needs_a_key(writer_of: Callable[..., Any], topic_of: Callable[..., str]) -> None:
-    """A header of which the key is null is refused."""
+    """A header with a null key is refused."""
     headers = pa.array([[{"key": None, "value": b"v"}]], HEADERS)
     batch = pa.RecordBatch.from_pydict({"value": [b"v"], "headers": headers})
     with pytest.raises(InvalidRecordError, match="a header has no key"):
@@ -267,7 +267,7 @@ def test_a_small_buffer_blocks_and_loses_nothing(
 def test_a_record_may_be_larger_than_the_buffer(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """The buffer holds one record whatever its size is."""
+    """The buffer holds one record of any size."""
     topic = topic_of()
     writer = writer_of(kafka__buffer__memory="16384")
     sizes = [16_000, 16_384, 900_000, 900_000, 10]
@@ -483,7 +483,7 @@ def test_a_function_chooses_partitions(
 def test_partitions_take_turns(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """Java's RoundRobinPartitioner takes one after the other, whatever the key."""
+    """Java's RoundRobinPartitioner takes one after another and ignores the key."""
     topic = topic_of(3)
     name = "org.apache.kafka.clients.producer.RoundRobinPartitioner"
     writer = writer_of(kafka__partitioner__class=name)
@@ -518,7 +518,7 @@ def test_keys_may_be_ignored(
         {"kafka__delivery__timeout__ms": "2000", "kafka__max__request__size": "500"},
         {"kafka__linger__ms": "100000", "kafka__compression__codec": "lz4"},
         {
-            # Those of consumers are of no matter here.
+            # A producer ignores settings of consumers.
             "kafka__fetch__max__bytes": "2000",
             "kafka__isolation__level": "read_committed",
             "kafka__group__id": "g",
@@ -590,7 +590,7 @@ def test_why_no_broker_is_reached_is_said(
 def test_lines_of_librdkafka_reach_the_logger(
     library: Library, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is asked for of them."""
+    """Lines that ``kafka.debug`` asks for are logged."""
     writer = nowhere(library, kafka__max__block__ms="500", kafka__debug="all")
     with (
         caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"),
@@ -655,7 +655,7 @@ def test_a_writer_writes_on_in_a_child_and_in_its_parent(
 
 @pytest.fixture(scope="module")
 def three_brokers() -> Iterator[KafkaCluster]:
-    """Run brokers of which one can go, and that create topics."""
+    """Run brokers that can lose one of them, and that create topics."""
     with KafkaCluster(3, config={"auto.create.topics.enable": "true"}) as cluster:
         yield cluster
 

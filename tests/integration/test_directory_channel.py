@@ -112,7 +112,7 @@ def test_a_query_on_each_storage(anywhere: StoragePath) -> None:
 def test_files_of_strangers_are_removed(
     channel: DirectoryEpochChannel, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A file without the right MAC changes nothing, whatever its name; it is logged once."""
+    """A file without the right MAC changes nothing, under any name; it is logged once."""
     write(channel, message_name(digest_of(OTHER), 0), write_message(TaskDrained(OTHER)).encode())
     assert receive(channel, 1) == [TaskDrained(OTHER)]
     [driver] = path.glob("*.driver.channel")

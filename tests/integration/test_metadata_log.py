@@ -144,7 +144,7 @@ def test_a_log_works_in_a_forked_process(path: StoragePath) -> None:
     log.add(0, b"parent")
     child = os.fork()
     if child == 0:
-        # Nothing of pytest's may run here, whatever happens.
+        # Nothing of pytest's may run here, not even after an error.
         try:
             os._exit(0 if log.get(0) == b"parent" and log.add(1, b"child") else 1)
         finally:

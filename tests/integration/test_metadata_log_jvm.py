@@ -91,7 +91,7 @@ def test_we_read_what_the_jvm_writes(spark: SparkSession, directory: tuple[str, 
 def test_a_file_of_ours_is_not_held_to_the_checksums_of_another(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A purge deletes checksum files; those of other files have no effect."""
+    """A purge deletes checksum files; checksums of other files have no effect."""
     hadoop = Hadoop(spark, f"file:{tmp_path}")
     log = FsspecMetadataLog(StoragePath(str(tmp_path)))
     for name in ("0", "1"):

@@ -76,7 +76,7 @@ class Cluster:
         self.epochs: set[tuple[int, int]] = set()
 
     def lies(self) -> tuple[Lie, ...]:
-        """Return how answers differ from those of the honest cluster."""
+        """Return how answers differ from the honest cluster's answers."""
         return (
             lies.changed("ApiVersions", announce),
             Lie("Metadata", self._metadata),

@@ -97,7 +97,7 @@ def next_fetches(world: HostileWorld, times: int, **lie: Any) -> Lie:
 
 
 def test_another_id_is_another_topic(world: HostileWorld) -> None:
-    """Its records do not follow those of the old topic, though it has the same offsets."""
+    """Its records do not follow the old topic's, though it has the same offsets."""
     batches, values = begun(world)
     world.broker.cluster.recreate(INPUT.topic)
     world.broker.cluster.append(INPUT, [NEW] * 2 * END, 10)

@@ -43,7 +43,7 @@ def world(kafka: KafkaCluster, fresh_name: Callable[[], str], client: str) -> It
 
 @pytest.fixture
 def reading(world: KafkaWorld) -> Callable[[str], Iterator[pa.RecordBatch]]:
-    """Return a function to read a range, most of which is deleted after its first batch."""
+    """Return a function to read a range that is mostly deleted after its first batch."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"x" * 1_000)] * RECORDS)
 

@@ -75,8 +75,8 @@ class Hdfs:
 class HdfsCluster:
     """A context manager that runs HDFS, in the version of the Hadoop that PySpark carries.
 
-    The user who started it is its superuser, everybody else is held to permissions, and nobody is
-    authenticated. The processes end with this one, even when it is killed.
+    The user who started it is its superuser, other users are held to permissions, and there is no
+    authentication. The processes end with this one, even when it is killed.
     """
 
     def __enter__(self) -> Hdfs:

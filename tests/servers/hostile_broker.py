@@ -21,7 +21,7 @@ MAX_CONNECTIONS: Final = 500
 MAX_REQUEST_BYTES: Final = 10_000_000
 IDLE_S: Final = 60.0
 EMPTY_FETCH_S: Final = 0.02
-"""How long a fetch without records waits, whatever its request says."""
+"""How long a fetch without records waits; the request's own limit is ignored."""
 
 _REQUESTS: Final = {api.API_KEY: api for api in APIS}
 

@@ -19,7 +19,7 @@ TRICKLE_S: Final = 0.1
 """The pause between two bytes, which is shorter than any time-out."""
 
 
-# Frames: bytes that are not those of the response
+# Frames: bytes that are not the response's
 
 
 def another_correlation(frame: bytes) -> bytes:

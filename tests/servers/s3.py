@@ -26,7 +26,7 @@ class Interference(enum.Enum):
 
     NONE = enum.auto()
     IGNORE_CONDITIONS = enum.auto()
-    """Puts are carried out whatever their ``If-None-Match`` says."""
+    """Puts are carried out with any ``If-None-Match``."""
     LOSE_ANSWERS = enum.auto()
     """A put is carried out, and the first answer for its object is an error of the server."""
     CONFLICT = enum.auto()

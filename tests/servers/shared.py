@@ -30,7 +30,7 @@ class Servers(Protocol):
     """Finds the servers of the run."""
 
     def find(self, name: str) -> Any:
-        """Return where a server listens; it is started if nobody has asked for it yet."""
+        """Return where a server listens; the first call for it starts it."""
 
     def close(self) -> None:
         """End what this process has started."""
@@ -100,7 +100,7 @@ class ServerDesk:
 
     def _answer_all(self) -> None:
         while True:
-            # Whoever asks may have been killed.
+            # The process that asks may have been killed.
             with suppress(EOFError, OSError), self._listener.accept() as caller:
                 name = caller.recv()
                 if name is None:

@@ -75,7 +75,7 @@ def silent_listener() -> Iterator[StallingListener]:
 
 @contextmanager
 def trickling_listener(content: bytes, pause_s: float = 0.1) -> Iterator[StallingListener]:
-    """Run a listener that sends a byte at a time, whatever it is asked."""
+    """Run a listener that answers any request with a byte at a time."""
 
     def trickle(accepted: socket.socket, closing: threading.Event) -> None:
         for place in range(len(content)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_queries.py"
 
 TRANSACTION_TIMEOUT_MS: Final = 600_000
-"""More than a check waits: no transaction that somebody forgot is to end by itself."""
+"""More than a check waits: no transaction that was forgotten may end by itself."""
 
 MAX_OFFSETS: Final = 50_000
 """Of a micro-batch: so that what has gathered while a driver was down comes in several."""
@@ -125,5 +125,5 @@ class Driver(DriverProcess):
         self.launch()
 
     def is_running(self) -> bool:
-        """Whether each query has had a batch since the start, and nobody is known to have died."""
+        """Whether each query has had a batch since the start, and the driver has not ended."""
         return self._running.exists() and not self.has_ended()

@@ -1,6 +1,6 @@
 """Numbered records: a producer of them, and a reader that looks for each.
 
-Both are librdkafka's, whatever client the queries use: what is tested does not judge itself.
+Both are librdkafka's with any client of the queries: what is tested does not judge itself.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class Soak(Opened):
             # Spark runs a task again.
             self._kill_worker(places[0], lambda worker: worker.is_for_tasks)
             self._is_over.wait(moments[1])
-            # Whoever plans or commits is not run again: the query fails.
+            # A worker that plans or commits is not run again: the query fails.
             self._kill_worker(places[1], lambda _: True)
 
         return run
@@ -244,7 +244,7 @@ class Soak(Opened):
     def _keep_driver(self) -> None:
         """Restart the driver if it has ended.
 
-        :raises SoakError: if nobody has killed it, or a part of it.
+        :raises SoakError: if neither it nor a part of it was killed.
         """
         if self._runs_out or not self._driver.has_ended():
             return

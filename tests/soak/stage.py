@@ -79,7 +79,7 @@ class Stage(Opened):
         error: BaseException | None,  # noqa: ARG002  # the signature of `__exit__`
         traceback: TracebackType | None,  # noqa: ARG002
     ) -> None:
-        """Remove all files, but those of drivers and checkpoints after a failure."""
+        """Remove all files; after a failure, keep the drivers' files and the checkpoints."""
         if kind is None:
             shutil.rmtree(self.directory, ignore_errors=True)
 

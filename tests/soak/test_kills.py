@@ -68,7 +68,7 @@ def test_a_writer_asks_another_broker_when_one_is_gone(three_brokers: KafkaClust
 
 
 def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) -> None:
-    """Those of every coordinator are, by who knew all brokers before one was killed."""
+    """A client that knew all brokers before one was killed ends the transactions of each one."""
     options = parse_sink_options(three_brokers.options, QueryKind.BATCH)
     three_brokers.create_topic("ended")
     transactions, writer = KafkaPythonTransactions(options), KafkaPythonRecordWriter(options)

@@ -32,11 +32,11 @@ class Trap:
 
     @property
     def is_armed(self) -> bool:
-        """Whether nobody has come there yet."""
+        """Whether no process has come there yet."""
         return self._armed.exists()
 
     def disarm(self) -> None:
-        """Let everybody pass."""
+        """Let all processes pass."""
         self._armed.unlink(missing_ok=True)
 
     def reach(self, point: enum.Enum) -> None:

@@ -166,7 +166,7 @@ def test_parts_of_topics_are_the_same_in_spark(
 def test_ranges_are_the_same_through_the_port(
     judged: Judged, level: str, client: str, random: Random, kafka: KafkaCluster
 ) -> None:
-    """Whatever range is read, with whatever fetches, its records are the judge's."""
+    """The records of any range, with any fetch size, are the judge's."""
     for fetch_bytes in FETCH_SIZES:
         options = {
             **kafka.options,

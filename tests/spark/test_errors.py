@@ -65,7 +65,7 @@ def test_a_missing_topic_is_one_clear_error(
 
 
 def test_a_missing_option_is_one_clear_error(run: Callable[..., None]) -> None:
-    """The error names the options of which one is needed, as the JVM connector does."""
+    """The error names the options and that one is needed, as the JVM connector does."""
     with pytest.raises(Exception, match="KAFKA_INVALID_OPTIONS") as caught:
         run()
     assert (

@@ -72,7 +72,7 @@ def _is_at(servers: str, group: str, offsets: Offsets) -> bool:
     try:
         return listed_by_kafka_python(servers, group) == offsets
     except RetriableError:
-        return False  # nobody coordinates the group yet
+        return False  # the group has no coordinator yet
 
 
 def test_a_new_query_begins_where_a_group_is(

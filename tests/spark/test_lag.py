@@ -194,7 +194,7 @@ def test_exporters(
     assert len(failing.told) > 2
     assert failing.told[-1] == f"{query.id} {query.runId}"
     lines = [each.getMessage() for each in caplog.records if each.name == "pyspark_kafka.lag"]
-    # Spark delivers events late: a new listener may still get those of an earlier query.
+    # Spark delivers events late: a new listener may still get an earlier query's events.
     ours = [line for line in lines if line.startswith(f"Query {topic} ")]
     assert ours[0].startswith(f"Query {topic} is 0 records behind after batch 0 ")
 

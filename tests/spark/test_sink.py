@@ -141,7 +141,7 @@ def test_rows_go_to_the_topics_they_name(spark: SparkSession, sinks: Sinks, topi
 def test_the_jvm_connector_reads_what_is_compressed(
     spark: SparkSession, sinks: Sinks, topics: Topics
 ) -> None:
-    """Whatever the codec, the rows are those that the JVM connector writes."""
+    """With any codec, the rows are the same as the JVM connector writes."""
     ours, theirs = topics.create(3), topics.create(3)
     for codec in CODECS:
         sinks.write(shapes(spark, ours), kafka__compression__type=codec)
@@ -333,7 +333,7 @@ def test_a_record_that_is_too_large_fails_the_query(
     rows = [(f"{MARK}-{number}".ljust(size if number == 50 else 20), 1) for number in range(100)]
     table = rows_of(spark, rows, "value string, partition int")
     line = refusal(lambda: write(table, topic=topic, **option))
-    # A broker refuses a whole batch, of which librdkafka cannot tell the one record.
+    # A broker refuses a whole batch, and librdkafka cannot tell which record is too large.
     named = r"\d+" if client == "confluent" and config else str(size)
     start = (
         rf"\[KAFKA_RECORD_TOO_LARGE\] A record of {named} bytes for {topic}-1 was not delivered: "
@@ -418,7 +418,7 @@ def test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_a
 def test_our_source_feeds_our_sink(
     spark: SparkSession, sinks: Sinks, topics: Topics, tmp_path: Path
 ) -> None:
-    """What a stream reads it can write as it is: columns of the source are those of the sink."""
+    """What a stream reads it can write as it is: the source and the sink have the same columns."""
     origin, copy = topics.create(3), topics.create(3)
     topics.fill(origin, {0: 20, 1: 30, 2: 10})
     stream = (

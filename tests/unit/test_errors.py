@@ -823,12 +823,12 @@ def test_no_problem_is_no_error() -> None:
 
 
 def test_a_stream_s_mismatch_is_a_mismatch() -> None:
-    """The mismatch of a stream is a subclass of that of a batch query."""
+    """The mismatch of a stream is a subclass of a batch query's mismatch."""
     assert isinstance(StreamOffsetsMismatchError([T0], [T1]), OffsetsMismatchError)
 
 
 def test_mismatches_name_their_end() -> None:
-    """Times that do not fit say of which end of the query they are."""
+    """The message for times that do not fit names the query's start or end."""
     assert "timestamp based end offsets" in str(TimestampsMismatchError("end", [T0], [T1]))
 
 

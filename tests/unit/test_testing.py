@@ -83,7 +83,7 @@ def test_a_suite_fails_an_adapter_that_breaks_its_contract(output: str) -> None:
 
 
 def test_assertions_say_what_they_compared(output: str) -> None:
-    """Assertions of a suite are rewritten by pytest like those of the author's own tests."""
+    """Assertions of a suite are rewritten by pytest like the author's own assertions."""
     assert "assert 20 <= (40 - 41)" in output
 
 

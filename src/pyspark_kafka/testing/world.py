@@ -50,7 +50,7 @@ class Capability(enum.Enum):
     HEADERS = "record headers"
     LOG_APPEND_TIME = "topics with a `message.timestamp.type`"
     OUTAGES = "clusters that do not answer"
-    RECREATED_RANGES = "topics that are told from those of the same name while a range is read"
+    RECREATED_RANGES = "detecting recreated topics while a range is read"
     TIMESTAMPS = "record timestamps, and offsets by timestamp"
     TRANSACTIONAL_WRITES = "transactions that one process begins and another ends"
     TRANSACTIONS = "transactions that are committed and aborted"

@@ -521,7 +521,7 @@ class CorruptIsRefused(Passing):
 
 
 class SkipsOversized(Passing):
-    """Reads on after an oversized record, whatever the options say."""
+    """Reads on after an oversized record, even if the options forbid it."""
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
         try:

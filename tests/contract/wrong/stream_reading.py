@@ -402,7 +402,7 @@ class ChecksAllTimestamps(Passing):
 
 
 class SkipsOversized(Passing):
-    """Reads on after an oversized record, whatever the options say."""
+    """Reads on after an oversized record, even if the options forbid it."""
 
     def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
         try:

@@ -46,7 +46,7 @@ def kill_one(url: str, seconds: float) -> None:
 
 def main(url: str, kills: int, seconds: float) -> None:
     """Kill writers, and on a slow machine more of them, with more time, until batches are there."""
-    # Whatever a writer needs is loaded here: a fork is there at once.
+    # All that a writer needs is loaded here: a fork is there at once.
     log = FsspecMetadataLog(StoragePath(url))
     log.latest()
     killed = 0

@@ -1,6 +1,6 @@
 """Write batches with several threads at once, and print those that this process won, as JSON.
 
-The arguments are a URL, a name for this process, the number of threads and that of batches; the
+The arguments are a URL, a name for this process, the numbers of threads and of batches; the
 storage options come as the first line of the standard input, and the second one starts the race.
 """
 

@@ -1,4 +1,4 @@
-"""Read a topic with an installed package that nobody registers. Prints the number of rows."""
+"""Read a topic with an installed package that is not registered. Prints the number of rows."""
 
 from __future__ import annotations
 

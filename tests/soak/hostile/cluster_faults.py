@@ -193,7 +193,7 @@ def _topics(arena: Arena) -> list[str]:
 
 
 def _copy(source: object, target: object) -> None:
-    """Copy a broker's files; those of indexes have holes, for which there is no room."""
+    """Copy a broker's files; index files have holes, for which there is no room."""
     command = ("cp", "--archive", "--sparse=always", f"{source}/.", f"{target}/")
     ended = subprocess.run(command, check=False, capture_output=True, timeout=_COPY_S)
     if ended.returncode != 0:

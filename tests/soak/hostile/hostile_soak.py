@@ -304,7 +304,7 @@ class HostileSoak(Opened):
         return now
 
     def _ceilings(self) -> dict[str, int]:
-        """Return how many there may be of what comes and goes, whatever the first round had.
+        """Return how many there may be of what comes and goes, even if the first round had fewer.
 
         Libraries have pools that grow when needed. The ledger's clients have a thread and a pipe
         for each broker, which end while the broker is missing in the cluster's metadata.

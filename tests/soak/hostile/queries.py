@@ -60,7 +60,7 @@ _TRANSACTION_TIMEOUT_MS: Final = 600_000
 
 
 class HostileQuery(ABC):
-    """A thread that takes one step after another, whatever happens to the steps before."""
+    """A thread that takes one step after another, even if earlier steps failed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -400,7 +400,7 @@ class LagQuery(HostileQuery):
 
 
 def _polls(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the time-out of reading records, which is that of all calls."""
+    """Return the time-out of reading records, which is the same as for all calls."""
     return {"kafkaConsumer.pollTimeoutMs": options["kafka.default.api.timeout.ms"]}
 
 

@@ -43,7 +43,7 @@ class Resources:
     ) -> dict[str, int]:
         """Return by how much this is more than another one, for each name that is more.
 
-        ``ceilings`` say how many there may be of some names, whatever the other one has.
+        ``ceilings`` say how many there may be of some names, even if the other one has fewer.
         """
         allowed = other.counts | Counter(ceilings)
         return dict(sorted((self.counts - allowed).items()))
@@ -74,7 +74,7 @@ def _threads() -> Iterator[str]:
 def _descriptors() -> Iterator[str]:
     peers = _peers()
     for descriptor in (_SELF / "fd").iterdir():
-        # One of them is that of this list.
+        # One of them belongs to this listing.
         with suppress(FileNotFoundError):
             target = str(descriptor.readlink())
             if found := _SOCKET.fullmatch(target):

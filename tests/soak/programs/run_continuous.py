@@ -1,4 +1,4 @@
-"""Run continuous queries from one topic to others, until somebody kills this process.
+"""Run continuous queries from one topic to others, until this process is killed.
 
 The argument is a file of JSON; ``tests.soak.continuous_driver`` writes it. Its directory gets
 ``errors.json`` when a query has ended by itself, and asks for a stop by a file ``stop``.

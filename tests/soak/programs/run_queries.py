@@ -1,4 +1,4 @@
-"""Run streaming queries from one topic to others, until somebody kills this process.
+"""Run streaming queries from one topic to others, until this process is killed.
 
 The argument is a file of JSON; ``tests.soak.driver`` writes it, and says what is in it.
 """

@@ -1,4 +1,4 @@
-"""Write rows of which every task's first attempt fails, and print what can be seen of them."""
+"""Write rows in tasks that fail at their first attempt, and print which rows can be seen."""
 
 from __future__ import annotations
 

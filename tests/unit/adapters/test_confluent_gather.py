@@ -188,7 +188,7 @@ def test_every_message_is_destroyed_once() -> None:
 
 
 def test_what_lies_outside_of_the_range_is_not_written() -> None:
-    """Offsets that were passed already are dropped, and those of the end and behind it left."""
+    """Offsets that were passed already are dropped, and offsets from the end on are left."""
     gathering = Gathering([Sent(4), Sent(5), Sent(5), Sent(6), Sent(9)])
     gathering.builder.cursor[at.OFFSET] = 4
     assert gathering.run(until_offset=7) == status.DONE

@@ -75,7 +75,7 @@ def test_a_library_that_is_too_old_is_not_called(monkeypatch: pytest.MonkeyPatch
 def test_doing_without_the_library_is_said_once(
     options: SourceOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line of a process says what is missing and what it costs, whatever is read."""
+    """One line of a process says what is missing and what it costs, for all reads."""
     record_reader._warn_once.cache_clear()
 
     def library() -> ctypes.CDLL:

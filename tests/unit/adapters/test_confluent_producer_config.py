@@ -87,7 +87,7 @@ def test_javas_settings_are_librdkafkas(
 def test_the_buffer_holds_a_record(
     memory: int, largest: int, kilobytes: int, messages: int
 ) -> None:
-    """It has the configured size, or that of the largest record."""
+    """It has the configured size, or the largest record's."""
     made = producer_config(ProducerSettings(buffer_memory=memory, max_request_size=largest))
     assert made["queue.buffering.max.kbytes"] == str(kilobytes)
     assert made["queue.buffering.max.messages"] == str(messages)
@@ -123,7 +123,7 @@ def test_the_buffer_holds_a_record(
     ids=str,
 )
 def test_librdkafka_accepts_the_configuration(settings: ProducerSettings) -> None:
-    """Whatever Java's producer may be told."""
+    """It accepts every setting that Java's producer accepts."""
     Producer({**SERVERS, **producer_config(settings)})
 
 

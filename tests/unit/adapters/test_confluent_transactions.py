@@ -41,7 +41,7 @@ def cluster() -> Iterator[MockCluster]:
 
 
 def threads() -> int:
-    """Return the number of threads, those of librdkafka included."""
+    """Return the number of threads, librdkafka's included."""
     return len(list(Path("/proc/self/task").iterdir()))
 
 

@@ -188,7 +188,7 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
 def test_large_requests_and_responses_over_tls(
     sockets: tuple[socket.socket, socket.socket], contexts: tuple[ssl.SSLContext, ssl.SSLContext]
 ) -> None:
-    """They are sent and received whole, whatever parts TLS makes of them."""
+    """They are sent and received whole, though TLS splits them."""
     content = bytes(range(256)) * 40_000
     received = bytearray()
 

@@ -14,7 +14,7 @@ TRANSACTION = Transaction("an id", 2**40, 7)
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_a_request_is_the_same_but_for_its_correlation_id(version: int) -> None:
-    """With and without compact fields, in whatever order versions are asked for."""
+    """It is, with and without compact fields, and for versions in any order."""
     request = CoordinatorRequest(end_request(TRANSACTION, commit=True), EndTxnResponse)
     for correlation_id in (1, 2**31 - 1):
         request.encode(4 - version, 5, "me")

@@ -44,7 +44,7 @@ from pyspark_kafka.domain.producer.requests import Failure, ProduceError
     ],
 )
 def test_errors_have_a_class(error: type[Exception], expected: ProduceError) -> None:
-    """An error takes that of its nearest base class in the table."""
+    """An error gets the class that the table has for its nearest base class."""
     assert failure_of(error, "why") == Failure(expected, "why")
 
 

@@ -349,7 +349,7 @@ def test_pem_truststore(stores: Path) -> None:
     ],
 )
 def test_context(settings: dict[str, str], minimum: str, maximum: str, checks: bool) -> None:
-    """Versions and the check of the host's name are those of the settings."""
+    """Versions and the check of the host's name follow the settings."""
     context = client_config(SERVERS | {"security.protocol": "SSL"} | settings)[
         "ssl_context"
     ].context
@@ -358,7 +358,7 @@ def test_context(settings: dict[str, str], minimum: str, maximum: str, checks: b
 
 
 def test_suites() -> None:
-    """Only the suites of TLS 1.2 that are named are offered, besides those of TLS 1.3."""
+    """Only the named suites of TLS 1.2 are offered, besides the suites of TLS 1.3."""
     suites = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_AES_128_GCM_SHA256"
     settings = {"security.protocol": "SSL", "ssl.cipher.suites": suites}
     context = client_config(SERVERS | settings)["ssl_context"].context

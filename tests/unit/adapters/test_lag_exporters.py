@@ -64,7 +64,7 @@ def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:
 
 
 def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegistry) -> None:
-    """The end of a run removes its series, but not those of the next run."""
+    """The end of a run removes its series, but not the next run's."""
     exporter = PrometheusLagExporter(registry)
     exporter.export(lag(run="first"))
     exporter.query_ended("id", "first")

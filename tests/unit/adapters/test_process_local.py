@@ -15,7 +15,7 @@ class Client:
 
 
 def test_a_value_is_there_until_it_is_removed() -> None:
-    """It is returned by whatever sets and removes it."""
+    """The methods that get, set and remove it return it."""
     local: ProcessLocal[str] = ProcessLocal()
     assert local.get() is None
     assert local.set("a") == "a"
@@ -40,7 +40,7 @@ def test_a_fork_has_no_value_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("method", ["pop", "set"])
 def test_a_fork_closes_nothing_of_its_parent(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it calls first."""
+    """The parent's value stays open, with any method that the fork calls first."""
     client = Client()
     watched = weakref.ref(client)
     local = ProcessLocal(client)

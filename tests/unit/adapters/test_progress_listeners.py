@@ -78,7 +78,7 @@ def test_prometheus_has_no_series_for_what_is_unknown(registry: CollectorRegistr
 
 
 def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegistry) -> None:
-    """The end of a run removes its series, but not those of the next run."""
+    """The end of a run removes its series, but not the next run's."""
     listener = PrometheusProgressListener(registry)
     listener.progressed(PROGRESS)
     listener.query_ended("id", "run")

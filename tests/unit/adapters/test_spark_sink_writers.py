@@ -131,7 +131,7 @@ def test_a_batch_writes_the_columns_that_records_have(use_cases: MemoryUseCases)
 
 
 def test_an_error_has_no_traceback(use_cases: MemoryUseCases) -> None:
-    """Spark prints the whole traceback, of which users need one line."""
+    """Spark prints the whole traceback; users need only one line."""
     writer = KafkaBatchWriter(use_cases, options(QueryKind.BATCH))
     with pytest.raises(NullTopicError) as caught:
         writer.write(batches())
@@ -187,7 +187,7 @@ def test_a_batch_that_failed_is_aborted(use_cases: MemoryUseCases) -> None:
 def test_a_task_has_to_know_its_batch(
     use_cases: MemoryUseCases, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
 ) -> None:
-    """Rows of an unknown batch are not mistaken for those of a visible one."""
+    """Rows of an unknown batch are not mistaken for a visible batch's."""
     pretend(monkeypatch, properties)
     writer = KafkaStreamWriter(use_cases, exactly_once())
     with pytest.raises(RuntimeError, match="outside of a Spark micro-batch"):

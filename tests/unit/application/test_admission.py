@@ -53,7 +53,7 @@ def offsets(*ends: int) -> PartitionOffsets:
     ],
 )
 def test_a_first_batch(kit: Kit, limit: ReadLimit, end: tuple[int, ...]) -> None:
-    """A limit on rows cuts a batch, the first of which waits for nothing."""
+    """A limit on rows cuts the first batch, which waits for nothing."""
     assert admission(kit).end_of_batch(offsets(0, 0, 0), offsets(101, 11, 1), limit) == offsets(
         *end
     )
@@ -91,7 +91,7 @@ def test_a_least_number_of_rows_over_batches(kit: Kit, caplog: pytest.LogCapture
 
 
 def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
-    """The delay counts from the last batch, whatever made it run."""
+    """The delay counts from the last batch, even if it ran for its rows."""
     made = admission(kit)
     made.end_of_batch(offsets(0), offsets(1), AT_LEAST_15)
     kit.clock.sleep_ms(4_000)
@@ -184,7 +184,7 @@ def test_a_limit_on_bytes_follows_the_records(kit: Kit) -> None:
 
 
 def test_a_record_beyond_the_limit_on_bytes_is_read_alone(kit: Kit) -> None:
-    """A stream goes on whatever the size of a record."""
+    """A stream goes on after a record of any size."""
     produce(kit, 3, 10_000)
     produce(kit, 5, 10_000, partition=1)
     end = admission(kit).end_of_batch(offsets(0, 0), offsets(3, 5), ReadMaxBytes(1))
@@ -199,7 +199,7 @@ def test_bytes_that_suffice_are_all_read(kit: Kit) -> None:
 
 
 def test_the_stricter_of_two_limits_holds_for_each_partition(kit: Kit) -> None:
-    """Rows bound the partition of small records, bytes that of large ones."""
+    """Rows bound the partition of small records, bytes the partition of large ones."""
     produce(kit, 20, 10_000)
     produce(kit, 20, 100, partition=1)
     limits = (ReadMaxRows(10), ReadMaxBytes(25_000))

@@ -444,7 +444,7 @@ def test_a_topic_that_is_deleted_ends_the_query(
 def test_a_topic_that_is_deleted_may_come_back_if_the_options_say_so(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its tasks wait until somebody creates it again, and read it from its beginning."""
+    """Its tasks wait until it is created again, and read it from its beginning."""
     monkeypatch.setattr(continuous_execution, "_PARTITIONS_EVERY_S", 0.2)
     pipeline.produce(0, 3)
     query = pipeline.start(failOnDataLoss="false")

@@ -1,4 +1,4 @@
-"""Committing micro-batches exactly once, whatever dies."""
+"""Committing micro-batches exactly once when drivers and tasks die."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, afte
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("last", range(STEPS))
 def test_a_driver_may_die_of_recovering_too(stage: Stage, last: int, after: bool) -> None:
-    """Whatever the second driver dies of, the third one's rows are seen once."""
+    """After the second driver died at any step, the third one's rows are seen once."""
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1, after=False)))
     life = Life(last, after)
@@ -310,7 +310,7 @@ def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -
 
 
 def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage) -> None:
-    """A batch that was decided, and of which nothing was committed, is dropped."""
+    """A batch that was decided, but not committed in any part, is dropped."""
     stage.run_batch(0, stage.driver())
     written = stage.run_tasks(1)
     with pytest.raises(DiedError):
@@ -391,7 +391,7 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
 
 
 def test_a_driver_that_was_fenced_sees_none_of_its_rows(stage: Stage) -> None:
-    """Tasks of a second driver shut those of the first one out, whose commit fails."""
+    """Tasks of a second driver fence the first driver's tasks, and its commit fails."""
     stopped, written = stage.driver(), stage.run_tasks(0)
     again = stage.run_tasks(0)
     with pytest.raises(TransactionLostError):

@@ -24,7 +24,7 @@ COMMITTED = {"kafka.isolation.level": "read_committed"}
 
 
 class WatchedReader(RecordReader):
-    """Another reader, of which the ranges are kept, and whose reads may fail or take time."""
+    """Wraps a reader, keeps the ranges that are read, and may fail or take time."""
 
     def __init__(self, kit: Kit, reader: RecordReader) -> None:
         self.ranges: list[str] = []

@@ -42,7 +42,7 @@ def test_before_the_first_commit(query: FakeQuery) -> None:
 
 
 def test_a_query_of_several_sources(kit: Kit, query: FakeQuery) -> None:
-    """Each Kafka source is measured from the end of the committed batch, whatever is begun."""
+    """Each Kafka source is measured from the end of the committed batch, not of a later one."""
     kit.produce(10)
     query.begin(0, "17", '{"t":{"0":4,"1":0}}', '{"t":{"0":9}}')
     query.commit(0)

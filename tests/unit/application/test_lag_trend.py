@@ -67,7 +67,7 @@ def test_a_query_that_commits_nothing(before: tuple[Sample, ...]) -> None:
 
 
 def test_what_is_long_ago_does_not_count() -> None:
-    """Rates are those of the last minute, or of two commits that lie farther apart."""
+    """Rates cover the last minute, or two commits that lie farther apart."""
     slow = [(30 * number, number, 100 * number, 100_000) for number in range(5)]
     fast = [(120 + 2 * n, 4 + n, 400 + 1_000 * n, 100_000) for n in range(1, 60)]
     seen = trend(*slow, *fast)

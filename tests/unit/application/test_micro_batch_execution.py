@@ -121,7 +121,7 @@ def test_batches_go_on_though_the_clock_is_set_back(
 
 
 def test_a_batch_that_fails_is_run_again_by_the_next_call(kit: Kit, driver: Driver) -> None:
-    """It is the same batch, whatever Kafka has got since."""
+    """It is the same batch, even if Kafka has got more records since."""
     kit.produce(3)
     driver.fails = 1
     with pytest.raises(CrashError):
@@ -170,7 +170,7 @@ def test_a_commit_that_does_not_reach_the_log_repeats_the_batch(kit: Kit, driver
 def test_a_plan_that_does_not_reach_the_log_is_recreated(
     kit: Kit, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A storage that fails for a while loses nothing: nobody has read by the plan."""
+    """A storage that fails for a while loses nothing: the plan was not used yet."""
     kit.produce(3)
     with monkeypatch.context() as patch:
         patch.setattr(driver.offsets, "add", _crash)
@@ -314,7 +314,7 @@ CRASHES = st.sampled_from(["plan", "process", "commit", None])
 def test_wherever_a_driver_goes_down_each_offset_is_done_once(
     events: list[tuple[int, int, str | None]],
 ) -> None:
-    """What is stored by a batch's number has no gap and nothing twice, whatever came between."""
+    """What is stored by a batch's number has no gap and nothing twice, after any events."""
     kit = Kit()
     kit.cluster.create_topic("t", 2)
     driver = Driver(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "3"})

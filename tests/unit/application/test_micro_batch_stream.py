@@ -217,7 +217,7 @@ def test_a_beginning_that_does_not_fit(
 
 
 def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
-    """The error of a stream is a subclass of that of a batch query."""
+    """The error of a stream is a subclass of a batch query's error."""
     with pytest.raises(OffsetsMismatchError):
         stream(kit, {"startingOffsets": '{"t":{"0":3}}'}).initial_offset()
 
@@ -242,7 +242,7 @@ def test_a_mismatch_of_a_stream_is_a_mismatch(kit: Kit) -> None:
 def test_a_beginning_is_bound_when_the_stream_begins(
     kit: Kit, options: dict[str, str], expected: tuple[int, int]
 ) -> None:
-    """Whatever the options say, the first offsets are offsets of the log."""
+    """With any starting option, the first offsets are offsets of the log."""
     for time in (10, 20, 30, 40):
         kit.cluster.produce("t", b"v", timestamp=time)
     for time in (30, 40):
@@ -323,7 +323,7 @@ def available_now(
 
 
 def test_the_end_has_the_partitions_that_were_found(kit: Kit) -> None:
-    """A batch with other partitions than those of the first look fails."""
+    """A batch with other partitions than the prefetched ones fails."""
     made, start, end = available_now(kit)
     with pytest.raises(PartitionsNotPrefetchedError):
         made.plan_input_partitions(start, end.merge({tp(2): 0}))
@@ -371,7 +371,7 @@ def test_a_topic_that_is_recreated_fails_the_query(
     text: str,
     fail_on_data_loss: str,
 ) -> None:
-    """A topic with fewer partitions or records than before fails whatever failOnDataLoss says."""
+    """A topic with fewer partitions or records than before fails with any failOnDataLoss."""
     made, start, end = available_now(kit, {"failOnDataLoss": fail_on_data_loss})
     kit.cluster.delete_topic("t")
     kit.cluster.create_topic("t", partitions)

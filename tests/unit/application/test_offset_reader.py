@@ -222,7 +222,7 @@ def produce_at(kit: Kit, partition: int, *times: int) -> None:
 
 
 def test_times_become_offsets(kit: Kit) -> None:
-    """A time stands for the first record that is not older, in whatever order they came."""
+    """A time stands for the first record that is not older, even if times do not ascend."""
     produce_at(kit, 0, 100, 300, 200, 400)
     produce_at(kit, 1, 250)
     made = reader(kit)
@@ -346,7 +346,7 @@ def test_partitions_are_asked_for_again_after_a_refusal(
 
 
 def test_one_attempt_takes_the_first_answer(kit: Kit) -> None:
-    """With a single attempt nothing is asked for again, whatever the answer."""
+    """With a single attempt, any answer is taken and nothing is asked for again."""
     made = reader(kit, **{"fetchOffset.numRetries": "1"})
     assert made.latest(PartitionOffsets({tp(0): 5})) == {tp(0): 0, tp(1): 0}
     assert kit.events.named("offsets_retried") == ()

@@ -68,7 +68,7 @@ def test_an_open_end_of_a_partition_that_is_gone_is_an_error(kit: Kit) -> None:
 
 
 def test_oversized_records_that_are_skipped_are_reported(kit: Kit) -> None:
-    """Neither fails the query, whatever ``failOnDataLoss`` says."""
+    """They do not fail the query, with any ``failOnDataLoss``."""
     for size in (10, 1, 10, 10):
         kit.cluster.produce("t", bytes(size))
     skipping = {"maxRecordBytes": "9", "skipOversizedRecords": "true"}
@@ -232,7 +232,7 @@ def test_a_log_that_is_truncated_again_and_again_fails_the_task(
 
 
 def recreate(kit: Kit, records: int, deleted: int = 0) -> None:
-    """Delete the topic; create it with records, the first of which are deleted."""
+    """Delete the topic; create it with records, and delete the first of these."""
     kit.cluster.delete_topic("t")
     kit.cluster.create_topic("t", 2)
     kit.produce(records)

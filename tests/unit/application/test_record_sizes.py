@@ -117,7 +117,7 @@ def test_few_partitions_are_looked_at_before_a_batch(kit: Kit, looking: Looking)
 
 
 def test_a_later_look_takes_the_place_of_an_earlier_one(kit: Kit, looking: Looking) -> None:
-    """The measure is that of the records at the start of the next batch."""
+    """The records at the start of the next batch are measured."""
     produce(kit, 0, 2, 10)
     produce(kit, 0, 2, 90_000)
     sizes = RecordSizes(lambda: looking)
@@ -127,7 +127,7 @@ def test_a_later_look_takes_the_place_of_an_earlier_one(kit: Kit, looking: Looki
 
 @pytest.mark.parametrize("failure", ["the range is gone", "the broker fails"])
 def test_what_cannot_be_read_keeps_its_measure(kit: Kit, looking: Looking, failure: str) -> None:
-    """A look that fails is nobody's error: the batch itself reports it."""
+    """A look that fails raises no error: the batch itself reports it."""
     produce(kit, 0, 10, 1_000)
     sizes = RecordSizes(lambda: looking)
     before = dict(sizes.measure(offsets(0), offsets(5)))

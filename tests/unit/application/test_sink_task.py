@@ -100,7 +100,7 @@ def test_the_column_names_topics_where_no_option_does(kit: Kit) -> None:
 
 
 def test_a_transaction_is_left_open(kit: Kit) -> None:
-    """It is the driver's to end: until then nobody sees the rows who reads committed records."""
+    """The driver ends it: until then a consumer of committed records does not see the rows."""
     written = task(kit, transactional(kit)).write([batch(b"a"), batch(b"b")], "one")
     assert written.delivered == DeliveryStats(2, 2)
     assert written.transaction is not None

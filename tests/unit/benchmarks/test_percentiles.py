@@ -7,7 +7,7 @@ from benchmarks.results import Percentiles
 
 
 def test_percentiles_of_latencies() -> None:
-    """Percentiles are latencies that occurred, in milliseconds, in whatever order they came."""
+    """Percentiles are latencies that occurred, in milliseconds; their order does not matter."""
     nanoseconds = np.arange(200, 0, -1, dtype=np.int64) * 1_000_000
     assert percentiles_of(nanoseconds) == Percentiles(100, 180, 198, 200)
 

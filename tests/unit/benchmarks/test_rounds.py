@@ -9,7 +9,7 @@ from benchmarks.rounds import alternate
 
 
 def test_every_competitor_runs_once_a_round() -> None:
-    """Runs alternate, and those of the first round are not counted."""
+    """Runs alternate, and runs of the first round are not counted."""
     clock = itertools.count()
     tick = partial(next, clock)
     samples = alternate({"a": tick, "b": tick}, Plan(runs=2, warm_up_rounds=1))

@@ -23,7 +23,7 @@ def generator() -> Random:
 def test_values_have_their_size(
     make: Callable[[Random, int], bytes], size: int, generator: Random
 ) -> None:
-    """A value is exactly as long as it is to be, whatever is in it."""
+    """A value of any kind has exactly the size that was asked for."""
     assert {len(make(generator, size)) for _ in range(50)} == {size}
 
 

@@ -8,7 +8,7 @@ from pyspark_kafka.cli.events import CATEGORIES, CHANNELS, COUNTRIES, OPENING, o
 
 
 def test_orders_are_the_same_in_every_run() -> None:
-    """Two runs generate the same orders, and a longer one begins with those of a shorter one."""
+    """Two runs generate the same orders, and a longer run begins with a shorter one's."""
     assert list(orders(50)) == list(orders(80))[:50]
 
 

@@ -26,7 +26,7 @@ def batch(*lines: str) -> CheckpointedBatch:
 
 @pytest.mark.parametrize("text", ['{"t":{"0":9,"1":7}}', '{"t": {"0": 9, "1": 7}}'])
 def test_a_batch_of_either_source(text: str) -> None:
-    """The offsets of the JVM connector and those of a source in Python are read alike."""
+    """The offsets of the JVM connector and of a source in Python are read alike."""
     assert batch("v1", METADATA, text) == CheckpointedBatch(4, 1_795_251_150_969, {"0": OURS})
 
 

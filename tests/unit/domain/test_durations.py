@@ -32,7 +32,7 @@ HELP = (
     ],
 )
 def test_duration(text: str, expected: int) -> None:
-    """A number and a unit in any case are read as milliseconds, of which parts are cut off."""
+    """A number and a unit in any case are read as milliseconds, without fractions."""
     assert milliseconds(text) == expected
 
 

@@ -63,7 +63,7 @@ def test_refused(name: str) -> None:
 
 
 def test_providers_of_values() -> None:
-    """A provider of values is refused once, whatever its parameters are."""
+    """A provider of values is refused once, with any parameters."""
     settings = {"config.providers": "file", "config.providers.file.class": "com.example.Provider"}
     assert problem(settings).startswith("Option 'kafka.config.providers' is not supported: ")
     del settings["config.providers"]

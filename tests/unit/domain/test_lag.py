@@ -105,13 +105,13 @@ def test_what_kafka_has_deleted_is_not_left_to_read(
 
 
 def test_a_log_that_ends_before_what_was_consumed() -> None:
-    """A topic that was created anew leaves nothing to read, and is told apart."""
+    """A topic that was created again leaves nothing to read, and is told apart."""
     lag = PartitionLag.in_offsets(T[0], 10, 4)
     assert (lag.lag, lag.is_truncated, lag.expired) == (0, True, 0)
 
 
 def test_a_source_has_its_partitions_in_order() -> None:
-    """The lag of a source is exact if that of all its partitions is."""
+    """The lag of a source is exact if the lag of each partition is."""
     source = SourceLag.in_offsets({T[0]: 4, T[1]: 2}, {T[2]: 3, T[1]: 9, T[0]: 4})
     assert [each.partition for each in source.partitions] == [T[0], T[1], T[2]]
     assert source.lag == Lag({T[0]: 0, T[1]: 7, T[2]: 3})

@@ -32,7 +32,7 @@ class Log(NamedTuple):
 
 @st.composite
 def elections(draw: st.DrawFn) -> tuple[Log, Log]:
-    """Return the log that is read, and that of a later leader: replicas of one partition.
+    """Return the log that is read, and a later leader's log: replicas of one partition.
 
     Each leader is any replica, appends under an epoch of its own, and some others copy its log.
     """
@@ -122,7 +122,7 @@ def test_an_answer_that_tells_nothing_moves_no_offset(found: EpochEndOffset) -> 
 
 @pytest.mark.parametrize(("epoch", "diverges_at"), [(4, 6), (3, 0), (5, None), (7, None)])
 def test_the_next_batch_tells_what_an_answer_did_not(epoch: int, diverges_at: int | None) -> None:
-    """Epochs never go back in one log; those of a later leader are expected."""
+    """Epochs never go back in one log; a later leader's epochs are expected."""
     epochs = FetchedEpochs()
     for read_epoch, offset in ((4, 0), (5, 6)):
         assert epochs.append(read_epoch, offset) is None

@@ -35,7 +35,7 @@ def test_boolean(text: str, value: bool) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "yes", "no", "1", "0", "t", "on", "truefalse"])
 def test_not_a_boolean(text: str) -> None:
-    """Nothing else is a boolean, and the refusal is that of the JVM."""
+    """Nothing else is a boolean, and the refusal is the JVM's."""
     with pytest.raises(ValueError, match=r"^For input") as caught:
         boolean(text)
     assert str(caught.value) == f'For input string: "{text}"'
@@ -111,7 +111,7 @@ def test_bounded_integers(
 
 @pytest.mark.parametrize("text", ["-+5", "9" * 5_000, "5 ", "٣"])
 def test_what_the_jvm_does_not_read_is_refused_in_its_words(text: str) -> None:
-    """Whatever is wrong with a number, the message is the JVM's."""
+    """For anything that is wrong with a number, the message is the JVM's."""
     with pytest.raises(ValueError, match="For input string") as caught:
         integer(text)
     assert str(caught.value) == f'For input string: "{text}"'

@@ -60,7 +60,7 @@ def test_dict_round_trip(offsets: PartitionOffsets) -> None:
 
 @given(st.dictionaries(close_topic_partitions, offset_numbers))
 def test_order(offsets: dict[TopicPartition, int]) -> None:
-    """Topics stand in order, and partitions in that of their numbers, wherever they came from."""
+    """Topics are in order, and partitions in numeric order, from any source."""
     shuffled = PartitionOffsets(offsets)
     assert list(shuffled) == sorted(offsets)
     assert list(shuffled.to_dict()) == sorted({partition.topic for partition in offsets})
@@ -208,7 +208,7 @@ def test_restriction_to_all_and_none(offsets: PartitionOffsets) -> None:
 
 @given(partition_offsets)
 def test_equality_and_hash(offsets: PartitionOffsets) -> None:
-    """Equal offsets hash alike, in whatever order they were given."""
+    """Equal offsets hash alike, in any order."""
     twin = PartitionOffsets(list(offsets.items())[::-1])
     assert twin == offsets
     assert {twin: "found"}[offsets] == "found"

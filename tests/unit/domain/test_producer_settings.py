@@ -112,7 +112,7 @@ def read(**settings: str) -> ProducerSettings:
 
 
 def texts(name: str) -> st.SearchStrategy[str]:
-    """Whatever a setting may be."""
+    """Return texts that a setting may have."""
     if name in CHOICES:
         return st.sampled_from(sorted(CHOICES[name]))
     return st.integers(*BOUNDS[name]).map(str)
@@ -171,7 +171,7 @@ def test_no_choices(name: str, refusal: tuple[list[str], str]) -> None:
 
 @pytest.mark.parametrize("codec", LEVELS)
 def test_the_level_of_a_codec(codec: str) -> None:
-    """The level is that of the codec which is chosen; those of others say nothing."""
+    """The level is the chosen codec's; levels of other codecs have no effect."""
     levels = {f"compression.{name}.level": str(most) for name, (_, most) in LEVELS.items()}
     most = LEVELS[codec][1]
     found, problems = producer_settings(levels | {"compression.type": codec})
@@ -231,7 +231,7 @@ def test_a_setting_that_cannot_be_read_contradicts_nothing() -> None:
     st.dictionaries(st.sampled_from(sorted(WITHOUT_EFFECT)), st.text()),
 )
 def test_any_settings_together(settings: dict[str, str], others: dict[str, str]) -> None:
-    """Whatever may be set alone may be set together; what has no effect has none."""
+    """Settings that may be set alone may be set together; those without effect have none."""
     found, problems = producer_settings(settings)
     assert problems == []
     assert producer_settings(settings | others) == (found, [])
@@ -262,7 +262,7 @@ def test_all_problems_are_reported_together(names: set[str]) -> None:
 )
 @pytest.mark.parametrize("text", ["", "x"])
 def test_refused(name: str, start: str, text: str) -> None:
-    """What a sink decides by itself is refused whatever it is, serializers in Spark's words."""
+    """What a sink decides by itself is refused with any value, serializers in Spark's words."""
     [problem] = producer_settings({name: text})[1]
     assert problem.startswith(f"Kafka option '{name}' {start}")
 

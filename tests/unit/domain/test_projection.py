@@ -10,7 +10,7 @@ from pyspark_kafka.domain.projection import ALL_COLUMNS, COLUMNS, WITHOUT_HEADER
 
 
 def test_columns() -> None:
-    """The columns and their order are those of the JVM connector, the headers last."""
+    """The columns and their order are the JVM connector's, the headers last."""
     without = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     assert WITHOUT_HEADERS.columns == without
     assert ALL_COLUMNS.columns == (*without, "headers")

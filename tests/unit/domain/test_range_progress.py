@@ -67,7 +67,7 @@ def test_an_offset_that_the_broker_does_not_hold() -> None:
 
 
 def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:
-    """Until the time is up, which each fetch that moved on begins anew."""
+    """It is fetched until the time is up; each fetch that moved on restarts the time."""
     progress = progress_of()
     progress.poll(100)
     progress.check(10, 11, 102)
@@ -87,7 +87,7 @@ def test_an_offset_that_the_broker_holds_is_fetched_again() -> None:
 def test_a_read_ends_at_the_end_or_says_why_not(
     log: tuple[int, int], start: int, size: int, fetches: list[tuple[int, float]]
 ) -> None:
-    """Whatever fetches bring: offsets ascend, and a read gives up only with a reason."""
+    """With any fetches, offsets ascend, and a read gives up only with a reason."""
     earliest, latest = log
     progress = progress_of(start, start + size)
     now = begun = 0.0

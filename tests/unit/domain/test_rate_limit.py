@@ -129,7 +129,7 @@ def test_limit_of_offsets_that_suffices(backlog: tuple[Offsets, PartitionOffsets
     ],
 )
 def test_share(limit: int, ends: tuple[int, ...], shares: list[int]) -> None:
-    """Shares are those of the JVM connector, offset for offset."""
+    """Shares are the same as the JVM connector's, offset for offset."""
     begin, until = from_zero(*ends)
     assert read(begin, rate_limit(limit, begin, until)) == shares
 
@@ -162,7 +162,7 @@ def test_nothing_to_read(limited: Limit) -> None:
 @pytest.mark.parametrize(
     ("limit", "ends", "measures", "shares"),
     [
-        # Both have 1,000 bytes, of which half may be read.
+        # Both have 1,000 bytes, and half of them may be read.
         (1_000, (10, 100), {T[0]: 100.0, T[1]: 10.0}, [5, 50]),
         # One that was not measured is taken for the mean of the others, 200 bytes.
         (2_000, (10, 10, 10), {T[0]: 100.0, T[1]: 300.0}, [3, 3, 3]),

@@ -32,7 +32,7 @@ def problems(columns: dict[str, str], *, has_topic_option: bool = False) -> tupl
 
 @given(st.fixed_dictionaries(REQUIRED, optional=OPTIONAL | OTHERS), st.booleans())
 def test_columns_that_can_be_written(columns: dict[str, str], has_topic_option: bool) -> None:
-    """Any column may have any of its types, and whatever else rows hold is left alone."""
+    """Any column may have any of its types, and other columns are ignored."""
     check_sink_schema(columns, has_topic_option=has_topic_option)
 
 

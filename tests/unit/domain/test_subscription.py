@@ -34,7 +34,7 @@ def test_assignment(text: str, partitions: set[TopicPartition]) -> None:
 
 @given(st.frozensets(close_topic_partitions, min_size=1))
 def test_topics_of_an_assignment(partitions: frozenset[TopicPartition]) -> None:
-    """The topics of an assignment are those of its partitions."""
+    """The topics of an assignment are its partitions' topics."""
     assert Assign(partitions).topics == {partition.topic for partition in partitions}
 
 

@@ -35,7 +35,7 @@ def test_a_refused_id_alone_says_nothing(topic: TopicIdentity) -> None:
 
 
 def test_metadata_with_another_id_may_be_of_a_broker_that_lags(topic: TopicIdentity) -> None:
-    """As long as the leader knows the id, its records are those of the same topic."""
+    """As long as the leader knows the id, its records belong to the same topic."""
     topic.see(NEW)
     assert not topic.is_recreated
     topic.accept()

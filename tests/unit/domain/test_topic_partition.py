@@ -23,7 +23,7 @@ def test_order(left: TopicPartition, right: TopicPartition) -> None:
 
 
 def test_numeric_order() -> None:
-    """Partition 2 stands before partition 10, and both stand before those of the next topic."""
+    """Partition 2 stands before partition 10, and both stand before the next topic's."""
     first, second, third = (TopicPartition(*pair) for pair in (("a", 2), ("a", 10), ("b", 0)))
     assert sorted([third, second, first]) == [first, second, third]
 

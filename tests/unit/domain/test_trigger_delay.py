@@ -17,7 +17,7 @@ NOT_ENOUGH = "Delaying batch as number of records available is less than minOffs
 
 @given(now=st.integers(), min_rows=st.integers(0), max_delay_ms=st.integers(0))
 def test_first_batch(now: int, min_rows: int, max_delay_ms: int) -> None:
-    """The first batch runs, whatever the clock says and however little there is."""
+    """The first batch runs at any time, however little there is."""
     decision = NEVER.decide(now, min_rows, max_delay_ms, {T0: 5}, {T0: 5})
     assert decision == Decision(is_delayed=False, next=TriggerDelay(now), message=WAITED)
 
@@ -35,7 +35,7 @@ def test_first_batch(now: int, min_rows: int, max_delay_ms: int) -> None:
     ],
 )
 def test_later_batch(now_ms: int, new_rows: int, decision: Decision) -> None:
-    """A later batch runs once there is enough to read, or after the delay, which begins anew."""
+    """A later batch runs once there is enough to read, or after the delay, which then restarts."""
     assert AT_1000.decide(now_ms, 15, 5_000, {T0: 100 + new_rows}, {T0: 100}) == decision
 
 

@@ -1,4 +1,4 @@
-"""Stretches of a log as brokers, producers and compaction write them, and as nobody should.
+"""Stretches of a log as brokers, producers and compaction write them, and malformed ones.
 
 Records are encoded by kafka-python; what it has no way to say is put into the headers here.
 """

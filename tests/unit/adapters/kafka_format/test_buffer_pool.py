@@ -77,7 +77,7 @@ def stretch(number: int, records: int = 40) -> FetchedRecords:
 
 
 def test_batches_own_their_memory() -> None:
-    """Batches that are kept do not change, whatever is decoded behind them."""
+    """Batches that are kept do not change when others are decoded behind them."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     batches, seen = [], []
     for number in range(50):

@@ -115,7 +115,7 @@ def test_each_bit_in_the_midst(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_unchecked(codec: int) -> None:
-    """With ``check_crcs=false`` a wrong checksum is nobody's matter."""
+    """With ``check_crcs=false`` a wrong checksum is ignored."""
     wrong = bytearray(bytes(Batch.of(RECORDS, codec)))
     wrong[17] ^= 1
     assert read(bytes(wrong)) is None
@@ -124,7 +124,7 @@ def test_unchecked(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 def test_unchecked_compressed_messages(codec: int) -> None:
-    """With ``check_crcs=false`` neither is that of a message with others in it."""
+    """With ``check_crcs=false`` so is the checksum of a message with others in it."""
     wrong = bytearray(wrapped(1, codec, MESSAGES))
     wrong[12] ^= 1
     assert read(bytes(wrong)) is None

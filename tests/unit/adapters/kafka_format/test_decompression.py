@@ -67,7 +67,7 @@ WRITERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("at_once", [1_000, 32_768, 65_536, len(PLAIN) - 1, len(PLAIN), 2**20])
 def test_what_writers_write(name: str, at_once: int) -> None:
-    """Whatever is written is read, in pieces of any size."""
+    """All that is written is read, in pieces of any size."""
     codec, write = WRITERS[name]
     assert read(codec, write(PLAIN), at_once=at_once) == PLAIN
 

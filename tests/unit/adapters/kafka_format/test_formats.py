@@ -73,7 +73,7 @@ def test_batches(codec: int) -> None:
 
 @pytest.mark.parametrize(("magic", "codec"), LEGACY)
 def test_messages(magic: int, codec: int) -> None:
-    """Messages of formats 0 and 1 become rows; those of format 0 have no timestamp."""
+    """Messages of formats 0 and 1 become rows; format 0 has no timestamp."""
     assert rows(legacy(magic, codec, RECORDS)) == expected(magic)
 
 
@@ -136,14 +136,14 @@ def test_append_time_of_compressed_messages(codec: int) -> None:
 
 
 def test_create_time_of_compressed_messages() -> None:
-    """The type of their times is that of what holds them, as in Java, whatever they say."""
+    """Their timestamps have the type of the message that holds them, as in Java."""
     inner = message(1, 0, b"v", timestamp=5, attributes=APPEND_TIME)
     fetched = message(1, 0, gzip.compress(inner, mtime=0), attributes=GZIP)
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(5, 0)]
 
 
 def test_append_time_of_a_message() -> None:
-    """A message by itself says of which type its time is."""
+    """A message by itself says which type its timestamp has."""
     fetched = log(message(1, 3, b"v", attributes=APPEND_TIME), message(1, 4, b"v", timestamp=5))
     assert [(row.timestamp, row.timestamp_type) for row in rows(fetched)] == [(T0, 1), (5, 0)]
 
@@ -207,7 +207,7 @@ def test_empty_batches() -> None:
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 3])
 def test_control_batches(kind: int) -> None:
-    """Control batches are nobody's records."""
+    """Control batches are not records."""
     fetched = log(Batch.of([Record(0)]), Batch.marker(1, 7, kind), Batch.of([Record(2)]))
     assert [row.offset for row in rows(fetched)] == [0, 2]
 

@@ -217,7 +217,7 @@ def test_compressed_messages_of_another_length(magic: int, length: int) -> None:
 
 
 def test_compressed_messages_behind_their_last() -> None:
-    """Messages of format 0 have no offset behind that of the one that holds them."""
+    """Messages of format 0 have no offset behind the offset of the one that holds them."""
     inner = message(0, 5, b"v") + message(0, 6, b"v")
     made = message(0, 5, gzip.compress(inner, mtime=0), attributes=GZIP)
     with pytest.raises(CorruptBatchError, match="do not ascend"):

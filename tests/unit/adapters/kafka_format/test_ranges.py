@@ -139,6 +139,6 @@ def test_records_that_go_back(codec: int, deltas: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_nothing_behind_the_range_is_looked_at(codec: int) -> None:
-    """Behind the batch in which a range ends, no batch is wanted, whatever its offsets are."""
+    """Behind the batch in which a range ends, a batch with any offsets is ignored."""
     fetched = log(Batch.of(records([5, 6, 7]), codec), Batch.of(records([1]), codec))
     assert [row.offset for row in rows(fetched, 0, 7)] == [5, 6]

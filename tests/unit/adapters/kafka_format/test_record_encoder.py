@@ -251,7 +251,7 @@ def test_headers_that_nobody_sees() -> None:
 
 
 def test_null_pairs_in_slices() -> None:
-    """Nulls among sliced pairs are those of the slice."""
+    """Nulls among sliced pairs are the slice's."""
     pairs = pa.array(
         [None, {"key": "a", "value": None}, {"key": "b", "value": b"x"}], HEADERS.value_type
     )
@@ -407,7 +407,7 @@ def test_rows_that_there_are_not(row: int) -> None:
 
 
 def test_more_rows_than_there_are() -> None:
-    """More rows than there are, of which some come again, are refused: they have no bound."""
+    """More rows than there are, with some repeated, are refused: they have no bound."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
     encoder = RecordEncoder(Compressor())
     taken = np.zeros(3, np.int64)
@@ -494,7 +494,7 @@ print(counts[0] > 0, counts[-1] - counts[0])
 
 
 def test_the_first_write_loads_all() -> None:
-    """Whatever rows come later, nothing more is compiled for them."""
+    """Nothing more is compiled for any later rows."""
     command = [sys.executable, "-c", FIRST_WRITE]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["True", "0"]

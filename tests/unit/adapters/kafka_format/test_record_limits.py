@@ -129,7 +129,7 @@ def test_headers_that_are_not_read_have_no_limit() -> None:
     ],
 )
 def test_a_large_record_that_is_corrupt(body: bytes, reason: str, codec: int) -> None:
-    """What is cut off or wrong is corrupt, whatever length it declares, and is never skipped."""
+    """What is cut off or wrong is corrupt with any declared length, and is never skipped."""
     fetched = bytes(raw_batch(body, count=1, codec=codec))
     for skips in (True, False):
         errors: Any = (

@@ -49,7 +49,7 @@ def named(function: Callable[..., object]) -> str:
 
 
 def test_turns_go_on_from_batch_to_batch() -> None:
-    """Each row has the partition after that of the row before."""
+    """Each row has the partition after the previous row's."""
     found = [
         partition
         for _ in range(4)

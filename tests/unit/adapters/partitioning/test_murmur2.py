@@ -43,7 +43,7 @@ def test_murmur2(found: list[bytes | None], partitions: int) -> None:
 
 @pytest.mark.parametrize("fill", [b"\x00", b"\x7f", b"\x80", b"\xff"])
 def test_each_length(fill: bytes) -> None:
-    """Keys of every length are hashed as in Java, whatever the highest bits of their bytes."""
+    """Keys of every length are hashed as in Java, also with the highest bits set."""
     found: list[bytes | None] = [length * fill for length in range(301)]
     expected = [murmur2(key) & 0x7FFFFFFF for key in found]
     assert partitions_of(found, 2**31 - 1) == [number % (2**31 - 1) for number in expected]

@@ -43,7 +43,7 @@ def test_rows_keep_their_order_in_each_topic() -> None:
 
 
 def test_a_topic_that_is_given_has_all_rows() -> None:
-    """Whatever the column holds."""
+    """The column is ignored."""
     assert by_topic(of(topic=["b", None]), "t") == {"t": [0, 1]}
 
 

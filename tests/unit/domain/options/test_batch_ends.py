@@ -145,7 +145,7 @@ def test_end(ending: OffsetLimit, expected: list[str]) -> None:
         # Neither end is compared where it is open.
         (specific({T0: -2, T1: 5}), specific({T0: 0, T1: -1}), []),
         (times(5), times(-1), []),
-        # Of whole topics nobody knows the partitions yet.
+        # The partitions of whole topics are not known yet.
         (specific({T0: 5}), specific({}, t=-1), []),
         (specific({}, t=-2), specific({T0: 5}), []),
         # Ends of two kinds are compared when both are offsets of the log.

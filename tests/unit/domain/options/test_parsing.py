@@ -284,7 +284,7 @@ def test_bad_value(query: QueryKind, name: str, text: str, problem: str) -> None
     ],
 )
 def test_stream_has_no_end(name: str, text: str, problem: str) -> None:
-    """A stream refuses any ending offsets, whatever they are."""
+    """A stream refuses ending offsets of any kind."""
     assert problems(BASE | {name: text}, QueryKind.STREAM) == (problem,)
 
 
@@ -688,7 +688,7 @@ def test_options_of_a_sink_are_ignored(query: QueryKind) -> None:
 
 
 def test_options_of_a_sink_are_no_hints() -> None:
-    """Nobody is sent to an option that the read would pass over."""
+    """No message points to an option that the read would ignore."""
     assert problems(BASE | {"deliveryGuarante": "x"}, QueryKind.BATCH) == (
         "Option 'deliveryguarante' is not known.",
     )
@@ -739,7 +739,7 @@ def test_secret_is_not_represented(query: QueryKind, name: str) -> None:
     ids="+".join,
 )
 def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str]) -> None:
-    """No message tells a client's setting or the value of an option that nobody knows."""
+    """No message tells a client's setting or the value of an unknown option."""
     with pytest.raises(OptionsError) as caught:
         parse_source_options(BASE | {name: "hush-hush"} | wrong, query)
     assert "hush-hush" not in str(caught.value)
@@ -766,7 +766,7 @@ def test_secret_is_not_shown(query: QueryKind, name: str, wrong: dict[str, str])
     ],
 )
 def test_projection(raw: dict[str, str], projection: Projection) -> None:
-    """The columns are known before the kind of query is, and are those of either kind."""
+    """The columns are known before the kind of query is, and are the same for either kind."""
     assert parse_any_source_options(BASE | raw).projection == projection
     known = {name: text for name, text in raw.items() if not name.endswith("Offsets")}
     assert parse_source_options(BASE | known, QueryKind.BATCH).projection == projection
@@ -929,7 +929,7 @@ def test_storage_options_are_never_shown() -> None:
 
 
 def test_a_metadata_path_is_not_empty() -> None:
-    """An empty path would be the working directory of whoever runs the driver."""
+    """An empty path would be the working directory of the driver."""
     assert problems(BASE | {"metadataPath": " "}, QueryKind.STREAM) == (
         "metadataPath must name a directory",
     )

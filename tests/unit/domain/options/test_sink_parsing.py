@@ -102,7 +102,7 @@ def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
     st.sets(st.sampled_from(sorted(ALL_GIVEN.keys() - SERVERS.keys()))), st.sampled_from(QueryKind)
 )
 def test_any_options_together(names: set[str], query: QueryKind) -> None:
-    """Whatever may be given alone may be given together, but for what exactly-once needs."""
+    """Options that may be given alone may be given together, but for what exactly-once needs."""
     is_exactly_once = query is QueryKind.STREAM and "deliveryGuarantee" in names
     raw = SERVERS | {name: ALL_GIVEN[name] for name in names}
     if is_exactly_once:
@@ -168,7 +168,7 @@ def test_exactly_once_needs_a_place(location: dict[str, str]) -> None:
 def test_exactly_once_needs_idempotence(
     settings: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    """Whatever rules idempotence out is told, once."""
+    """Each setting that rules idempotence out is reported, once."""
     raw = EXACTLY_ONCE | {f"kafka.{name}": text for name, text in settings.items()}
     assert sink_problems(raw, QueryKind.STREAM) == expected
 
@@ -219,7 +219,7 @@ def test_ignored_options(query: QueryKind, names: list[str]) -> None:
 @BOTH
 @given(st.dictionaries(st.sampled_from(OF_SOURCES), st.text()))
 def test_options_of_a_source_are_ignored(query: QueryKind, of_source: dict[str, str]) -> None:
-    """Who reads and writes with the same options is not refused, whatever the read's may be."""
+    """Options of reads have no effect on a write, with any values."""
     assert parse_sink_options(SERVERS | of_source, query) == parse_sink_options(SERVERS, query)
 
 
@@ -279,7 +279,7 @@ def test_what_spark_hands_over_is_ignored(query: QueryKind, name: str) -> None:
     ],
 )
 def test_unknown_options(query: QueryKind, name: str, problem: str) -> None:
-    """A name that nobody knows is refused, with the nearest one that a write looks at."""
+    """An unknown name is refused, with the nearest one that a write looks at."""
     assert sink_problems(SERVERS | {name: "x"}, query) == (problem,)
 
 
@@ -348,7 +348,7 @@ def test_secrets_are_not_represented(name: str) -> None:
 
 @given(st.sets(st.sampled_from(sorted(WRONG)), min_size=1), st.sampled_from(QueryKind))
 def test_secrets_are_not_shown(names: set[str], query: QueryKind) -> None:
-    """No message tells a secret, or the value of an option that nobody knows."""
+    """No message tells a secret, or the value of an unknown option."""
     wrong = dict.fromkeys(names, "?") | dict.fromkeys(names & EMPTY, "")
     raw = EXACTLY_ONCE | SECRETS | wrong | dict.fromkeys(("aaa", "password"), "hush-hush")
     with pytest.raises(OptionsError) as caught:

@@ -150,7 +150,7 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @rule(node=nodes)
     def handle(self, node: int) -> None:
-        """Handle a request before anybody waits for its response."""
+        """Handle a request before its response is awaited."""
         self.cluster.handle(node)
 
     @rule(node=nodes, handled=st.integers(0, 5))
@@ -205,7 +205,7 @@ class ProducerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.is_transactional)
     @rule()
     def fence(self) -> None:
-        """Let somebody else begin a transaction under the same id."""
+        """Let another producer begin a transaction under the same id."""
         assert self.transaction is not None
         self.is_fenced = True
         for log in self.cluster.logs.values():

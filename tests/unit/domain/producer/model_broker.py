@@ -112,7 +112,7 @@ def is_written(answer: Failure | None) -> bool:
 
 @dataclass
 class Connection:
-    """Requests that a broker has not handled, and responses that nobody has read."""
+    """Requests that a broker has not handled, and responses that were not read."""
 
     requests: deque[Request] = field(default_factory=deque)
     responses: deque[Response] = field(default_factory=deque)

@@ -73,7 +73,7 @@ def keep_memory(sender: Sender[Numbers], batch: ProducerBatch[Numbers]) -> None:
 def reset_all_partitions(
     sender: Sender[Numbers], batch: ProducerBatch[Numbers], failure: Failure, now: float
 ) -> None:
-    """Number the batches of other partitions anew too, of which some may be written."""
+    """Renumber the batches of other partitions too, though some may be written."""
     lose_sequence(sender, batch, failure, now)
     for partition, queue in sender._queues.items():
         if partition != batch.partition and queue.producer is not None:

@@ -128,7 +128,7 @@ def test_a_producer_id_comes_before_the_first_batch() -> None:
 
 
 def test_acknowledged_records_are_reported() -> None:
-    """Those of each batch, once it is acknowledged."""
+    """The records of each batch are reported once it is acknowledged."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -253,7 +253,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_batches_of_a_lost_connection_are_sent_again_in_order() -> None:
-    """With the same sequence numbers, after a pause, to whoever leads then."""
+    """They keep their sequence numbers, and go to the leader after a pause."""
     client = Client()
     client.append(3, 2)
     client.sent()
@@ -461,7 +461,7 @@ def test_partitions_join_the_transaction_before_they_are_written_to() -> None:
 
 
 def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
-    """They begin with 0, and so do those of what is written without one afterwards."""
+    """They begin with 0, also for what is written without a transaction afterwards."""
     client = Client()
     for transaction in (None, TRANSACTION, None):
         client.sender.join_transaction(transaction)
@@ -479,7 +479,7 @@ def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
     "error", [ProduceError.PRODUCER_FENCED, ProduceError.INVALID_PRODUCER_EPOCH]
 )
 def test_a_fence_ends_the_transaction(error: ProduceError) -> None:
-    """Somebody else writes under its id."""
+    """Another producer writes under its id."""
     client = Client()
     client.sender.join_transaction(TRANSACTION)
     client.append(1)

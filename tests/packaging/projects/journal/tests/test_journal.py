@@ -40,7 +40,7 @@ class TestJournalRecordReader(RecordReaderContract):
 
 
 def test_a_line_without_an_end_is_not_there_yet(world: JournalWorld, tmp_path: Path) -> None:
-    """What somebody is still writing is neither counted nor read."""
+    """A line that is still being written is neither counted nor read."""
     partition = TopicPartition(world.topic(), 0)
     world.produce(partition, [Record(b"v")])
     with (tmp_path / partition.topic / "0.jsonl").open("a") as file:
@@ -52,7 +52,7 @@ def test_a_line_without_an_end_is_not_there_yet(world: JournalWorld, tmp_path: P
 
 
 def test_a_line_that_is_no_record_is_named(world: JournalWorld, tmp_path: Path) -> None:
-    """The error says which line of which file."""
+    """The error names the file and the line."""
     partition = TopicPartition(world.topic(), 0)
     path = tmp_path / partition.topic / "0.jsonl"
     path.write_text("[]\n")
