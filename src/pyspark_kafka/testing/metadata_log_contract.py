@@ -132,7 +132,7 @@ class MetadataLogContract:
         assert list(log.batch_ids()) == list(range(10, 15))
 
     def test_one_of_many_writers_wins(self, log: MetadataLog, again: MetadataLog) -> None:
-        """Of concurrent writers of a batch exactly one gets ``True``."""
+        """Exactly one of a batch's concurrent writers gets ``True``."""
         ready = Barrier(_WRITERS)
 
         def write(number: int) -> bool:

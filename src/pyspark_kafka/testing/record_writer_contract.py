@@ -198,7 +198,7 @@ class RecordWriterContract(WorldContract):
         assert _values(world, other, 0) == [b"3", b"6"]
 
     def test_a_slice_is_written(self, world: World, writer: RecordWriter, topic: str) -> None:
-        """Of a slice of a batch, only the slice's rows are written."""
+        """Only the rows of a batch's slice are written."""
         whole = batch_of(
             key=[b"a", b"b", None, b"d"],
             value=[b"0", None, b"2", b"3"],

@@ -221,7 +221,7 @@ class SimpleProducer:
         self._failed = None
 
     def fatal_code(self) -> int:
-        """Return the code of the error after which the producer is of no use, 0 without one."""
+        """Return the code of the error after which the producer is unusable, 0 without one."""
         return self._fatal_error()[0]
 
     def close(self) -> None:

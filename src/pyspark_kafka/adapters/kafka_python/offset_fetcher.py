@@ -215,7 +215,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """Ask those who led the partitions a moment ago: one round trip, to all at once.
 
         ``None`` if one does not lead any more, or cannot be reached.
-        ``list_partition_offsets`` asks who leads first, and then one broker after the other.
+        ``list_partition_offsets`` first asks who leads, and then one broker after another.
         """
         by_leader: dict[int, dict[ClientPartition, int | OffsetSpec]] = {}
         for partition, spec in wanted.items():

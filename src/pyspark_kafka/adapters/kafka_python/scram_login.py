@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 MIN_ITERATIONS: Final = 4_096
-"""As of Java's ``ScramMechanism``: fewer would help who recorded a login to guess the password."""
+"""As in Java's ``ScramMechanism``: with fewer, a recorded login's password is easier to guess."""
 
 MAX_ITERATIONS: Final = 100_000
 """Each costs this client time, also before the broker proves who it is; Kafka stores up to
