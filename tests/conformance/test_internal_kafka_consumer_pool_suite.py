@@ -157,7 +157,7 @@ def test_borrow_more_than_soft_max_capacity_without_idle_object(new_pool: NewPoo
 def test_borrow_more_than_soft_max_capacity_frees_up_idle_objects(
     new_pool: NewPool, closed: list[object]
 ) -> None:
-    """Of too many, the client that has been idle longest is closed, and those in use stay."""
+    """If there are too many, the client that has been idle longest is closed; busy ones stay."""
     pool = new_pool(max_idle=2)
     readers = [pool.borrow(f"t{number}") for number in range(16)]
     pool.give_back(*readers[:3])

@@ -101,7 +101,7 @@ def test_initial_offsets_of_a_future_version(live: Live, topics: Topics, tmp_pat
 def test_spark_22956_a_topic_without_new_records_does_not_disturb_the_other(
     live: Live, topics: Topics
 ) -> None:
-    """Of two topics under a limit of 5 the larger goes on alone, also after a restart."""
+    """The larger of two topics under a limit of 5 goes on alone, also after a restart."""
     small, large = sizes(topics, (10,)), topics.create()
     topics.numbers(large, 0, range(100, 400))
 

@@ -63,7 +63,7 @@ def sizes(topics: Topics, counts: tuple[int, ...]) -> str:
 
 @peer(BASE, "maxOffsetsPerTrigger", Held.BESIDE_JVM)
 def test_max_offsets_per_trigger(live: Live, topics: Topics) -> None:
-    """Of 101, 11 and 1 records ten at a time are read in proportion, also after a restart.
+    """Ten at a time of 101, 11 and 1 records are read in proportion, also after a restart.
 
     Trigger.Once reads all that there is instead.
     """

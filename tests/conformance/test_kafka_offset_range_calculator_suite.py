@@ -70,7 +70,7 @@ def test_with_no_min_partition_empty_ranges_ignored(jvm: JvmConnector) -> None:
 
 @peer(SUITE, "with minPartition = 3: N TopicPartitions to N offset ranges", Held.BESIDE_JVM)
 def test_with_min_partition_3_n_topic_partitions_to_n_offset_ranges(jvm: JvmConnector) -> None:
-    """As many partitions as tasks are wanted are left whole."""
+    """Partitions are left whole if there are as many as tasks."""
     ranges = cuts(T1, 1, 2) + cuts(T2, 1, 2) + cuts(T3, 1, 2)
     assert_split(jvm, ranges, ranges, 3)
 

@@ -223,7 +223,7 @@ def test_spark_48383_start_offset_does_not_match_assigned_error_class(
 def test_spark_30656_unresolved_offsets_multiple_topic_partitions(
     jvm: JvmConnector, world: KafkaWorld, open_container: OpenContainer, deprecated: bool
 ) -> None:
-    """Of 100 and 4 records in four tasks, only the 100 are cut."""
+    """Four tasks read 100 and 4 records, and only the 100 are split."""
     large, small = large_and_small(world)
     start, end = PartitionOffsets({large: -2, small: -2}), PartitionOffsets({large: -1, small: 3})
     batch = batch_between(open_container, start, end, 4)

@@ -214,7 +214,7 @@ def test_no_matched_offset_for_timestamp_starting_offsets(sides: Sides, timed: s
 @peer(SUITE, "preferences on offset related options", Held.BESIDE_JVM)
 @one_client
 def test_preferences_on_offset_related_options(sides: Sides, timed: str) -> None:
-    """Of several ends a global timestamp precedes timestamps, and these precede offsets."""
+    """A global timestamp precedes timestamps, and these precede offsets."""
     lowest = {
         "subscribe": timed,
         "startingOffsets": ends(timed, 1, 1, 1),

@@ -100,7 +100,7 @@ def sized(world: KafkaWorld, *counts: int) -> str:
 
 @peer(BASE, "maxOffsetsPerTrigger", Held.EMBEDDED)
 def test_max_offsets_per_trigger(world: KafkaWorld, tmp_path: Path) -> None:
-    """Of 101, 11 and 1 records ten are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
+    """Ten of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1; Trigger.Once reads the rest."""
     topic = sized(world, 101, 11, 1)
     with run(world, tmp_path, subscribe=topic, maxOffsetsPerTrigger="10") as driver:
         assert driver.execution.run_batch()

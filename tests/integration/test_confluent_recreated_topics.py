@@ -122,7 +122,7 @@ def test_lines_are_logged_that_the_user_asks_for(
     *,
     expected: bool,
 ) -> None:
-    """Those that the reader needs for itself are no concern of the user's."""
+    """Lines that only the reader needs are not logged for the user."""
     options = world.options(QueryKind.BATCH, **given)
     capfd.readouterr()
     with caplog.at_level(logging.DEBUG, logger="pyspark_kafka.librdkafka"):

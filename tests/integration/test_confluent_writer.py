@@ -393,7 +393,7 @@ def test_nothing_is_lost_in_a_topic_that_was_just_created(
 def test_a_topic_that_goes_is_reported(
     kafka: KafkaCluster, writer_of: Callable[..., Any], topic_of: Callable[..., str]
 ) -> None:
-    """Of one that was written to before, too."""
+    """A deleted topic that was written to before is reported, too."""
     writer, topic = writer_of(kafka__max__block__ms="1000"), topic_of()
     writer.write(values(b"v"), topic)
     writer.flush()
@@ -663,7 +663,7 @@ def three_brokers() -> Iterator[KafkaCluster]:
 def test_topics_are_created_where_the_broker_does_that(
     three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
 ) -> None:
-    """As Java's producer has it."""
+    """The writer relies on that, as Java's producer does."""
     writer, topic = ConfluentRecordWriter(options_of(three_brokers.options), library), fresh_name()
     writer.write(values(b"v"), topic)
     assert writer.flush().records == 1
@@ -674,7 +674,7 @@ def test_topics_are_created_where_the_broker_does_that(
 def test_nothing_is_lost_while_a_broker_is_away(
     three_brokers: KafkaCluster, library: Library, fresh_name: Callable[[], str]
 ) -> None:
-    """Nor written twice, nor out of order."""
+    """No record is lost, written twice, or out of order."""
     topic, written = fresh_name(), 0
     three_brokers.create_topic(topic, 3, config={"min.insync.replicas": "2"})
     writer = ConfluentRecordWriter(options_of(three_brokers.options), library)

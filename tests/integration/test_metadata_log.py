@@ -58,7 +58,7 @@ def test_a_file_that_no_query_wrote_is_not_read_to_its_end(path: StoragePath) ->
 
 
 def test_of_writers_in_several_processes_one_wins(path: StoragePath) -> None:
-    """Of fifty writers in five processes exactly one writes a batch, and gets `True`."""
+    """Exactly one of fifty writers in five processes writes a batch, and gets `True`."""
     racers = [
         subprocess.Popen(
             [

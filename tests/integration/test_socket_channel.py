@@ -190,7 +190,7 @@ def test_a_peer_that_is_no_task_is_dropped(
 def test_what_was_recorded_cannot_be_sent_again(
     channel: SocketEpochChannel, task: SocketTaskChannel
 ) -> None:
-    """The bytes of one connection are of no use on another."""
+    """The bytes of one connection are refused on another."""
     first = Peer(channel.address)
     recorded = first.handshake.task_nonce + first.handshake.proof(Role.TASK)
     recorded += first.authenticate().encode(drained(OTHER))

@@ -103,7 +103,7 @@ def test_a_write_that_is_refused(
 def test_each_request_of_a_write_to_hdfs_is_repeated(
     hdfs: Hdfs, failure: Failure, only: str
 ) -> None:
-    """To the NameNode and to the DataNode, and no temporary file is left."""
+    """Requests to the NameNode and to the DataNode are, and no temporary file is left."""
     with storage_behind(hdfs) as (proxy, path):
         log = FsspecMetadataLog(path)
         with proxy.behaving(Behavior((failure,), only=only, max_failures=2)):

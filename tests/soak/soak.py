@@ -124,7 +124,7 @@ class Soak(Opened):
         return self._checked(number, self._kill_under_load)
 
     def run_to_the_end(self, number: int) -> Round:
-        """Kill the driver, and let another run to the end of what is there; check as ever."""
+        """Kill the driver, and let another run to the end of what is there; check as always."""
         return self._checked(number, self._run_out)
 
     def _checked(self, number: int, act: Callable[[], None]) -> Round:

@@ -9,7 +9,7 @@ from .numbers import SoakError
 
 
 def test_faults_that_need_nothing_are_left() -> None:
-    """Of all faults, those remain that have what they need."""
+    """The faults whose needs are met remain."""
     fit = fitting(FAULTS, frozenset())
     assert fit
     assert not any(fault.needs for fault in fit)

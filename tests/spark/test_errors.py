@@ -81,7 +81,7 @@ def test_an_unknown_client_is_one_clear_error(run: Callable[..., None]) -> None:
 
 
 def test_secrets_are_not_shown(run: Callable[..., None], client: str) -> None:
-    """No error holds a password, whichever option is wrong."""
+    """No error holds a password if any option is wrong."""
     with pytest.raises(Exception, match=r"kafka\.no\.such\.thing") as caught:
         run(
             client=client,

@@ -1,4 +1,4 @@
-"""What a query reads whose first batch failed, restarted by whichever source."""
+"""What a query reads after its first batch failed and either source restarted it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_rows_are_those_of_the_jvm_connector(
 
 
 def test_each_range_is_a_task(spark: SparkSession, topics: Topics, options: GivesOptions) -> None:
-    """As many tasks as ranges, each with the offsets of its own, in order."""
+    """There are as many tasks as ranges, and each reads its own offsets in order."""
     topic = topics.create(2)
     topics.fill(topic, {0: 10, 1: 4})
     ranges = [

@@ -875,7 +875,7 @@ def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
 
 
 def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra() -> None:
-    """Its error stays as it is."""
+    """Another module's error stays as it is."""
     with pytest.raises(ModuleNotFoundError), requires_extra("cli", "vendor", "the vendor"):
         raise ModuleNotFoundError(name="vendors")
 

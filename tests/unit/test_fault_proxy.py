@@ -104,7 +104,7 @@ def test_bytes_are_late(proxy: FaultProxy) -> None:
 
 
 def test_bytes_trickle(proxy: FaultProxy) -> None:
-    """So many bytes come in a second."""
+    """The proxy limits how many bytes come in a second."""
     proxy.set(Rules(to_client=Traffic(bytes_per_s=1_000)))
     with connect(proxy) as client:
         began = time.monotonic()
@@ -114,7 +114,7 @@ def test_bytes_trickle(proxy: FaultProxy) -> None:
 
 
 def test_a_connection_is_reset_in_the_middle(proxy: FaultProxy) -> None:
-    """So many bytes of an answer come, and then a reset; a new connection gets as many."""
+    """The first bytes of an answer come, and then a reset; a new connection gets as many."""
     proxy.set(Rules(to_client=Traffic(reset_after=3)))
     for _ in range(2):
         with connect(proxy) as client:

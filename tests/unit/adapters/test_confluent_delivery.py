@@ -86,7 +86,7 @@ def test_a_record_that_was_rejected_itself_is_reported() -> None:
 
 
 def test_a_failure_names_the_record(connection: Connection) -> None:
-    """By topic, partition and size, where a partition was chosen."""
+    """It gives the topic and the size, and the partition if one was chosen."""
     error = delivery_error(connection, undelivered(TIMED_OUT))
     assert isinstance(error, RecordDeliveryError)
     assert (error.topic, error.partition, error.size) == ("t", 3, 42)
@@ -124,7 +124,7 @@ class Cluster:
 
 
 def test_a_number_of_partitions_is_kept(connection: Connection) -> None:
-    """Until it is too old, or requested again."""
+    """It is kept until it is too old, or requested again."""
     topics = TopicPartitions(connection, 1, 1_000)
     cluster = Cluster(1, 2, 3)
     assert [topics.count(cluster, "t") for _ in range(2)] == [1, 1]

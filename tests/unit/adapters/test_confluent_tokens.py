@@ -65,7 +65,7 @@ def connection() -> Connection:
 
 
 def test_no_client_without_a_token(issuer: Issuer) -> None:
-    """The refusal of the first token is the error of who makes a client."""
+    """The refusal of the first token is raised where a client is made."""
     issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
     made = connection()
     with pytest.raises(AuthenticationError, match="sealed"):

@@ -44,7 +44,7 @@ def hidden(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 def test_a_call_that_passes_a_secret_is_hidden(
     caplog: pytest.LogCaptureFixture, logger: str, call: str
 ) -> None:
-    """Of a call with the name of a secret, a URL with a password or a key, nothing is shown."""
+    """A call with the name of a secret, a URL with a password or a key is hidden completely."""
     logging.getLogger(logger).debug("%s%s", COMMAND, call)
     assert caplog.messages == ["Command to send: [hidden]"]
 

@@ -128,7 +128,7 @@ def test_failures_that_pass() -> None:
 
 @contextmanager
 def talking(chunk: bytes, pause_s: float) -> Iterator[str]:
-    """Listen, and send a chunk again and again to who connects."""
+    """Listen, and send a chunk again and again on each connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ended = threading.Event()
 

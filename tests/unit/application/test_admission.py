@@ -60,7 +60,7 @@ def test_a_first_batch(kit: Kit, limit: ReadLimit, end: tuple[int, ...]) -> None
 
 
 def test_a_limit_on_rows_over_batches(kit: Kit) -> None:
-    """Of 101, 11 and 1 offsets, ten at a time are 8, 1 and 1, then 9, 1 and none."""
+    """Ten at a time of 101, 11 and 1 offsets are 8, 1 and 1, then 9, 1 and none."""
     made, latest = admission(kit), offsets(101, 11, 1)
     first = made.end_of_batch(offsets(0, 0, 0), latest, ReadMaxRows(10))
     second = made.end_of_batch(first, latest, ReadMaxRows(10))
@@ -101,7 +101,7 @@ def test_a_batch_that_ran_for_its_rows_restarts_the_delay(kit: Kit) -> None:
 
 
 def test_limits_together_over_batches(kit: Kit) -> None:
-    """Of 33 rows at least 15 and at most 20 make 19, then wait, then run when it is time."""
+    """At least 15 and at most 20 of 33 rows make 19, then wait, then run when it is time."""
     made, limit = admission(kit), CompositeReadLimit((AT_LEAST_15, ReadMaxRows(20)))
     latest = offsets(21, 11, 1)
     first = made.end_of_batch(offsets(0, 0, 0), latest, limit)

@@ -170,7 +170,7 @@ def test_a_partition_is_split_into_tasks(
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_the_larger_partition_is_split(kit: Kit, is_open: bool) -> None:
-    """Of 100 and 3 offsets and four tasks, three are of the larger partition."""
+    """Three of four tasks read the larger partition, which has 100 offsets, not 3."""
     kit.produce(100)
     kit.produce(3, partition=1)
     ends = {} if is_open else {"startingOffsets": t(p0=0, p1=0), "endingOffsets": t(p0=100, p1=3)}

@@ -401,7 +401,7 @@ def test_a_driver_that_was_fenced_sees_none_of_its_rows(stage: Stage) -> None:
 
 
 def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
-    """Of a task's attempts the one is committed whose message the driver has."""
+    """The attempt of a task whose message the driver has is committed."""
     speculative = stage.run_task(0, 1, attempt=1)
     written = stage.run_tasks(0)
     stage.driver().commit(0, "q", [written[0], speculative, written[2]])

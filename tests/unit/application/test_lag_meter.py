@@ -70,7 +70,7 @@ def consumed(first: int = 0, second: int = 0) -> PartitionOffsets:
 
 
 def test_markers_do_not_count(kit: Kit) -> None:
-    """Who has read every record is not behind, though markers follow and an aborted one."""
+    """A query that has read every record has no lag, though markers and aborted records follow."""
     transaction(kit, 3)
     transaction(kit, 2, commit=False)
     lag = meter(kit).measure(consumed(3))

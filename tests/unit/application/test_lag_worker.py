@@ -132,7 +132,7 @@ def test_lag_is_exported_after_each_batch() -> None:
 
 
 def test_a_worker_without_news_has_no_thread() -> None:
-    """Neither before the first report nor long after the last one."""
+    """It has none before the first report, nor long after the last one."""
     notes = Notes()
     worker = LagWorker([notes], None, idle_seconds=0.01)
     assert threads() == []

@@ -255,7 +255,7 @@ def test_old_batches_are_forgotten(kit: Kit, driver: Driver) -> None:
 
 @pytest.mark.parametrize("name", ["offsets", "commits"])
 def test_two_drivers_do_not_share_logs(kit: Kit, driver: Driver, name: str) -> None:
-    """Of two that write the same batch the second one stops, as Spark's does."""
+    """If two drivers write the same batch, the second one stops, as Spark's does."""
     kit.produce(3)
     log: MemoryMetadataLog = getattr(driver, name)
     log.add(1, b"another driver's")

@@ -271,7 +271,7 @@ def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) ->
 
 
 def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
-    """Of 101, 11 and 1 records, ten at a time are 8, 1 and 1, then 9 and 1."""
+    """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((101, 11, 1)):
         kit.produce(count, partition)
@@ -282,7 +282,7 @@ def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
 
 
 def test_limits_together_over_batches(kit: Kit) -> None:
-    """Of 33 records at least 15 and at most 20 make 19; 14 are left, and wait for their time."""
+    """At least 15 and at most 20 of 33 records make 19; 14 are left, and wait for their time."""
     kit.cluster.add_partitions("t", 3)
     for partition, count in enumerate((21, 11, 1)):
         kit.produce(count, partition)
@@ -302,7 +302,7 @@ def test_limits_together_over_batches(kit: Kit) -> None:
 
 
 def test_a_query_over_what_is_available_has_batches_too(kit: Kit) -> None:
-    """Of 15 records at most 5 a batch are three batches, and then none."""
+    """With at most 5 a batch, 15 records make three batches, and then none."""
     kit.produce(15)
     made = stream(kit, {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"})
     start = made.initial_offset()

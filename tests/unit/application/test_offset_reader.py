@@ -262,7 +262,7 @@ def test_a_time_that_no_record_reaches_is_the_end(kit: Kit, limit: OffsetLimit) 
 
 
 def test_the_first_partition_without_a_record_is_reported(kit: Kit) -> None:
-    """Of several partitions without a record of the time, the error names the first."""
+    """If several partitions have no record of the time, the error names the first."""
     with pytest.raises(NoOffsetForTimestampError, match="topic-partition t-0 and timestamp 5"):
         resolve(reader(kit), GlobalTimestamp(5, OnNoMatch.ERROR))
 

@@ -23,7 +23,7 @@ class Asked:
 
 
 def test_an_answer_is_kept_for_its_time() -> None:
-    """Until the time is over the first answer is given, and from then on a new one."""
+    """The first answer is returned until the time is over, and a new one after that."""
     clock, asked = MemoryClock(5_000), Asked()
     cache = PartitionCache(100, clock)
     assert cache.get(asked) == {tp(0)}

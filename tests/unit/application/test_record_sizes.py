@@ -73,7 +73,7 @@ def test_the_mean_size_of_records(kit: Kit, looking: Looking) -> None:
 
 
 def test_a_look_takes_a_hundred_offsets(kit: Kit, looking: Looking) -> None:
-    """Of a long backlog the first hundred offsets are read, of a short one all."""
+    """The first hundred offsets of a long backlog are read, and all offsets of a short one."""
     produce(kit, 0, 300, 1)
     produce(kit, 1, 30, 1)
     RecordSizes(lambda: looking).measure(offsets(50, 20), offsets(300, 30))

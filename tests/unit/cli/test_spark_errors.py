@@ -68,7 +68,7 @@ def test_an_error_at_the_end_of_a_text() -> None:
 
 
 def test_an_error_that_is_not_ours() -> None:
-    """Of any other error the first line is kept, with a hint where to find the rest."""
+    """The first line of any other error is kept, with a hint where to find the rest."""
     kept = SparkQueryError.from_spark("\n[X] It broke.\n\tat org.apache.Spark\n")
     assert str(kept) == (
         "[SPARK_QUERY_FAILED] Spark failed: [X] It broke. "

@@ -31,7 +31,7 @@ def test_a_batch_of_either_source(text: str) -> None:
 
 
 def test_sources_are_called_by_their_position() -> None:
-    """Sources that are not Kafka's are passed over, and those without an offset."""
+    """Sources that are not Kafka's, or have no offset, are ignored."""
     lines = ("1", '{"t":{"0":9,"1":7}}', "-", '{"logOffset":3}', '{"t":{"0":9,"1":7}}')
     assert batch("v1", METADATA, *lines).offsets == {"1": OURS, "4": OURS}
 
@@ -110,7 +110,7 @@ def test_what_is_written_is_read(offsets: PartitionOffsets) -> None:
 
 
 def test_what_spark_writes_is_read() -> None:
-    """What Spark notes of a query is passed over."""
+    """What Spark notes of a query is ignored."""
     assert read_batch_end(FROM_SPARK) == END
 
 

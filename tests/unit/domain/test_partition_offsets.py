@@ -170,7 +170,7 @@ def test_merge_with_nothing(offsets: PartitionOffsets) -> None:
 def test_merge_is_associative(
     first: PartitionOffsets, second: PartitionOffsets, third: PartitionOffsets
 ) -> None:
-    """Of three merges it does not matter which is done first."""
+    """It does not matter which of two merges is done first."""
     assert first.merge(second).merge(third) == first.merge(second.merge(third))
 
 

@@ -195,7 +195,7 @@ def test_the_sticky_partitioner_ignores_keys() -> None:
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS)), min_size=1))
 def test_idempotence_gives_way(names: set[str]) -> None:
-    """Who asks for less than idempotence needs, and not for idempotence, has none of it."""
+    """Settings that rule idempotence out turn it off, unless it is asked for."""
     settings = {name: CONFLICTS[name][0] for name in names}
     found, problems = producer_settings(settings)
     assert (found.is_idempotent, problems) == (False, [])
@@ -204,7 +204,7 @@ def test_idempotence_gives_way(names: set[str]) -> None:
 
 @given(st.sets(st.sampled_from(sorted(CONFLICTS))))
 def test_idempotence_that_is_asked_for(names: set[str]) -> None:
-    """Who asks for idempotence hears, in Java's words, of all that it cannot be had with."""
+    """If idempotence is asked for, all settings that rule it out are reported in Java's words."""
     settings = {name: CONFLICTS[name][0] for name in names} | {"enable.idempotence": "true"}
     found, problems = producer_settings(settings)
     assert found.is_idempotent
@@ -269,7 +269,7 @@ def test_refused(name: str, start: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
 def test_reasons(name: str) -> None:
-    """A setting without effect says why it has none, and a read takes no notice of it either."""
+    """A setting without effect says why it has none, and a read ignores it, too."""
     assert WITHOUT_EFFECT[name]
     assert name in OF_READS
 
@@ -281,7 +281,7 @@ def test_settings_of_others_are_left_alone() -> None:
 
 
 def test_a_read_takes_settings_of_writing() -> None:
-    """Who reads and writes with the same settings is not refused by the read."""
+    """A read accepts the settings of writes."""
     # One setting is every client's, not the producer's alone.
     of_clients = {"max.in.flight.requests.per.connection"}
     assert WRITES.keys() - REFUSED.keys() - of_clients <= OF_READS

@@ -29,7 +29,7 @@ def test_an_empty_range_is_finished() -> None:
 
 
 def test_a_range_is_finished_at_its_end() -> None:
-    """Or behind it, where a fetch passed offsets without a record."""
+    """It is finished beyond its end, too, if a fetch passed offsets without a record."""
     for reached in (20, 25):
         progress = progress_of()
         assert progress.advance(reached)
@@ -37,7 +37,7 @@ def test_a_range_is_finished_at_its_end() -> None:
 
 
 def test_a_fetch_may_bring_nothing() -> None:
-    """Nor does one that ends before the position move it."""
+    """A fetch that ends at or before the position does not move it."""
     progress = progress_of()
     assert not progress.advance(10)
     assert not progress.advance(7)

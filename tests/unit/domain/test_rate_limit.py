@@ -69,7 +69,7 @@ def test_bounds(limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOff
 def test_one_partition(
     limited: Limit, limit: int, backlog: tuple[Offsets, PartitionOffsets]
 ) -> None:
-    """Of a single partition exactly the limit is read, or all that there is."""
+    """A single partition is read up to exactly the limit, or to its end."""
     begin, until = backlog
     assert read(begin, limited(limit, begin, until)) == [min(limit, *read(begin, until))]
 

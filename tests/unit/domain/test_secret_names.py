@@ -39,7 +39,7 @@ def test_secrets_are_known_by_their_names(name: str) -> None:
 
 
 def test_places_of_secrets_are_no_secrets() -> None:
-    """Of the settings of Java's clients, these alone hold a secret."""
+    """These settings of Java's clients hold a secret, and no others."""
     assert [setting.name for setting in SETTINGS if is_secret(setting.name)] == [
         "sasl.jaas.config",
         "sasl.password",

@@ -52,7 +52,7 @@ def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) ->
     [(BatchState.PREPARED, 6), (BatchState.COMMITTED, 7), (BatchState.DROPPED, 6)],
 )
 def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
-    """Until then the one before it is the last."""
+    """Until then the batch before it is the last."""
     assert ONE.with_state(state).committed_through == last
 
 

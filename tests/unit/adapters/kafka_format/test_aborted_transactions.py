@@ -44,7 +44,7 @@ def test_aborted() -> None:
 
 
 def test_producers_side_by_side() -> None:
-    """Of producers whose batches alternate, each has its own transactions."""
+    """Producers whose batches alternate have transactions of their own."""
     batches = (
         sent(0, 1),
         sent(2, 2),

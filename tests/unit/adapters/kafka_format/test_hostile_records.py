@@ -80,7 +80,7 @@ def refuse(batch: Batch, reason: str, projection: Projection = ALL_COLUMNS) -> N
 @pytest.mark.parametrize("name", WITH_ANY_COLUMNS)
 @pytest.mark.parametrize("projection", [ALL_COLUMNS, WITHOUT_HEADERS, Projection(("topic",))])
 def test_records(name: str, codec: int, projection: Projection) -> None:
-    """What a record says of itself is held against its bytes, whichever columns are read."""
+    """What a record says of itself is held against its bytes, with any columns."""
     body, reason = WITH_ANY_COLUMNS[name]
     refuse(raw_batch(sized(body), codec=codec), reason, projection)
 

@@ -66,7 +66,7 @@ formats = st.sampled_from(
 def test_rows_are_records(
     found: list[Record], kinds: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    """Of any range of any records in any formats, those rows are read that kafka-python reads."""
+    """Any range of any records in any formats has the rows that kafka-python reads."""
     share = -(-len(found) // len(kinds))
     parts = [found[start : start + share] for start in range(0, len(found), share)]
     pairs = list(zip(parts, kinds, strict=False))
@@ -113,14 +113,14 @@ def test_any_bytes(blob: bytes, check_crcs: bool) -> None:
 
 @given(st.sampled_from([0, 1, 2]), st.binary(max_size=200))
 def test_any_bytes_behind_a_beginning(magic: int, blob: bytes) -> None:
-    """So do bytes that begin as a batch does."""
+    """Bytes that begin as a batch does become rows or are refused."""
     size = max(len(blob), 49) - 5
     read(bytes(8) + size.to_bytes(4) + bytes(4) + bytes([magic]) + blob, check_crcs=False)
 
 
 @given(records(), formats, st.integers(0, 2**32))
 def test_changed_bytes(found: list[Record], kind: tuple[int, int], seed: int) -> None:
-    """So do batches in which some bytes were changed."""
+    """Batches in which some bytes were changed become rows or are refused."""
     changed = mutated(dice(seed), written(found, *kind))
     for check_crcs in (True, False):
         read(changed, check_crcs=check_crcs)

@@ -23,7 +23,7 @@ FETCHED = log(
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_one_column(column: str) -> None:
-    """One column is the same as among all."""
+    """One column alone is the same as among all."""
     (every,) = decoded(FETCHED)
     (one,) = decoded(FETCHED, projection=Projection((column,)))
     assert one.schema == record_schema(Projection((column,)))

@@ -37,7 +37,7 @@ def stretches() -> list[bytes]:
 
 @pytest.mark.parametrize("fetched", stretches())
 def test_every_range(fetched: bytes) -> None:
-    """Of each range, wherever in a batch or a gap it begins and ends, the records are read."""
+    """Each range is read, even if it begins or ends within a batch or a gap."""
     decoder = RecordDecoder(T, ALL_COLUMNS)
     stretch = FetchedRecords.of(fetched)
     for first in range(16):

@@ -29,7 +29,7 @@ def run(program: Path, cache: Path | str) -> str:
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
     environment |= dict.fromkeys(homes, str(cache))
     environment |= {"PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1])}
-    environment |= {"NUMBA_CACHE_DIR": NOWHERE}  # a setting that is wrong is passed over
+    environment |= {"NUMBA_CACHE_DIR": NOWHERE}  # a wrong setting is ignored
     command = [sys.executable, "-B", "-W", "error", str(program)]
     return subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True

@@ -85,7 +85,7 @@ def test_the_column_says_the_partition() -> None:
 
 
 def test_without_a_column_no_partition_is_chosen() -> None:
-    """Nor with one that is of no type."""
+    """The same holds for a column of Arrow's null type."""
     assert chosen(of(value=[b"v"]), [0]) == [None]
     assert chosen(of(partition=pa.nulls(1)), [0]) == [None]
 

@@ -681,7 +681,7 @@ OF_A_SINK: Final = ("topic", "deliveryGuarantee", "transactionalIdPrefix", "chec
 
 @BOTH
 def test_options_of_a_sink_are_ignored(query: QueryKind) -> None:
-    """Who reads and writes with the same options is told which of them the read passes over."""
+    """Options of a sink are reported as ignored, in the order of their table."""
     raw = BASE | {name.upper(): "" for name in reversed(OF_A_SINK)}
     assert parse_source_options(raw, query) == parse_source_options(BASE, query)
     assert ignored_options(raw, query) == list(OF_A_SINK)

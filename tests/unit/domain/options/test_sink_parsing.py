@@ -189,7 +189,7 @@ def test_a_batch_is_written_at_least_once(names: set[str]) -> None:
 
 
 def test_a_batch_cannot_be_written_exactly_once() -> None:
-    """Who asks for more than a batch can have is told, and not given less in silence."""
+    """A batch that asks for exactly-once is refused, and not written with less in silence."""
     with pytest.raises(OptionsError, match="'exactly-once' is for streams"):
         parse_sink_options(SERVERS | {"deliveryGuarantee": "exactly-once"}, QueryKind.BATCH)
 

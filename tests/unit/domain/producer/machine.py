@@ -226,7 +226,7 @@ class ProducerMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_acknowledged_that_is_not_written(self) -> None:
-        """Acknowledged is what is in the logs."""
+        """Only records that are in the logs are acknowledged."""
         self.stats += self.sender.take_stats()
         assert self.stats.records <= sum(len(log.records) for log in self.cluster.logs.values())
         assert self.stats.bytes == 8 * self.stats.records

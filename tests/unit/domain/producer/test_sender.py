@@ -182,7 +182,7 @@ def test_without_idempotence_there_is_no_producer_id() -> None:
 
 
 def test_a_request_has_a_batch_of_each_partition() -> None:
-    """As far as the leader is the same, and ``max.request.size`` allows it."""
+    """It has, as far as the leader is the same, and ``max.request.size`` allows it."""
     client = Client(max_request_size=2 * HEADER.size + 8 * 4)
     client.append(2)
     client.append(2, partition=P1)
@@ -194,7 +194,7 @@ def test_a_request_has_a_batch_of_each_partition() -> None:
 
 
 def test_each_leader_gets_its_request() -> None:
-    """And a response of each is waited for."""
+    """A response of each leader is waited for."""
     client = Client({P0: NODE, P1: OTHER})
     client.append(1)
     client.append(1, partition=P1)
@@ -203,7 +203,7 @@ def test_each_leader_gets_its_request() -> None:
 
 
 def test_requests_in_flight_are_bounded() -> None:
-    """By ``max.in.flight.requests.per.connection``; then a response is waited for."""
+    """``max.in.flight.requests.per.connection`` is the bound; then a response is waited for."""
     client = Client(max_in_flight=2)
     client.append(1, 1, 1)
     client.sent()
