@@ -80,8 +80,8 @@ def is_assigned(admin: Any, topic: str, partition: int, brokers: Sequence[int]) 
     return found["replica_nodes"] == list(brokers) and set(found["isr_nodes"]) == set(brokers)
 
 
-def upgrade_features(admin: Any) -> None:
-    """Finalize each feature at the newest level that all brokers support.
+def upgrade_features(admin: Any) -> dict[str, int]:
+    """Finalize each feature at the newest level that all brokers support; return the new levels.
 
     :raises KafkaError: of kafka-python, if the controller refuses.
     """
@@ -98,3 +98,4 @@ def upgrade_features(admin: Any) -> None:
     refused = {name: answer for name, answer in answers.items() if answer != "OK"}
     if refused:
         raise FeatureUpdateFailedError(str(refused))
+    return newer

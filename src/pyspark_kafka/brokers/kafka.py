@@ -17,7 +17,7 @@ from .errors import BrokerStartError
 from .jars import KAFKA_VERSION, kafka_jars
 from .java import require_java
 from .log_segments import corrupt_batch
-from .metadata import known_brokers, known_leaders, serves_partitions
+from .metadata import finalized_features, known_brokers, known_leaders, serves_partitions
 from .process import JavaProcess
 from .settings import (
     Node,
@@ -170,10 +170,15 @@ class KafkaCluster:
     def upgrade_features(self) -> None:
         """Upgrade ``metadata.version`` and other features as far as all brokers support it.
 
-        Brokers that were started with a newer version of Kafka use its features from then on.
+        Brokers that were started with a newer version of Kafka use its features from then on, all
+        of them once the call returns.
         """
-        with self._admin("the upgrade of features") as admin:
-            upgrade_features(admin)
+        request = "the upgrade of features"
+        with self._admin(request) as admin:
+            newer = upgrade_features(admin)
+        self._await_everywhere(
+            request, lambda port: newer.items() <= finalized_features(port).items()
+        )
 
     def corrupt_batch(self, topic: str, partition: int, offset: int) -> None:
         """Damage the stored record batch that holds an offset: its checksum is then wrong.

@@ -19,6 +19,7 @@ _RECEIVED_BYTES = 65_536
 _UNKNOWN_TOPIC = 3
 _LATEST = -1
 _LIST_OFFSETS_VERSION = 2
+_FEATURES_VERSION = 3
 
 
 def known_brokers(port: int) -> frozenset[int]:
@@ -60,6 +61,22 @@ def serves_partitions(port: int, topic: str, partitions: Iterable[int]) -> bool:
     )
     (answer,) = _ask(port, request).topics
     return not any(partition.error_code for partition in answer.partitions)
+
+
+def finalized_features(port: int) -> dict[str, int]:
+    """Return the levels of the features that the broker at ``port`` uses (KIP-584).
+
+    :raises OSError: if it does not answer.
+    """
+    from kafka.protocol.metadata import ApiVersionsRequest
+
+    request = ApiVersionsRequest(
+        client_software_name="pyspark-kafka",
+        client_software_version="0",
+        version=_FEATURES_VERSION,
+    )
+    found = _ask(port, request).finalized_features or ()
+    return {feature.name: feature.max_version_level for feature in found}
 
 
 def _metadata(port: int, topics: list[str]) -> Any:
