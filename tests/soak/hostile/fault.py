@@ -46,6 +46,9 @@ class Fault:
     needs: frozenset[str] = frozenset()
     """What an arena must offer (``Arena.offers``), such as ``three brokers`` or ``hdfs``."""
 
+    begins_first: bool = False
+    """Whether it asks brokers for changes, at its beginning and end, that other faults hold up."""
+
     joins_others: bool = True
     """Whether it may be one of several faults of a round."""
 

@@ -230,7 +230,7 @@ class HostileSoak(Opened):
                 # What a start or an old fault has cost is not of this round.
                 query.begin_round()
             with ExitStack() as healing:
-                for fault in faults:
+                for fault in sorted(faults, key=lambda each: not each.begins_first):
                     healing.enter_context(fault.strike(arena))
                 arena.run_for(chance.uniform(0.2, 1.0) * self._settings.max_fault_s)
             arena.note("healed")

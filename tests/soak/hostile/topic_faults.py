@@ -131,8 +131,8 @@ _LOSS: Final = frozenset({"KAFKA_DATA_LOSS"})
 _NEEDS: Final = frozenset({OWN_THREADS})
 
 TOPIC_FAULTS: Final = (
-    Fault("compaction", compact),
-    Fault("retention", retain_briefly, _LOSS, _NEEDS),
+    Fault("compaction", compact, begins_first=True),
+    Fault("retention", retain_briefly, _LOSS, _NEEDS, begins_first=True),
     Fault(
         "topic created again",
         recreate,
