@@ -101,9 +101,10 @@ def _tolerate_loss(arena: Arena) -> None:
 def _configured(arena: Arena, config: Mapping[str, str]) -> Iterator[None]:
     """Set settings of the topic until the block ends."""
     resources = [ConfigResource(ConfigResourceType.TOPIC, SOURCE, config)]
-    with _admin(arena) as admin:
-        admin.alter_configs(resources, incremental=True)
     try:
+        with _admin(arena) as admin:
+            # A request that times out may be carried out, too.
+            admin.alter_configs(resources, incremental=True)
         yield
     finally:
         with _admin(arena) as admin:
