@@ -1,0 +1,1 @@
+"""Typed values: their data types, formats, schemas and failures."""

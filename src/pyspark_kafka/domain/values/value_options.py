@@ -1,0 +1,91 @@
+"""The options of typed values, as values."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from ..storage_path import StoragePath
+
+BYTES: Final = "bytes"
+"""The format of values that are not decoded."""
+
+LATEST: Final = -1
+"""The number of the latest version of a subject, as in Confluent's clients."""
+
+
+class Framing(enum.Enum):
+    """Where the id of a value's schema is."""
+
+    NONE = "none"
+    CONFLUENT = "confluent"
+    CONFLUENT_HEADER = "confluent-header"
+
+
+class ParseMode(enum.Enum):
+    """What to do with values that cannot be decoded (``ParseMode`` of Spark)."""
+
+    FAILFAST = "FAILFAST"
+    PERMISSIVE = "PERMISSIVE"
+    DROPMALFORMED = "DROPMALFORMED"
+
+
+class OnNewSchema(enum.Enum):
+    """What to do with values of a newer schema than the query's."""
+
+    IGNORE = "ignore"
+    FAIL = "fail"
+
+
+class SubjectNameStrategy(enum.Enum):
+    """How the subject of a topic's schemas is named."""
+
+    TOPIC_NAME = "TopicNameStrategy"
+    RECORD_NAME = "RecordNameStrategy"
+    TOPIC_RECORD_NAME = "TopicRecordNameStrategy"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegistryOptions:
+    """How to reach a schema registry.
+
+    ``settings`` are Confluent's, without the prefix ``schema.registry.``. Neither they nor the URL
+    are part of ``repr``, since they may contain secrets.
+    """
+
+    url: str = field(repr=False)
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ValueOptions:
+    """How one column, ``key`` or ``value``, is decoded or encoded.
+
+    ``schema`` is the text of the option: DDL, Avro JSON, or what a file of it holds;
+    ``descriptor`` is a Protobuf ``FileDescriptorSet``. ``schema_file`` is a file that holds one of
+    them, until the driver has read it. ``settings`` are the options of the format itself, by their
+    names in lower case. ``auto_register_schemas`` and ``use_latest_version`` are of a write.
+    """
+
+    column: str
+    format: str
+    schema: str | None = None
+    descriptor: bytes | None = field(default=None, repr=False)
+    schema_file: StoragePath | None = None
+    message: str | None = None
+    framing: Framing = Framing.NONE
+    subject: str | None = None
+    subject_name_strategy: SubjectNameStrategy = SubjectNameStrategy.TOPIC_NAME
+    schema_version: int | None = None
+    auto_register_schemas: bool = True
+    use_latest_version: bool = False
+    mode: ParseMode = ParseMode.FAILFAST
+    corrupt_record_column: str | None = None
+    include_errors: bool = False
+    on_new_schema: OnNewSchema = OnNewSchema.IGNORE
+    flatten: bool = False
+    settings: tuple[tuple[str, str], ...] = ()

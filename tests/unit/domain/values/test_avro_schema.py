@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pyspark_kafka.domain.values import avro_schema
+from pyspark_kafka.domain.values.avro_schema import (
+    Array,
+    AvroSchema,
+    Decimal,
+    Enumeration,
+    Fixed,
+    Kind,
+    Logical,
+    Map,
+    Primitive,
+    Record,
+    RecordField,
+    Reference,
+    Union,
+    parse_avro_schema,
+)
+
+INT = Primitive(Kind.INT)
+BYTES = Primitive(Kind.BYTES)
+
+
+def parsed(schema: Any) -> Any:
+    return parse_avro_schema(json.dumps(schema)).type
+
+
+def record(*fields: Any, **attributes: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields), **attributes}
+
+
+def field(name: str, type_: Any, **attributes: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, **attributes}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_primitive_types_are_parsed_by_their_names_and_as_objects(kind: Kind) -> None:
+    """A primitive type has its name, alone or in an object, also in one more object."""
+    assert parsed(kind.value) == Primitive(kind)
+    assert parsed({"type": kind.value}) == Primitive(kind)
+    assert parsed({"type": {"type": kind.value}}) == Primitive(kind)
+    assert parsed(kind.value).name == kind.value
+
+
+def test_complex_types_are_parsed() -> None:
+    """Arrays, maps, unions, fixed and enums are parsed with all their attributes."""
+    assert parsed({"type": "array", "items": "int"}) == Array(INT)
+    assert parsed({"type": "map", "values": "int"}) == Map(INT)
+    assert parsed(["null", "int"]) == Union((Primitive(Kind.NULL), INT))
+    assert parsed({"type": "fixed", "name": "F", "size": 3, "aliases": ["G"]}) == Fixed(
+        "F", 3, None, ("G",)
+    )
+    enum = {"type": "enum", "name": "E", "symbols": ["A", "B"], "default": "B", "aliases": ["D"]}
+    assert parsed(enum) == Enumeration("E", ("A", "B"), "B", ("D",))
+    names = [parsed({"type": "array", "items": "int"}).name, parsed(["int"]).name]
+    assert names == ["array", "union"]
+
+
+def test_records_have_fields_with_defaults_and_aliases() -> None:
+    """A default of null differs from none; errors are records."""
+    fields = [field("a", "int", default=None, aliases=["b"]), field("c", "bytes")]
+    expected = Record("R", (RecordField("a", INT, True, None, ("b",)), RecordField("c", BYTES)))
+    assert parsed(record(*fields)) == expected
+    assert parsed({**record(*fields), "type": "error"}) == expected
+
+
+def test_names_are_in_the_namespace_around_them() -> None:
+    """A name without dots is in the namespace of its type or of the record around it."""
+    inner = {"type": "fixed", "name": "F", "size": 1, "aliases": ["G", "x.H"]}
+    outer = record(field("f", inner), field("g", "F"), namespace="n.m", aliases=["S"])
+    found = parse_avro_schema(json.dumps(outer))
+    fixed = Fixed("n.m.F", 1, None, ("n.m.G", "x.H"))
+    assert found.type == Record(
+        "n.m.R", (RecordField("f", fixed), RecordField("g", fixed)), ("n.m.S",)
+    )
+    assert set(found.named) == {"n.m.R", "n.m.F"}
+
+
+def test_a_dotted_name_overrides_the_namespace_and_null_is_none() -> None:
+    """A name with dots has its own namespace; types without one are found from everywhere."""
+    top = {"type": "fixed", "name": "T", "size": 1, "namespace": None}
+    outer = {**record(field("a", top)), "name": "x.R", "namespace": "ignored"}
+    assert parsed(outer).name == "x.R"
+    assert parsed(record(field("a", top), field("b", "T"), namespace="n")).fields[1].type == Fixed(
+        "T", 1
+    )
+
+
+def test_a_record_inside_itself_is_a_reference() -> None:
+    """A record that contains itself has a reference, which its schema resolves."""
+    schema = parse_avro_schema(json.dumps(record(field("next", ["null", "R"]))))
+    assert isinstance(schema.type, Record)
+    assert schema.type.fields[0].type == Union((Primitive(Kind.NULL), Reference("R")))
+    assert schema.resolve(Reference("R")) is schema.type
+    assert schema.resolve(INT) is INT
+
+
+def test_imported_schemas_are_parsed_first() -> None:
+    """A schema may use the names of schemas that it imports."""
+    imported = json.dumps({"type": "fixed", "name": "F", "size": 1})
+    assert parse_avro_schema('{"type": "array", "items": "F"}', [imported]) == AvroSchema(
+        Array(Fixed("F", 1)), {"F": Fixed("F", 1)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "logical"),
+    [
+        ({"type": "int"}, Logical.DATE),
+        ({"type": "int"}, Logical.TIME_MILLIS),
+        ({"type": "long"}, Logical.TIME_MICROS),
+        ({"type": "long"}, Logical.TIMESTAMP_MILLIS),
+        ({"type": "long"}, Logical.TIMESTAMP_MICROS),
+        ({"type": "long"}, Logical.TIMESTAMP_NANOS),
+        ({"type": "long"}, Logical.LOCAL_TIMESTAMP_MILLIS),
+        ({"type": "long"}, Logical.LOCAL_TIMESTAMP_MICROS),
+        ({"type": "long"}, Logical.LOCAL_TIMESTAMP_NANOS),
+        ({"type": "string"}, Logical.UUID),
+        ({"type": "fixed", "name": "F", "size": 16}, Logical.UUID),
+        ({"type": "fixed", "name": "F", "size": 12}, Logical.DURATION),
+    ],
+)
+def test_logical_types_annotate_their_types(type_: dict[str, Any], logical: Logical) -> None:
+    """A logical type is kept on the type that the specification has for it, and nowhere else."""
+    assert parsed({**type_, "logicalType": logical.value}).logical is logical
+    assert parsed({"type": "double", "logicalType": logical.value}).logical is None
+    assert (
+        parsed({"type": "fixed", "name": "F", "size": 5, "logicalType": logical.value}).logical
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"precision": 4, "scale": 2}, Decimal(4, 2)),
+        ({"precision": 4}, Decimal(4)),
+        ({}, None),
+        ({"precision": 0}, None),
+        ({"precision": 2, "scale": 3}, None),
+        ({"precision": 2, "scale": -1}, None),
+        ({"precision": "4"}, None),
+        ({"precision": 4, "scale": 1.5}, None),
+    ],
+)
+def test_decimals_that_are_not_valid_are_ignored(
+    attributes: dict[str, Any], expected: Decimal | None
+) -> None:
+    """A decimal needs a precision and a scale that fit together."""
+    assert parsed({"type": "bytes", "logicalType": "decimal", **attributes}).logical == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "precision", "fits"),
+    [
+        (1, 2, True),
+        (1, 3, False),
+        (4, 9, True),
+        (4, 10, False),
+        (16, 38, True),
+        (16, 39, False),
+        (1, 10**6, False),
+        (2000, 4815, False),
+        (2000, 4000, True),
+        (0, 1, False),
+    ],
+)
+def test_a_decimal_has_to_fit_its_fixed_size(size: int, precision: int, fits: bool) -> None:
+    """A decimal whose precision needs more bytes than the fixed type has is ignored."""
+    fixed = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal"}
+    assert (parsed({**fixed, "precision": precision}).logical is not None) == fits
+
+
+def test_a_decimal_of_another_type_is_ignored() -> None:
+    """Only bytes and fixed can be decimals; an unknown logical type is ignored."""
+    assert parsed({"type": "int", "logicalType": "decimal", "precision": 4}).logical is None
+    assert parsed({"type": "int", "logicalType": "unheard-of"}).logical is None
+
+
+FIXED = {"type": "fixed", "name": "F", "size": 1}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (7, "7 is not a type"),
+        (None, "None is not a type"),
+        ({}, "None is not a type"),
+        ("what", "'what' is not defined"),
+        ({"type": "what"}, "'what' is not defined"),
+        ([], "a union cannot have"),
+        (["int", "int"], "a union cannot have"),
+        (["int", ["null", "string"]], "a union cannot have"),
+        ([FIXED, "F"], "a union cannot have"),
+        ({"type": "array"}, "field 'element': None is not a type"),
+        ({"type": "map"}, "field 'value': None is not a type"),
+        ({**FIXED, "size": -1}, "the size of F is -1"),
+        ({**FIXED, "size": True}, "the size of F is True"),
+        ({**FIXED, "size": 2**31}, "the size of F is 2147483648"),
+        ({**FIXED, "name": "1F"}, "'1F' is not a new name"),
+        ({**FIXED, "name": "a..F"}, "'a..F' is not a new name"),
+        ({**FIXED, "name": ""}, "'' is not a new name"),
+        ({**FIXED, "name": "int"}, "'int' is not a new name"),
+        ({**FIXED, "name": None}, "the name None"),
+        ({**FIXED, "namespace": 3}, "the namespace 3"),
+        ({**FIXED, "aliases": "G"}, "aliases are 'G'"),
+        ({**FIXED, "aliases": [1]}, "aliases are [1]"),
+        ({"type": "enum", "name": "E"}, "the symbols of E are None"),
+        ({"type": "enum", "name": "E", "symbols": ["a-b"]}, "the symbols of E are"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "A"]}, "E has duplicate symbols"),
+        ({"type": "enum", "name": "E", "symbols": ["A"], "default": "B"}, "an unknown default"),
+        ({"type": "enum", "name": "E", "symbols": ["A"], "default": []}, "an unknown default"),
+        ({"type": "record", "name": "R"}, "R has no fields"),
+        (record("x"), "a field has the name None"),
+        (record(field("a b", "int")), "a field has the name 'a b'"),
+        (record(field("a", "int"), field("a", "int")), "R has two fields of one name"),
+        (record(field("a", "what")), "field 'a': the type 'what'"),
+        (record(field("a", record())), "field 'a': 'R' is not a new name"),
+        (record(field("a", FIXED), field("b", FIXED)), "field 'b': 'F' is not a new name"),
+        (
+            record(
+                field("a", {"type": "array", "items": record(name="S", fields=[field("b", 1)])})
+            ),
+            "field 'a.element.b': 1 is not a type",
+        ),
+    ],
+)
+def test_what_is_no_schema_is_refused_with_its_path(schema: Any, reason: str) -> None:
+    """The error says which field is wrong, and why."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is checked below
+        parsed(schema)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "string", '{"type": "int", "type": "int"}', "[" * 9999])
+def test_text_that_is_not_json_is_refused(text: str) -> None:
+    """JSON that is damaged, ambiguous or too deep for Python's parser is refused."""
+    with pytest.raises(ValueError):  # noqa: PT011  # the messages are Python's
+        parse_avro_schema(text)
+
+
+def test_types_are_not_nested_too_deeply() -> None:
+    """There is a limit to the depth, so that no later step exceeds Python's stack."""
+    schema: Any = "int"
+    for _ in range(avro_schema.MAX_DEPTH):
+        schema = {"type": "array", "items": schema}
+    assert parsed(schema)
+    with pytest.raises(ValueError, match="more than 64 levels"):
+        parsed({"type": "array", "items": schema})
+
+
+def test_a_schema_is_not_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a limit to the text."""
+    monkeypatch.setattr(avro_schema, "MAX_TEXT", 5)
+    assert parse_avro_schema('"int"').type == INT
+    with pytest.raises(ValueError, match="6 characters, more than 5"):
+        parse_avro_schema('"long"')
+
+
+def test_names_may_have_letters_of_any_script() -> None:
+    """As in Java's parser, a name may have letters beyond ASCII."""
+    assert parsed(record(field("größe_1", "int"))).fields[0].name == "größe_1"
