@@ -116,11 +116,11 @@ class DisallowedOptionError(PysparkKafkaError, ValueError):
     condition = "KAFKA_DISALLOWED_OPTION"
     fault = Fault.USER
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], prefix: str = "kafka.") -> None:
         self.options = dict(options)
         # The words of KAFKA_DISALLOWED_OPTION in Spark's kafka-error-conditions.json (SPARK-59328).
         lines = (
-            f"The Kafka option 'kafka.{name}' is not allowed because it is listed in {place}."
+            f"The Kafka option '{prefix}{name}' is not allowed because it is listed in {place}."
             for name, place in self.options.items()
         )
         super().__init__(

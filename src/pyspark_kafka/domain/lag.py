@@ -13,6 +13,8 @@ from .topic_partition import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from .values.bad_records import BadRecordStats
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,9 @@ class QueryLag:
     """The lag of a query after a batch.
 
     ``sources`` are its Kafka sources, by position among all sources of the query;
-    ``timestamp_ms`` is the batch's start in milliseconds since the epoch.
+    ``timestamp_ms`` is the batch's start in milliseconds since the epoch. ``bad_records`` are those
+    that could not be decoded, ``None`` if they are not counted: of this run of a continuous query,
+    and of another query the ones that have dead letters.
     """
 
     query_id: str
@@ -156,6 +160,7 @@ class QueryLag:
     batch_id: int
     timestamp_ms: int
     sources: Mapping[str, SourceLag]
+    bad_records: BadRecordStats | None = None
 
     @property
     def lag(self) -> Lag:

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 SENSITIVE_NAMES: Final = (
     r"secret|password|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
-    r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options"
+    r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options|user[._-]?info"
 )
 """A pattern of such names, for Python and for Java, in upper or lower case.
 
-Java's clients, librdkafka, kafka-python (with underscores for dots) and fsspec name them. It
-matches some names too many: of files, addresses and times.
+Java's clients, librdkafka, kafka-python (with underscores for dots), fsspec and the clients of
+schema registries name them. It matches some names too many: of files, addresses and times.
 """
 
 SENSITIVE_VALUES: Final = r"://[^/@ ]*:[^/@ ]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
@@ -23,7 +23,7 @@ _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES)
 _SECRET: Final = re.compile(SENSITIVE_NAMES, re.IGNORECASE)
 
 _NO_VALUE: Final = re.compile(
-    r"(?:[._](?:class|endpoint|file|id|location|ms|name|scope|seconds|type|ur[il])|provider)s?$",
+    r"(?:[._](?:class|endpoint|file|id|location|ms|name|scope|seconds|source|type|ur[il])|provider)s?$",
     re.IGNORECASE,
 )
 """How names end that only say where a secret is, or whose."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from .errors import SinkSchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 HEADERS: Final = "array<struct<key:string,value:binary>>"
 TYPES: Final[Mapping[str, Sequence[str]]] = {
@@ -24,8 +24,15 @@ TYPES: Final[Mapping[str, Sequence[str]]] = {
 """The columns of a record with their types, in the order of the checks."""
 
 
-def check_sink_schema(columns: Mapping[str, str], *, has_topic_option: bool) -> None:
+_STRUCT: Final = "struct<"
+
+
+def check_sink_schema(
+    columns: Mapping[str, str], *, has_topic_option: bool, encoded: Collection[str] = ()
+) -> None:
     """Check the types of columns, ``{name: type}``; other columns are ignored.
+
+    ``encoded`` are the columns that have a format: they must be structs.
 
     :raises SinkSchemaError: with all problems, each with the JVM connector's message.
     """
@@ -39,10 +46,20 @@ def check_sink_schema(columns: Mapping[str, str], *, has_topic_option: bool) -> 
         if name not in columns:
             if name == "value":
                 problems.append("Required attribute 'value' not found")
+        elif name in encoded:
+            if not columns[name].startswith(_STRUCT):
+                problems.append(
+                    f"{name} attribute unsupported type {columns[name]}. "
+                    f"{name} must be a struct, as '{name}Format' is set"
+                )
         elif columns[name] not in kinds and not (name == "topic" and has_topic_option):
-            problems.append(
-                f"{name} attribute unsupported type {columns[name]}. "
-                f"{name} must be a(n) {' or '.join(kinds)}"
-            )
+            problems.append(_unsupported(name, columns[name], kinds))
     if problems:
         raise SinkSchemaError(problems)
+
+
+def _unsupported(name: str, kind: str, kinds: Sequence[str]) -> str:
+    problem = f"{name} attribute unsupported type {kind}. {name} must be a(n) {' or '.join(kinds)}"
+    if kind.startswith(_STRUCT) and name in {"key", "value"}:
+        return f"{problem}. To write a struct, set the option '{name}Format'"
+    return problem

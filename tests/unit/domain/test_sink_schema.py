@@ -43,6 +43,21 @@ def test_the_option_overrides_the_column(kind: str) -> None:
     check_sink_schema({"value": "string", "topic": kind}, has_topic_option=True)
 
 
+def test_encoded_columns_are_structs() -> None:
+    """A column that has a format must be a struct, and another one must not."""
+    columns = {"value": "struct<a:int>", "topic": "string", "key": "string"}
+    check_sink_schema(columns, has_topic_option=False, encoded=["value"])
+    with pytest.raises(SinkSchemaError) as caught:
+        check_sink_schema(columns, has_topic_option=False, encoded=["key"])
+    assert caught.value.problems == (
+        "key attribute unsupported type string. key must be a struct, as 'keyFormat' is set",
+        (
+            "value attribute unsupported type struct<a:int>. value must be a(n) string or binary. "
+            "To write a struct, set the option 'valueFormat'"
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..data_loss import DataLoss
 from ..partition_offsets import PartitionOffsets
+from ..values.bad_records import BadRecordStats
 from .latency import LatencyHistogram
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ class TaskProgress:
     input_rows: int = 0
     output_rows: int = 0
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    bad_records: BadRecordStats = field(default_factory=BadRecordStats)
 
     def __add__(self, other: TaskProgress) -> TaskProgress:
         return TaskProgress(
             self.input_rows + other.input_rows,
             self.output_rows + other.output_rows,
             self.latency.merge(other.latency),
+            self.bad_records + other.bad_records,
         )
 
 
@@ -151,6 +154,8 @@ def write_message(message: TaskMessage) -> str:
                 "inputRows": progress.input_rows,
                 "outputRows": progress.output_rows,
                 "latency": {str(bucket): n for bucket, n in progress.latency.counts.items()},
+                "badRecords": progress.bad_records.by_name(),
+                "deadLetters": progress.bad_records.dead_letters,
             }
         case TaskLostData(_, loss):
             content |= {
@@ -228,10 +233,14 @@ def _offsets(content: Mapping[str, Any]) -> PartitionOffsets:
 
 def _progress(content: Mapping[str, Any]) -> TaskProgress:
     latency = _typed(content, "latency", dict)
+    bad = _typed(content, "badRecords", dict)
     return TaskProgress(
         _typed(content, "inputRows", int),
         _typed(content, "outputRows", int),
         LatencyHistogram({int(bucket): _typed(latency, bucket, int) for bucket in latency}),
+        BadRecordStats.from_names(
+            {name: _typed(bad, name, int) for name in bad}, _typed(content, "deadLetters", int)
+        ),
     )
 
 

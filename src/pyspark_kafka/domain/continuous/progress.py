@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, final
 
 from ..lag import Lag
+from ..values.bad_records import BadRecordStats
 
 if TYPE_CHECKING:
     from ..partition_offsets import PartitionOffsets
@@ -30,6 +31,7 @@ class EpochProgress:
 
     ``latest`` are the latest offsets at the report before, or later ones where they are consumed
     already; for an idle query, the current ones. It is ``None`` while no broker answers.
+    ``restarts`` and ``bad_records`` are of the whole run.
     """
 
     query: QueryIdentity
@@ -44,6 +46,7 @@ class EpochProgress:
     work: TaskProgress
     tasks: int
     restarts: int
+    bad_records: BadRecordStats = field(default_factory=BadRecordStats)
 
     @property
     def input_rows_per_second(self) -> float:
@@ -81,6 +84,8 @@ class EpochProgress:
                 "p50": self.work.latency.percentile(50),
                 "p99": self.work.latency.percentile(99),
             },
+            "badRecords": self.work.bad_records.by_name(),
+            "deadLetters": self.work.bad_records.dead_letters,
             "tasks": self.tasks,
             "restarts": self.restarts,
             "sources": [

@@ -1,5 +1,6 @@
 """The options of sources and sinks: their tables, their values and the parsers."""
 
+from .dead_letter_sink import dead_letter_sink
 from .option import Option, QueryKind
 from .parsed import check_parsed
 from .parsing import ignored_options, parse_any_source_options, parse_source_options, with_any_topic
@@ -23,6 +24,7 @@ __all__ = [
     "SourceOptions",
     "allowing",
     "check_parsed",
+    "dead_letter_sink",
     "disallowing",
     "ignored_options",
     "ignored_sink_options",

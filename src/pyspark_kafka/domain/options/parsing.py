@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
 from ..kafka_settings import GROUP_ID, PREFIX
@@ -22,19 +22,23 @@ from ..projection import Projection
 from ..read_limits import default_read_limit
 from ..storage_path import StoragePath
 from ..subscription import Assign, Subscribe, SubscribePattern, Subscription
-from . import sink_table, table
+from . import sink_table, table, value_table
 from .batch_ends import ending_problems, mismatches, starting_problems
 from .client_settings import client_settings
 from .option import Option, QueryKind
 from .policy import DEFAULT_POLICY
 from .reading import Reading, ignored, lower
 from .source_options import SourceOptions
+from .value_parsing import format_option_names, read_values, registry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..read_limits import ReadLimit
     from .policy import OptionPolicy
+
+_TABLE: Final = (*table.TABLE, *value_table.TABLE)
+_SINK_TABLE: Final = (*sink_table.TABLE, *value_table.SINK_TABLE)
 
 
 def parse_source_options(
@@ -49,6 +53,7 @@ def parse_source_options(
     reading = _SourceReading(lower(raw))
     settings = client_settings(reading)
     policy.check(settings)
+    policy.check_options(registry_settings(reading))
     if query is QueryKind.BATCH:
         starting, ending = reading.batch_ends()
     else:
@@ -66,9 +71,11 @@ def parse_source_options(
         starting, ending = reading.starting(Latest()), Latest()
     metadata_path = reading.metadata_path()
     projection = reading.projection()
-    fields = reading.read_fields(table.TABLE)
+    fields = reading.read_fields(_TABLE)
+    typed = read_values(reading, projection.columns)
+    reading.refuse_letter_loop(subscription, fields["dead_letter_topic"])
     reading.problems += policy.problems(settings, fields["client"])
-    reading.refuse_unknown(table.TABLE, (option.key for option in sink_table.TABLE))
+    reading.refuse_unknown(_TABLE, _accepted(reading))
     if reading.problems or subscription is None:
         raise OptionsError(reading.problems)
     return SourceOptions(
@@ -80,6 +87,8 @@ def parse_source_options(
         read_limit=read_limit,
         metadata_path=metadata_path,
         kafka=tuple(sorted(settings.items())),
+        values=typed.values,
+        registry=typed.registry,
     )
 
 
@@ -112,7 +121,12 @@ def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:
 
 def ignored_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
     """Return the names of the given options that a read of this kind ignores."""
-    return ignored(raw, query, table.TABLE, sink_table.TABLE)
+    return ignored(raw, query, _TABLE, _SINK_TABLE)
+
+
+def _accepted(reading: Reading) -> set[str]:
+    """Return the names of options that a read does not look at, or that no table has."""
+    return {option.key for option in _SINK_TABLE} | format_option_names(reading)
 
 
 class _SourceReading(Reading):
@@ -198,6 +212,14 @@ class _SourceReading(Reading):
         except ValueError:
             self.problems.append("metadataPath must name a directory")
             return None
+
+    def refuse_letter_loop(self, subscription: Subscription | None, topic: str | None) -> None:
+        read = subscription.topics if isinstance(subscription, Subscribe | Assign) else ()
+        if topic is not None and topic in read:
+            self.problems.append(
+                f"{value_table.DEAD_LETTER_TOPIC.name} '{topic}' must not be a topic that the "
+                "query reads"
+            )
 
     def projection(self) -> Projection:
         included = {column: self.read(option) for column, option in table.INCLUDED.items()}

@@ -52,11 +52,14 @@ class OptionPolicy:
 
         :raises DisallowedOptionError: naming all that the operator forbids.
         """
-        places = dict(self.disallowed)
-        found = {name: places.get(_canonical(name)) for name in sorted(settings)}
-        forbidden = {name: place for name, place in found.items() if place is not None}
-        if forbidden:
-            raise DisallowedOptionError(forbidden)
+        self._check(settings, PREFIX)
+
+    def check_options(self, names: Iterable[str]) -> None:
+        """Check the names of options without the prefix ``kafka.``, such as a registry's settings.
+
+        :raises DisallowedOptionError: naming all that the operator forbids.
+        """
+        self._check(names, "")
 
     def problems(self, settings: Mapping[str, str], client: str) -> list[str]:
         """Return a line for each setting of Kafka that needs the operator, and is not allowed."""
@@ -110,6 +113,13 @@ class OptionPolicy:
             self.allowed | other.allowed,
             self.trusts_author or other.trusts_author,
         )
+
+    def _check(self, names: Iterable[str], prefix: str) -> None:
+        places = dict(self.disallowed)
+        found = {name: places.get(_canonical(name)) for name in sorted(names)}
+        forbidden = {name: place for name, place in found.items() if place is not None}
+        if forbidden:
+            raise DisallowedOptionError(forbidden, prefix)
 
     def _problems(self, name: str, value: str, client: str) -> Iterator[str]:
         key = _canonical(name)

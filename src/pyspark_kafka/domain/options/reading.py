@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..kafka_settings import PREFIX
+from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,10 +66,13 @@ class Reading:
         return {option.field: self.read(option) for option in table if option.field}
 
     def refuse_unknown(self, own: Sequence[Option[Any]], accepted: Iterable[str]) -> None:
-        """Add a problem for each name that is not in ``own`` or ``accepted``, or Kafka's."""
+        """Add a problem for each name that is not in ``own`` or ``accepted``.
+
+        The settings of Kafka and of schema registries have checks of their own.
+        """
         known = {option.key: option.name for option in own}
         for name in sorted(self.given.keys() - known.keys() - set(accepted)):
-            if not name.startswith(PREFIX):
+            if not name.startswith((PREFIX, REGISTRY_PREFIX)):
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean '{known[close[0]]}'?" if close else ""
                 self.problems.append(f"Option '{name}' is not known.{hint}")

@@ -11,6 +11,8 @@ from ..kafka_settings import BOOTSTRAP_SERVERS
 if TYPE_CHECKING:
     from ..kafka_settings import ProducerSettings
     from ..storage_path import StoragePath
+    from ..values.encoded_column import EncodedColumn
+    from ..values.value_options import RegistryOptions, ValueOptions
 
 
 class DeliveryGuarantee(enum.Enum):
@@ -27,7 +29,8 @@ class SinkOptions:
 
     ``kafka`` holds the client's settings without their prefix and without the producer's own.
     It is not part of ``repr``, since it may contain secrets. ``metadata_path`` is never ``None``
-    for ``EXACTLY_ONCE``.
+    for ``EXACTLY_ONCE``. ``values`` are the columns ``key`` and ``value`` that are encoded;
+    ``encoded`` has those whose schemas the driver has settled.
     """
 
     client: str
@@ -38,6 +41,9 @@ class SinkOptions:
     transactional_id_prefix: str
     producer: ProducerSettings
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
+    values: tuple[ValueOptions, ...] = ()
+    registry: RegistryOptions | None = None
+    encoded: tuple[EncodedColumn, ...] = ()
 
     @property
     def bootstrap_servers(self) -> str:

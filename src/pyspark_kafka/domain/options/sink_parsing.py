@@ -12,12 +12,13 @@ from ..kafka_settings.producer import (
     without_producer_settings,
 )
 from ..storage_path import StoragePath
-from . import sink_table, table
+from . import sink_table, table, value_table
 from .client_settings import client_settings
 from .option import QueryKind
 from .policy import DEFAULT_POLICY
 from .reading import Reading, ignored, lower
 from .sink_options import DeliveryGuarantee, SinkOptions
+from .value_parsing import format_option_names, read_values, registry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from ..kafka_settings import ProducerSettings
     from .policy import OptionPolicy
 
+_TABLE: Final = (*sink_table.TABLE, *value_table.SINK_TABLE)
+_SOURCE_TABLE: Final = (*table.TABLE, *value_table.TABLE)
 _METADATA_DIRECTORY: Final = "sinks/pyspark_kafka"
 
 
@@ -40,6 +43,7 @@ def parse_sink_options(
     reading = Reading(lower(raw))
     settings = client_settings(reading)
     policy.check(settings)
+    policy.check_options(registry_settings(reading))
     producer, problems = producer_settings(settings)
     reading.problems += problems + connection_problems(settings, "producer")
     for option in sink_table.TABLE:
@@ -57,10 +61,10 @@ def parse_sink_options(
             )
     elif is_exactly_once:
         reading.problems += _exactly_once_problems(producer, location or checkpoint)
+    typed = read_values(reading, None)
     reading.problems += policy.problems(settings, reading.read(table.CLIENT))
-    reading.refuse_unknown(
-        sink_table.TABLE, {option.key for option in table.TABLE} | sink_table.SPARK_OPTIONS
-    )
+    accepted = {option.key for option in _SOURCE_TABLE} | format_option_names(reading)
+    reading.refuse_unknown(_TABLE, accepted | sink_table.SPARK_OPTIONS)
     if reading.problems:
         raise OptionsError(reading.problems)
     return SinkOptions(
@@ -71,12 +75,14 @@ def parse_sink_options(
         else None,
         producer=producer,
         kafka=tuple(sorted(without_producer_settings(settings).items())),
+        values=typed.values,
+        registry=typed.registry,
     )
 
 
 def ignored_sink_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
     """Return the names of the given options that a write of this kind ignores."""
-    return ignored(raw, query, sink_table.TABLE, table.TABLE)
+    return ignored(raw, query, _TABLE, _SOURCE_TABLE)
 
 
 def _exactly_once_problems(producer: ProducerSettings, location: str | None) -> list[str]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..read_limits import ReadLimit
     from ..storage_path import StoragePath
     from ..subscription import Subscription
+    from ..values.value_options import RegistryOptions, ValueOptions
 
 
 @final
@@ -22,7 +23,7 @@ class SourceOptions:
     """The options of one query, parsed and checked. Pickled to executors.
 
     ``kafka`` holds the client's settings without their prefix. It is not part of ``repr``, since
-    it may contain secrets.
+    it may contain secrets. ``values`` are the columns ``key`` and ``value`` that are decoded.
     """
 
     client: str
@@ -46,6 +47,9 @@ class SourceOptions:
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
+    values: tuple[ValueOptions, ...] = ()
+    registry: RegistryOptions | None = None
+    dead_letter_topic: str | None = None
 
     @property
     def bootstrap_servers(self) -> str:

@@ -237,10 +237,9 @@ METADATA_STORAGE_OPTIONS: Final = Option(
     json_object("metadataStorageOptions"),
     "{}",
     '`{"key":"...","secret":"..."}`',
-    "fsspec's `storage_options` for `metadataPath`. If not set, the storage's default credentials "
-    "are used. Never logged.",
+    "fsspec's `storage_options` for `metadataPath` and for files of schemas. If not set, the "
+    "storage's default credentials are used. Never logged.",
     "none",
-    STREAM_ONLY,
 )
 COMMIT_OFFSETS_TO_GROUP: Final[Option[str | None]] = Option(
     "commitOffsetsToGroup",

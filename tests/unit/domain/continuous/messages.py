@@ -20,6 +20,8 @@ from pyspark_kafka.domain.continuous.messages import (
 from pyspark_kafka.domain.data_loss import DataLoss
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 
 TASK: Final = TaskId(1, 2, "0.1")
 OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u", 3): 2**40})
@@ -27,6 +29,11 @@ OFFSETS: Final = PartitionOffsets({TopicPartition("t", 0): 5, TopicPartition("u"
 MESSAGES: Final = (
     TaskStarted(TASK, "host", 42),
     TaskReport(TASK, OFFSETS, TaskProgress(3, 4, LatencyHistogram.of([1, 500]))),
+    TaskReport(
+        TASK,
+        OFFSETS,
+        TaskProgress(3, bad_records=BadRecordStats({FailureReason.BAD_ENUM: 2}, dead_letters=1)),
+    ),
     TaskLostData(TASK, DataLoss("CONDITION", "reason", "warning\nwith lines", "advice")),
     TaskFailed(TASK, "KAFKA_X", "it failed", is_permanent=True),
     TaskDrained(TASK),

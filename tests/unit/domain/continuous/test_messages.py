@@ -15,6 +15,8 @@ from pyspark_kafka.domain.continuous.messages import (
     write_message,
 )
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 
 from .messages import COMMANDS, MESSAGES, TASK
 
@@ -48,6 +50,14 @@ def test_commands_survive_json(command: TaskCommand) -> None:
             '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
             '"inputRows":1,"outputRows":1,"latency":{"x":1}}'
         ),
+        (
+            '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
+            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{"HUNGRY":1},"deadLetters":0}'
+        ),
+        (
+            '{"type":"TaskReport","generation":1,"slot":0,"attempt":"a","offsets":{},'
+            '"inputRows":1,"outputRows":1,"latency":{},"badRecords":{},"deadLetters":null}'
+        ),
     ],
 )
 def test_malformed_messages_are_refused(text: str) -> None:
@@ -68,8 +78,9 @@ def test_long_texts_of_errors_are_cut() -> None:
 
 
 def test_progress_adds_up() -> None:
-    added = TaskProgress(1, 2, LatencyHistogram.of([1])) + TaskProgress(3, 4)
-    assert added == TaskProgress(4, 6, LatencyHistogram.of([1]))
+    bad = BadRecordStats({FailureReason.MALFORMED: 1}, dead_letters=1)
+    added = TaskProgress(1, 2, LatencyHistogram.of([1])) + TaskProgress(3, 4, bad_records=bad)
+    assert added == TaskProgress(4, 6, LatencyHistogram.of([1]), bad)
 
 
 def test_a_task_has_a_readable_name() -> None:

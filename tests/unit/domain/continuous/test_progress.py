@@ -5,6 +5,8 @@ from pyspark_kafka.domain.continuous.messages import TaskProgress
 from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentity
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 
 T0 = TopicPartition("t", 0)
 
@@ -20,7 +22,9 @@ def progress(latest: PartitionOffsets | None, duration_ms: int = 500) -> EpochPr
         start=PartitionOffsets({T0: 3}),
         end=PartitionOffsets({T0: 5}),
         latest=latest,
-        work=TaskProgress(2, 4, LatencyHistogram.of([1, 9])),
+        work=TaskProgress(
+            2, 4, LatencyHistogram.of([1, 9]), BadRecordStats({FailureReason.MALFORMED: 5}, 3)
+        ),
         tasks=3,
         restarts=1,
     )
@@ -38,6 +42,8 @@ def test_the_names_are_those_of_spark() -> None:
         "inputRowsPerSecond": 4.0,
         "processedRowsPerSecond": 8.0,
         "latencyMs": {"p50": 1, "p99": 9},
+        "badRecords": {"MALFORMED": 5},
+        "deadLetters": 3,
         "tasks": 3,
         "restarts": 1,
         "sources": [

@@ -659,7 +659,6 @@ def test_names_of_a_stream_in_any_case(spelling: dict[str, Callable[[str], str]]
                 "maxTriggerDelay",
                 "maxBytesPerTrigger",
                 "metadataPath",
-                "metadataStorageOptions",
                 "commitOffsetsToGroup",
             ],
         ),

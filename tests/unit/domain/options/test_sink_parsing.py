@@ -196,7 +196,6 @@ def test_a_batch_cannot_be_written_exactly_once() -> None:
 
 OF_STREAMS: Final = [
     "metadataPath",
-    "metadataStorageOptions",
     "transactionalIdPrefix",
     "checkpointLocation",
 ]

@@ -118,5 +118,11 @@ def test_options_of_one_kind_of_query() -> None:
     """What exactly-once needs is a stream's, the rest is for both kinds of query."""
     both = {option.name for option in SINK_TABLE if option.queries == set(QueryKind)}
     streams = {option.name for option in SINK_TABLE if option.queries == {QueryKind.STREAM}}
-    assert both == {"client", "topic", "deliveryGuarantee", "tokenProvider"}
+    assert both == {
+        "client",
+        "topic",
+        "deliveryGuarantee",
+        "metadataStorageOptions",
+        "tokenProvider",
+    }
     assert streams == CASES.keys() - both

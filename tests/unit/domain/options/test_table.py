@@ -233,7 +233,6 @@ def test_documentation(option: Option[Any]) -> None:
                 "maxTriggerDelay",
                 "maxBytesPerTrigger",
                 "metadataPath",
-                "metadataStorageOptions",
                 "commitOffsetsToGroup",
             ],
         ),

@@ -1,0 +1,180 @@
+"""The settings of a schema registry's client."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from pyspark_kafka.domain.kafka_settings.values import Secret, Store
+from pyspark_kafka.domain.secret_names import holds_secret, is_secret
+from pyspark_kafka.domain.values.registry_settings import (
+    PREFIX,
+    REGISTRY_SETTINGS,
+    RegistryServer,
+    registry_problems,
+    registry_settings,
+    with_registry_names,
+)
+from pyspark_kafka.domain.values.value_options import RegistryOptions
+
+URL: Final = "https://registry:8081"
+PASSWORD: Final = "hunter2"  # noqa: S105
+
+
+def options(url: str = URL, *settings: str) -> RegistryOptions:
+    """Return options; each setting is ``name=value``."""
+    found = [each.partition("=")[::2] for each in settings]
+    return RegistryOptions(url, tuple(found))
+
+
+def test_a_url_alone() -> None:
+    """Without settings there is no login, and TLS verifies the host by default."""
+    found = registry_settings(options())
+    assert found.servers == (RegistryServer(URL),)
+    assert (found.token, found.headers, found.timeout_ms) == ("", (), 30_000)
+    assert found.tls.checks_hostname
+    assert registry_problems(options()) == []
+
+
+def test_several_urls() -> None:
+    """URLs are separated by commas, keep their paths, and have logins of their own."""
+    found = registry_settings(
+        options("http://ada:p%40ss@a:1/api/ , https://b,https://user@[::1]:2//")
+    )
+    assert [(server.url, str(server.login)) for server in found.servers] == [
+        ("http://a:1/api", "ada:p@ss"),
+        ("https://b", ""),
+        ("https://[::1]:2", "user:"),
+    ]
+    assert found.url == "http://a:1/api,https://b,https://[::1]:2"
+
+
+def test_logins() -> None:
+    """A user and password are for all URLs; a token has further headers."""
+    basic = registry_settings(options("http://a,http://b", "basic.auth.user.info=ada:a:b"))
+    assert [str(server.login) for server in basic.servers] == ["ada:a:b"] * 2
+    bearer = registry_settings(
+        options(
+            URL,
+            "bearer.auth.credentials.source=STATIC_TOKEN",
+            "bearer.auth.token=t-1",
+            "bearer.auth.logical.cluster=lsrc-1",
+            "bearer.auth.identity.pool.id=pool-1",
+        )
+    )
+    assert (str(bearer.token), bearer.servers[0].login) == ("t-1", "")
+    assert bearer.headers == (
+        ("target-sr-cluster", "lsrc-1"),
+        ("Confluent-Identity-Pool-Id", "pool-1"),
+    )
+
+
+def test_tls() -> None:
+    """Stores and files are those of Kafka's clients."""
+    found = registry_settings(
+        options(
+            URL,
+            "ssl.ca.location=/ca.pem",
+            "ssl.certificate.location=/cert.pem",
+            "ssl.key.location=/key.pem",
+            "ssl.key.password=k",
+            "ssl.truststore.location=/trust.jks",
+            "ssl.truststore.password=t",
+            "ssl.truststore.type=JKS",
+            "ssl.endpoint.identification.algorithm=",
+            "request.timeout.ms=500",
+        )
+    )
+    assert (found.authorities, found.certificate, found.key) == (
+        "/ca.pem",
+        "/cert.pem",
+        "/key.pem",
+    )
+    assert found.tls.truststore == Store("truststore", "/trust.jks", Secret("t"))
+    assert (str(found.tls.key_password), found.tls.checks_hostname) == ("k", False)
+    assert found.timeout_ms == 500
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (options(""), "'schema.registry.url' is empty"),
+        (options(" , "), "'schema.registry.url' is empty"),
+        (options("registry:8081"), "'http://host:port'"),
+        (options("http://"), "'http://host:port'"),
+        (options("http://a:b"), "'http://host:port'"),
+        (options("http://a:0"), "'http://host:port'"),
+        (options("http://[a"), "'http://host:port'"),
+        (options("http://a/?x=1"), "'http://host:port'"),
+        (options("http://a/#x"), "'http://host:port'"),
+        (options("http://a b"), "'http://host:port'"),
+        (options("ftp://a"), "'http://host:port'"),
+        (options(URL, "basic.auth.user.info=ada"), "must be 'user:password'"),
+        (options(URL, "basic.auth.credentials.source=USER_INFO"), "USER_INFO needs"),
+        (options(URL, "basic.auth.credentials.source=SASL_INHERIT"), "must be URL or USER_INFO"),
+        (options("http://u:p@a", "basic.auth.user.info=u:p"), "set one of them"),
+        (options("http://u:p@a", "bearer.auth.token=t"), "cannot be set with"),
+        (options(URL, "basic.auth.user.info=u:p", "bearer.auth.token=t"), "cannot be set with"),
+        (options(URL, "bearer.auth.credentials.source=OAUTHBEARER"), "must be STATIC_TOKEN"),
+        (options(URL, "bearer.auth.token=a\nb"), "bearer.auth.token' has characters"),
+        (options(URL, "bearer.auth.logical.cluster=ü"), "logical.cluster' has characters"),
+        (options(URL, "request.timeout.ms=0"), "from 1 to 2147483647, got '0'"),
+        (options(URL, "request.timeout.ms=1s"), "got '1s'"),
+        (
+            options(URL, "ssl.truststore.type=X"),
+            "registry.ssl.truststore.type' must be",
+        ),
+        (options(URL, "ssl.keystore.key=x"), "'schema.registry.ssl.keystore.key' and"),
+        (options(URL, "foo=x"), "'schema.registry.foo' is not known"),
+    ],
+)
+def test_settings_that_cannot_be_used(given: RegistryOptions, problem: str) -> None:
+    """Each problem names its option."""
+    [found] = registry_problems(given)
+    assert problem in found
+    assert found.startswith("Option")
+
+
+def test_all_problems_are_found() -> None:
+    """Settings are checked independently of each other."""
+    given = options("x", "request.timeout.ms=0", "foo=1", "bearer.auth.token=ü")
+    assert len(registry_problems(given)) == 4
+    with pytest.raises(ValueError, match="url"):
+        registry_settings(given)
+
+
+def test_no_secret_is_shown() -> None:
+    """Neither a ``repr`` nor a problem has a password, a token or a key."""
+    url = f"https://ada:{PASSWORD}@a,https://b"
+    for given in (
+        options(url, f"bearer.auth.token={PASSWORD}"),
+        options(url.replace("https", "x"), f"basic.auth.user.info={PASSWORD}"),
+        options(URL, f"basic.auth.user.info=ada:{PASSWORD}", f"ssl.keystore.password={PASSWORD}"),
+        options(URL, f"ssl.key.password={PASSWORD}", f"bearer.auth.token={PASSWORD}"),
+    ):
+        problems = registry_problems(given)
+        shown = f"{given!r} {problems}" + (f" {registry_settings(given)!r}" if not problems else "")
+        assert PASSWORD not in shown
+
+
+def test_names_of_secrets() -> None:
+    """These settings hold a secret, and no others."""
+    assert [name for name in REGISTRY_SETTINGS if is_secret(PREFIX + name)] == [
+        "basic.auth.user.info",
+        "bearer.auth.token",
+        "ssl.key.password",
+        "ssl.truststore.password",
+        "ssl.keystore.password",
+        "ssl.keystore.key",
+    ]
+    assert holds_secret("schema.registry.url", f"https://ada:{PASSWORD}@a,https://b")
+    assert holds_secret("schema.registry.url", f"https://b,https://ada:{PASSWORD}@a")
+    assert not holds_secret("schema.registry.url", "https://a:1,https://b:2")
+
+
+def test_errors_of_tls_name_the_options_of_the_registry() -> None:
+    """Errors of stores name Kafka's options, which are of another connection."""
+    assert with_registry_names("Option 'kafka.ssl.ca.location': x") == (
+        "Option 'schema.registry.ssl.ca.location': x"
+    )
