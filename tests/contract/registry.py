@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
+from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
 from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.adapters.dead_letters.topic_dead_letters import TopicDeadLetters
 from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChannel
 from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
+from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
+from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
@@ -22,11 +27,15 @@ from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.adapters.memory.record_writer import MemoryRecordWriter
+from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.memory.source_events import MemorySourceEvents
 from pyspark_kafka.adapters.memory.stream_client import MemoryStreamClient
 from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.prometheus.progress_listener import PrometheusProgressListener
+from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
+from pyspark_kafka.adapters.protobuf_values.encoder import ProtobufEncoder
+from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.spark.task_job import SparkTaskRunner
 from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
@@ -46,6 +55,7 @@ from pyspark_kafka.adapters.tokens.msk import MskTokenProvider
 from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
 from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
@@ -53,11 +63,14 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.ports.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.token_provider import TokenProvider
 from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.ports.value_decoder import ValueDecoder
+from pyspark_kafka.ports.value_encoder import ValueEncoder
 from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
 
 from .fallback_world import FallbackWorld
@@ -122,6 +135,11 @@ RECORD_WRITERS: Final = (
     Held(KafkaPythonRecordWriter, _kafka_python),
     Held(MemoryRecordWriter, _memory),
 )
+DEAD_LETTERS: Final = (
+    Held(TopicDeadLetters, _confluent, " with confluent"),
+    Held(TopicDeadLetters, _kafka_python, " with kafka-python"),
+    Held(TopicDeadLetters, _memory, " in memory"),
+)
 TRANSACTIONS: Final = (
     Held(KafkaPythonTransactions, _kafka_python),
     Held(MemoryTransactions, _memory),
@@ -132,10 +150,13 @@ STREAM_CLIENTS: Final = (
     Held(MemoryStreamClient, _memory),
 )
 CLOCKS: Final = (MemoryClock, SystemClock)
+VALUE_DECODERS: Final = (AvroDecoder, JsonDecoder, ProtobufDecoder)
+VALUE_ENCODERS: Final = (AvroEncoder, JsonEncoder, ProtobufEncoder)
 SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 
 REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     Clock: CLOCKS,
+    DeadLetters: (TopicDeadLetters,),
     # In `test_epoch_channel.py`.
     EpochChannel: (DirectoryEpochChannel, MemoryEpochChannel, SocketEpochChannel),
     TaskChannel: (DirectoryTaskChannel, MemoryTaskChannel, SocketTaskChannel),
@@ -148,6 +169,8 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     ProgressListener: (LagListener, LoggingProgressListener, PrometheusProgressListener),
     RecordReader: tuple(held.adapter for held in RECORD_READERS),
     RecordWriter: tuple(held.adapter for held in RECORD_WRITERS),
+    # In `test_schema_registry.py`.
+    SchemaRegistry: (HttpSchemaRegistry, MemorySchemaRegistry),
     SourceEvents: SOURCE_EVENTS,
     StreamClient: tuple(held.adapter for held in STREAM_CLIENTS),
     # In `test_task_runner.py` and `tests/spark/test_task_job.py`.
@@ -162,5 +185,9 @@ REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
         RenewedTokens,
     ),
     Transactions: tuple(held.adapter for held in TRANSACTIONS),
+    # In `test_value_decoder.py`.
+    ValueDecoder: VALUE_DECODERS,
+    # In `test_value_encoder.py`.
+    ValueEncoder: VALUE_ENCODERS,
 }
 """The adapters of each port. A test fails while one is missing."""

@@ -74,6 +74,13 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
         ("INFO", "Attempt 2 of 5 to fetch offsets: the coordinator is loading"),
         ("DEBUG", "Offsets behind latest: total 577, max 577"),
         ("WARNING", f"Offsets were not committed to the group 'auditors': {out_of_range}"),
+        (
+            "WARNING",
+            (
+                "64 records could not be decoded (43 TRUNCATED, 21 BAD_ENUM), the first one at "
+                "offset 8128 of orders-3; 63 dead letters were written"
+            ),
+        ),
         ("INFO", "Delivered 1234 records, 98765 bytes of keys, values and headers"),
     ]
 

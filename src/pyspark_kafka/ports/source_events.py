@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from ..domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from ..domain.lag import Lag
     from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.topic_partition import TopicPartition
+    from ..domain.values.bad_records import BadRecordStats
     from ..domain.write_result import DeliveryStats
 
 
@@ -51,6 +53,13 @@ class SourceEvents(ABC):
     @abstractmethod
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         """Called when a commit of offsets to a consumer group failed."""
+
+    @abstractmethod
+    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
+        """Called when records of a task could not be decoded, and the query continues.
+
+        The partition and the offset are the first one's. Dead letters are acknowledged by then.
+        """
 
     @abstractmethod
     def records_delivered(self, delivered: DeliveryStats) -> None:

@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError("pytest, which runs the contract suites,", "testing") from error
 
 from .clock_contract import ClockContract
+from .dead_letters_contract import DeadLettersContract
 from .epoch_channel_contract import EpochChannelContract
 from .kafka_world import KafkaWorld
 from .lag_exporter_contract import LagExporterContract
@@ -37,17 +38,21 @@ from .offset_fetcher_contract import OffsetFetcherContract
 from .progress_listener_contract import ProgressListenerContract
 from .record_reader_contract import RecordReaderContract
 from .record_writer_contract import RecordWriterContract
+from .schema_registry_contract import SchemaRegistryContract
 from .source_events_contract import SourceEventsContract
 from .stream_client_contract import StreamClientContract
 from .task_runner_contract import TaskRunnerContract
 from .token_provider_contract import TokenIssuer, TokenProviderContract
 from .transactions_contract import TransactionsContract
+from .value_decoder_contract import ValueDecoderContract
+from .value_encoder_contract import ValueEncoderContract
 from .world import ALL, Capability, Record, World, await_until, numbered, unique_name
 
 __all__ = [
     "ALL",
     "Capability",
     "ClockContract",
+    "DeadLettersContract",
     "EpochChannelContract",
     "KafkaWorld",
     "LagExporterContract",
@@ -58,12 +63,15 @@ __all__ = [
     "Record",
     "RecordReaderContract",
     "RecordWriterContract",
+    "SchemaRegistryContract",
     "SourceEventsContract",
     "StreamClientContract",
     "TaskRunnerContract",
     "TokenIssuer",
     "TokenProviderContract",
     "TransactionsContract",
+    "ValueDecoderContract",
+    "ValueEncoderContract",
     "World",
     "await_until",
     "numbered",

@@ -13,10 +13,13 @@ from ..domain.errors import OffsetOutOfRangeError
 from ..domain.lag import Lag
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.topic_partition import TopicPartition
+from ..domain.values.bad_records import BadRecordStats
+from ..domain.values.failure_reason import FailureReason
 from ..domain.write_result import DeliveryStats
 from ..ports.source_events import SourceEvents
 
 _PARTITION: Final = TopicPartition("orders", 3)
+_BAD_RECORDS: Final = BadRecordStats({FailureReason.BAD_ENUM: 21, FailureReason.TRUNCATED: 43}, 63)
 _OUT_OF_RANGE: Final = OffsetOutOfRangeError(_PARTITION, 271, earliest=314, latest=1_618)
 
 REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
@@ -27,6 +30,7 @@ REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
     "offsets_retried": (2, 5, "the coordinator is loading"),
     "lag_measured": (Lag({_PARTITION: 577}),),
     "group_commit_failed": ("auditors", _OUT_OF_RANGE),
+    "records_failed": (_BAD_RECORDS, _PARTITION, 8_128),
     "records_delivered": (DeliveryStats(1_234, 98_765),),
 }
 """The port's methods, with arguments for each."""
@@ -39,6 +43,7 @@ _FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "offsets_retried": ("2", "5", "the coordinator is loading"),
     "lag_measured": ("577",),
     "group_commit_failed": ("auditors", _OUT_OF_RANGE.message),
+    "records_failed": ("21", "BAD_ENUM", "43", "TRUNCATED", "63", "orders", "8128"),
     "records_delivered": ("1234", "98765"),
 }
 """What the text of an event contains."""

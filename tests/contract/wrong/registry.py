@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
 from pyspark_kafka.ports.metadata_log import MetadataLog
@@ -12,15 +13,19 @@ from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader
 from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.ports.schema_registry import SchemaRegistry
 from pyspark_kafka.ports.source_events import SourceEvents
 from pyspark_kafka.ports.stream_client import StreamClient
 from pyspark_kafka.ports.task_runner import TaskRunner
 from pyspark_kafka.ports.token_provider import TokenProvider
 from pyspark_kafka.ports.transactions import Transactions
+from pyspark_kafka.ports.value_decoder import ValueDecoder
+from pyspark_kafka.ports.value_encoder import ValueEncoder
 from pyspark_kafka.testing import World
 
 from . import (
     clock,
+    dead_letters,
     epoch_channel,
     lag_exporter,
     metadata_log,
@@ -28,6 +33,7 @@ from . import (
     progress_listener,
     record_reader,
     record_writer,
+    schema_registry,
     source_events,
     stream_client,
     stream_reading,
@@ -36,6 +42,8 @@ from . import (
     task_runner,
     token_provider,
     transactions,
+    value_decoder,
+    value_encoder,
     world,
 )
 from .adapter import PortFaults
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
+    DeadLetters: dead_letters.FAULTS,
     EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,
     LagExporter: lag_exporter.FAULTS,
     MetadataLog: metadata_log.FAULTS,
@@ -52,6 +61,7 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     ProgressListener: progress_listener.FAULTS,
     RecordReader: record_reader.FAULTS,
     RecordWriter: record_writer.FAULTS,
+    SchemaRegistry: schema_registry.FAULTS,
     SourceEvents: source_events.FAULTS,
     StreamClient: PortFaults(
         stream_client.suite(stream_client.Passing),
@@ -61,5 +71,7 @@ FAULTS: Final[Mapping[type, PortFaults]] = {
     TaskRunner: task_runner.FAULTS,
     TokenProvider: token_provider.FAULTS,
     Transactions: transactions.FAULTS,
+    ValueDecoder: value_decoder.FAULTS,
+    ValueEncoder: value_encoder.FAULTS,
     World: world.FAULTS,
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.errors import OffsetOutOfRangeError, PysparkKafkaError
     from pyspark_kafka.domain.lag import Lag
     from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.domain.topic_partition import TopicPartition
+    from pyspark_kafka.domain.values.bad_records import BadRecordStats
     from pyspark_kafka.domain.write_result import DeliveryStats
 
 
@@ -52,6 +54,9 @@ class Passing(SourceEvents):
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         self.take("group_commit_failed", group_id, error)
+
+    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
+        self.take("records_failed", found, partition, offset)
 
     def records_delivered(self, delivered: DeliveryStats) -> None:
         self.take("records_delivered", delivered)
@@ -119,6 +124,13 @@ class WithoutReason(Passing):
         self.take("offsets_retried", attempt, attempts, "")
 
 
+class WithoutReasons(Passing):
+    """Drops the reasons of bad records."""
+
+    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
+        self.take("records_failed", (found.total, found.dead_letters), partition, offset)
+
+
 class NoEmptyEvents(Passing):
     """Swallows events without partitions."""
 
@@ -169,6 +181,7 @@ FAULTS: Final = PortFaults(
         _wrong(Slow, SourceEventsContract.test_an_event_delays_nothing),
         _wrong(WithoutGroup),
         _wrong(WithoutReason),
+        _wrong(WithoutReasons),
         _wrong(NoEmptyEvents, SourceEventsContract.test_events_without_partitions_are_observed),
     ),
 )
