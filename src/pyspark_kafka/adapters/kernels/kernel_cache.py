@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SHARED: Final = ("kafka_format", "value_columns", "value_encoding")
+"""The packages of adapters whose functions the kernels of others call."""
+
 
 @final
 class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     """Numba's cache of a function, with two additions.
 
-    A kernel is compiled again when a module of its folder, of this one or of ``kafka_format`` has
+    A kernel is compiled again when a module of its folder, of this one or of one of ``SHARED`` has
     changed, as kernels call functions of other modules: numba checks the kernel's own only. A
     cache that cannot be read or written (a full disk, a truncated file) is ignored.
     """
@@ -56,7 +59,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 def _stamp(function: Callable[..., object]) -> tuple[tuple[str, int, int], ...]:
     """Return names, modification times and sizes of the modules that a kernel may be made of."""
     here = Path(__file__).parent
-    folders = {here, here.parent / "kafka_format", Path(function.__code__.co_filename).parent}
+    shared = (here.parent / name for name in SHARED)
+    folders = {here, *shared, Path(function.__code__.co_filename).parent}
     modules = sorted(path for folder in folders for path in folder.glob("*.py"))
     stats = ((module.name, module.stat()) for module in modules)
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

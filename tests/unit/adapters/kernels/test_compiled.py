@@ -94,3 +94,44 @@ def test_a_file_that_is_damaged(program: Path, kind: str, content: bytes) -> Non
     for kept in (program.parent / "__pycache__").glob(f"program.twice*.{kind}"):
         kept.write_bytes(content)
     assert run(program, NOWHERE).startswith("42 0")
+
+
+PARTS = """
+from pyspark_kafka.adapters.kernels.compiled import (
+    compiled, compiled_part, inlined, kernel_function
+)
+from pyspark_kafka.adapters.kernels.memory import call_address
+
+@inlined
+def same(number):
+    return number
+
+@kernel_function
+def twice(number):
+    return 2 * same(number)
+
+@compiled_part
+def product(one, two, three, four, five, six):
+    return twice(one) * two * three * four * five * six
+
+@compiled
+def call(address):
+    return call_address(address, 1, 2, 3, 4, 5, 6) + twice(1) + twice(-1)
+
+print(call(product.address), len(twice.overloads))
+for function in (same, twice):
+    try:
+        function(1)
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_parts_of_kernels(program: Path) -> None:
+    """A kernel calls a part by its address, compiled or cached; Python calls kernels only."""
+    program.write_text(PARTS)
+    refused = [f"{name} is a part of kernels: Python cannot call it" for name in ("same", "twice")]
+    assert run(program, NOWHERE).splitlines() == ["1440 1", *refused]
+    assert list((program.parent / "__pycache__").glob("program.product*.nbc"))
+    # Nothing else is compiled for what is cached.
+    assert run(program, NOWHERE).splitlines()[0] == "1440 0"
