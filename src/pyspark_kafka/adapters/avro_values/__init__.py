@@ -1,0 +1,1 @@
+"""Decoding and encoding Avro values."""

@@ -1,0 +1,473 @@
+"""The kernel that decodes Avro values by a program for each writer's schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...domain.values.failure_reason import FailureReason
+from ..kernels.compiled import compiled, inlined
+from ..kernels.memory import (
+    double_of_bits,
+    float_of_bits,
+    load_int32,
+    load_int64,
+    load_uint8,
+    load_uint32,
+    load_uint64,
+    store_int32,
+    store_int64,
+    store_uint8,
+)
+from ..value_columns.column_kernel import (
+    close_list,
+    close_struct,
+    has_room_for,
+    is_full,
+    put_bool,
+    put_bytes,
+    put_complete_struct,
+    put_decimal,
+    put_double,
+    put_float,
+    put_int32,
+    put_int64,
+    put_null,
+    truncate,
+)
+from ..value_columns.utf8 import is_utf8
+from . import operations as does
+from .decimals import high_of_product, high_word, is_below, is_wider, low_word
+from .map_keys import has_duplicate_keys, needed_slots
+
+STACK_WORDS: Final = 2048
+"""Each array, map, skipped record and default that is open takes one or two words."""
+
+MAX_EMPTY_ELEMENTS: Final = 65_536
+"""How many elements without a byte, as nulls and empty records, a value may have."""
+
+MAX_DEFAULT_BYTES: Final = 16 * 1024**2
+"""How many bytes of defaults a value may have: elements of arrays can have defaults."""
+
+PROGRAMS: Final = 0
+"""The frame has addresses in bytes, then counts.
+
+``PROGRAMS`` has the address of the program of each writer's schema, the first one for values
+without a schema of their own; 0 is an incompatible schema.
+"""
+
+DATA: Final = 8
+STARTS: Final = 16
+ENDS: Final = 24
+REASONS: Final = 32
+WRITERS: Final = 40
+FIELDS: Final = 48
+STACK: Final = 56
+SLOTS: Final = 64
+SLOT_COUNT: Final = 72
+NEEDED_COLUMN: Final = 80
+"""What a row has no room for: a column, as many bytes of its texts, or as many slots."""
+
+NEEDED_BYTES: Final = 88
+NEEDED_SLOTS: Final = 96
+FRAME_WORDS: Final = 13
+
+NONE: Final = int(FailureReason.NONE)
+MALFORMED: Final = int(FailureReason.MALFORMED)
+TRUNCATED: Final = int(FailureReason.TRUNCATED)
+TRAILING_BYTES: Final = int(FailureReason.TRAILING_BYTES)
+BAD_UTF8: Final = int(FailureReason.BAD_UTF8)
+OUT_OF_RANGE: Final = int(FailureReason.OUT_OF_RANGE)
+TOO_DEEP: Final = int(FailureReason.TOO_DEEP)
+TOO_LARGE: Final = int(FailureReason.TOO_LARGE)
+BAD_VARINT: Final = int(FailureReason.BAD_VARINT)
+BAD_LENGTH: Final = int(FailureReason.BAD_LENGTH)
+BAD_UNION: Final = int(FailureReason.BAD_UNION)
+BAD_ENUM: Final = int(FailureReason.BAD_ENUM)
+INCOMPATIBLE: Final = int(FailureReason.INCOMPATIBLE_SCHEMA)
+
+MS_A_DAY: Final = 86_400_000
+INT64_MAX: Final = 2**63 - 1
+
+LAST_ADDRESS: Final = 64
+"""No address is below: ``read_varint`` returns reasons in place of addresses."""
+
+
+@inlined
+def zig_zag(bits: Any) -> Any:
+    """Return the signed number of a zig-zag varint's bits."""
+    return np.int64(bits >> np.uint64(1)) ^ -np.int64(bits & np.uint64(1))
+
+
+@inlined
+def read_varint(at: int, end: int) -> Any:
+    """Return the number at an address and the address behind it, or 0 and a reason."""
+    if at >= end:
+        return np.int64(0), np.int64(TRUNCATED)
+    first = load_uint8(at)
+    if first < 128:
+        return np.int64(first >> 1) ^ -np.int64(first & 1), np.int64(at + 1)
+    return read_long_varint(at, end)
+
+
+@inlined
+def read_long_varint(at: int, end: int) -> Any:
+    """Return what ``read_varint`` does for a varint of more than one byte."""
+    bits = np.uint64(load_uint8(at)) & np.uint64(127)
+    for number in range(1, 10):
+        if at + number >= end:
+            return np.int64(0), np.int64(TRUNCATED)
+        byte = np.uint64(load_uint8(at + number))
+        bits |= (byte & np.uint64(127)) << np.uint64(7 * number)
+        if byte < 128:
+            if number == 9 and byte > 1:
+                break
+            return zig_zag(bits), np.int64(at + number + 1)
+    return np.int64(0), np.int64(BAD_VARINT)
+
+
+@compiled
+def decode_values(table: int, frame: int, first: int, count: int) -> int:
+    """Decode the values from row ``first`` on; return ``count``, or the row that needs room.
+
+    ``table`` is the address of the columns, ``frame`` of what the constants above describe.
+    """
+    programs = load_int64(frame + PROGRAMS)
+    data = load_int64(frame + DATA)
+    starts = load_int64(frame + STARTS)
+    ends = load_int64(frame + ENDS)
+    reasons = load_int64(frame + REASONS)
+    writers = load_int64(frame + WRITERS)
+    fields = load_int64(frame + FIELDS)
+    stack = load_int64(frame + STACK)
+    stack_end = stack + 8 * STACK_WORDS
+    for row in range(first, count):
+        start = load_int64(starts + 8 * row)
+        if start < 0 or load_uint8(reasons + row) != NONE:
+            put_null(table, 0)
+            continue
+        # Negative where there is no schema.
+        writer = max(load_int32(writers + 4 * row), -1)
+        program = load_int64(programs + 8 * (writer + 1))
+        if program == 0:
+            store_uint8(reasons + row, np.uint8(INCOMPATIBLE))
+            put_null(table, 0)
+            continue
+        at = data + start
+        end = data + load_int64(ends + 8 * row)
+        top = stack
+        empty_room = np.int64(MAX_EMPTY_ELEMENTS)
+        default_room = np.int64(MAX_DEFAULT_BYTES)
+        reason = NONE
+        pc = program
+        while True:
+            op = load_int64(pc)
+            column = load_int64(pc + does.COLUMN)
+            if op == does.INT64:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if behind - at > load_int64(pc + does.A):
+                    reason = BAD_VARINT
+                    break
+                at = behind
+                put_int64(table, column, number)
+            elif op in (does.STRING, does.BINARY):
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if number < 0 or number > end - behind:
+                    reason = BAD_LENGTH if number < 0 else TRUNCATED
+                    break
+                if op == does.STRING and not is_utf8(behind, number):
+                    reason = BAD_UTF8
+                    break
+                if not has_room_for(table, column, number):
+                    truncate(table, 0, row)
+                    store_int64(frame + NEEDED_COLUMN, column)
+                    store_int64(frame + NEEDED_BYTES, number)
+                    return row
+                put_bytes(table, column, behind, number)
+                at = behind + number
+            elif op == does.DOUBLE:
+                if end - at < 8:
+                    reason = TRUNCATED
+                    break
+                put_double(table, column, double_of_bits(load_uint64(at)))
+                at += 8
+            elif op in (does.NULLABLE, does.SKIP_NULLABLE):
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if number < 0 or number > 1:
+                    reason = BAD_UNION
+                    break
+                at = behind
+                if number == load_int64(pc + does.A):
+                    if op == does.NULLABLE:
+                        put_null(table, column)
+                    pc = program + load_int64(pc + does.B)
+                    continue
+            elif op == does.SKIP_BYTES:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if number < 0 or number > end - behind:
+                    reason = BAD_LENGTH if number < 0 else TRUNCATED
+                    break
+                at = behind + number
+            elif op == does.SKIP_VARINT:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                at = behind
+            elif op == does.SKIP_FIXED:
+                number = load_int64(pc + does.A)
+                if number > end - at:
+                    reason = TRUNCATED
+                    break
+                at += number
+            elif op == does.INT32:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if behind - at > 5 or number != np.int64(np.int32(number)):
+                    reason = BAD_VARINT
+                    break
+                at = behind
+                put_int32(table, column, number)
+            elif op == does.BOOLEAN:
+                if at >= end:
+                    reason = TRUNCATED
+                    break
+                byte = load_uint8(at)
+                if byte > 1:
+                    reason = MALFORMED
+                    break
+                put_bool(table, column, byte == 1)
+                at += 1
+            elif op == does.FLOAT:
+                if end - at < 4:
+                    reason = TRUNCATED
+                    break
+                put_float(table, column, float_of_bits(load_uint32(at)))
+                at += 4
+            elif op == does.STRUCT:
+                put_complete_struct(table, column)
+            elif op == does.ENUM:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if number < 0 or number >= load_int64(pc + does.A):
+                    reason = BAD_ENUM
+                    break
+                at = behind
+                symbols = program + load_int64(pc + does.B)
+                size = load_int64(symbols + 16 * number + 8)
+                if size < 0:
+                    reason = BAD_ENUM
+                    break
+                if not has_room_for(table, column, size):
+                    truncate(table, 0, row)
+                    store_int64(frame + NEEDED_COLUMN, column)
+                    store_int64(frame + NEEDED_BYTES, size)
+                    return row
+                put_bytes(table, column, symbols + load_int64(symbols + 16 * number), size)
+            elif op == does.NULL:
+                put_null(table, column)
+            elif op == does.UNION:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if number < 0 or number >= load_int64(pc + does.A):
+                    reason = BAD_UNION
+                    break
+                at = behind
+                pc = program + load_int64(program + load_int64(pc + does.B) + 8 * number)
+                continue
+            elif op == does.JUMP:
+                pc = program + load_int64(pc + does.A)
+                continue
+            elif op == does.ENTER:
+                if top >= stack_end:
+                    reason = TOO_DEEP
+                    break
+                store_int64(top, 0)
+                top += 8
+            elif op == does.NEXT:
+                elements = load_int64(pc + does.A)
+                remaining = load_int64(top - 8)
+                if remaining == 0:
+                    number, behind = read_varint(at, end)
+                    if behind < LAST_ADDRESS:
+                        reason = behind
+                        break
+                    at = behind
+                    if number == 0:
+                        top -= 8
+                        pc = program + load_int64(pc + does.B)
+                        continue
+                    if number < 0:
+                        size, behind = read_varint(at, end)
+                        if behind < LAST_ADDRESS:
+                            reason = behind
+                            break
+                        if size < 0 or size > end - behind or number == -number:
+                            reason = BAD_LENGTH
+                            break
+                        at = behind
+                        number = -number
+                        if elements < 0:
+                            at += size
+                            continue
+                    least = load_int64(pc + does.C)
+                    if least == 0:
+                        if number > empty_room:
+                            reason = TOO_LARGE
+                            break
+                        empty_room -= number
+                    elif number > (end - at) // least:
+                        reason = BAD_LENGTH
+                        break
+                    remaining = number
+                if elements >= 0 and is_full(table, elements):
+                    truncate(table, 0, row)
+                    store_int64(frame + NEEDED_COLUMN, elements)
+                    return row
+                store_int64(top - 8, remaining - 1)
+            elif op == does.CLOSE_ARRAY:
+                close_list(table, column)
+            elif op == does.CLOSE_MAP:
+                number = needed_slots(table, column)
+                if number > load_int64(frame + SLOT_COUNT):
+                    truncate(table, 0, row)
+                    store_int64(frame + NEEDED_SLOTS, number)
+                    return row
+                if has_duplicate_keys(table, column, load_int64(frame + SLOTS), number):
+                    reason = MALFORMED
+                    break
+                close_list(table, column)
+            elif op == does.MEMBER:
+                close_struct(table, column)
+            elif op == does.FIXED:
+                number = load_int64(pc + does.A)
+                if number > end - at:
+                    reason = TRUNCATED
+                    break
+                if not has_room_for(table, column, number):
+                    truncate(table, 0, row)
+                    store_int64(frame + NEEDED_COLUMN, column)
+                    store_int64(frame + NEEDED_BYTES, number)
+                    return row
+                put_bytes(table, column, at, number)
+                at += number
+            elif op == does.DECIMAL:
+                number = load_int64(pc + does.A)
+                behind = np.int64(at)
+                if number < 0:
+                    number, behind = read_varint(at, end)
+                    if behind < LAST_ADDRESS:
+                        reason = behind
+                        break
+                if number <= 0 or number > end - behind:
+                    reason = BAD_LENGTH if number <= 0 else TRUNCATED
+                    break
+                low = low_word(behind, number)
+                high = high_word(behind, number)
+                limit_low, limit_high = load_uint64(pc + does.B), load_uint64(pc + does.C)
+                if is_wider(behind, number) or not is_below(low, high, limit_low, limit_high):
+                    reason = OUT_OF_RANGE
+                    break
+                factor, upper = load_uint64(pc + does.D), load_int64(pc + does.E)
+                if factor != 1:
+                    high = high_of_product(low, high, factor, upper)
+                    low *= factor
+                put_decimal(table, column, low, high)
+                at = behind + number
+            elif op < does.DOUBLE_OF_FLOAT:
+                number, behind = read_varint(at, end)
+                if behind < LAST_ADDRESS:
+                    reason = behind
+                    break
+                if behind - at > load_int64(pc + does.A):
+                    reason = BAD_VARINT
+                    break
+                at = behind
+                if op == does.MULTIPLIED:
+                    factor_of_unit = load_int64(pc + does.B)
+                    limit = INT64_MAX // factor_of_unit
+                    if number > limit or number < -limit:
+                        reason = OUT_OF_RANGE
+                        break
+                    put_int64(table, column, number * factor_of_unit)
+                elif op == does.DATE_OF_MILLIS:
+                    # Spark rounds towards 1970.
+                    days = number // MS_A_DAY + (number < 0 and number % MS_A_DAY != 0)
+                    if days != np.int64(np.int32(days)):
+                        reason = OUT_OF_RANGE
+                        break
+                    put_int32(table, column, days)
+                elif op == does.FLOAT_OF_INTEGER:
+                    put_float(table, column, np.float32(number))
+                elif op == does.DOUBLE_OF_INTEGER:
+                    put_double(table, column, np.float64(number))
+                else:
+                    put_double(table, column, np.float64(np.float32(number)))
+            elif op == does.DOUBLE_OF_FLOAT:
+                if end - at < 4:
+                    reason = TRUNCATED
+                    break
+                put_double(table, column, np.float64(float_of_bits(load_uint32(at))))
+                at += 4
+            elif op == does.DEFAULT:
+                if top + 8 >= stack_end:
+                    reason = TOO_DEEP
+                    break
+                default_room -= load_int64(pc + does.A)
+                if default_room < 0:
+                    reason = TOO_LARGE
+                    break
+                store_int64(top, at)
+                store_int64(top + 8, end)
+                top += 16
+                at = program + load_int64(pc + does.B)
+                end = at + load_int64(pc + does.A)
+            elif op == does.RESTORE:
+                top -= 16
+                at = load_int64(top)
+                end = load_int64(top + 8)
+            elif op == does.CALL:
+                if top >= stack_end:
+                    reason = TOO_DEEP
+                    break
+                store_int64(top, pc + does.SIZE)
+                top += 8
+                pc = program + load_int64(pc + does.A)
+                continue
+            elif op == does.RETURN:
+                top -= 8
+                pc = load_int64(top)
+                continue
+            elif op == does.FAIL:
+                reason = load_int64(pc + does.A)
+                break
+            else:
+                if at != end:
+                    reason = TRAILING_BYTES
+                break
+            pc += does.SIZE
+        if reason != NONE:
+            truncate(table, 0, row)
+            put_null(table, 0)
+            store_uint8(reasons + row, np.uint8(reason))
+            store_int32(fields + 4 * row, np.int32(load_int64(pc + does.NAME)))
+    return count

@@ -1,0 +1,168 @@
+"""The decoder of Avro values."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from ...domain.values.avro_resolution import mismatches, resolve
+from ...domain.values.avro_schema import parse_avro_schema
+from ...domain.values.errors import DecodedTooLargeError
+from ...domain.values.failure_reason import FailureReason
+from ...ports.value_decoder import DecodedValues, ValueDecoder
+from ...ports.value_types import arrow_type
+from ..value_columns.column_set import ColumnSet, ColumnSizes
+from ..value_columns.layout import columns_of
+from . import decode_kernel as kernel
+from .program import compile_program
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...domain.values.avro_schema import AvroSchema
+    from ...domain.values.avro_types import AvroTypeOptions
+    from ...domain.values.data_types import StructType
+    from ...domain.values.registered_schema import Schema
+    from ...ports.value_decoder import Payloads, WriterSchema
+    from ..kernels.arrays import Int64Array
+
+log = logging.getLogger(__name__)
+
+_MIN_SLOTS: Final = 1024
+_NAMED: Final = 3
+"""The fields that a warning names."""
+
+
+def parse_schema(schema: Schema) -> AvroSchema:
+    """Parse a schema of a registry.
+
+    :raises ValueError: if it is not one.
+    """
+    return parse_avro_schema(schema.text, (one.text for one in schema.imports))
+
+
+@final
+class _Frame:
+    """The arrays of a batch, which the kernel finds by their addresses."""
+
+    def __init__(self, payloads: Payloads, programs: Int64Array) -> None:
+        self.rows = len(payloads.starts)
+        self.starts = np.ascontiguousarray(payloads.starts, np.int64)
+        self.ends = np.ascontiguousarray(payloads.ends, np.int64)
+        self.reasons = np.array(payloads.reasons, np.uint8)
+        self.fields = np.full(self.rows, -1, np.int32)
+        self._writers = np.ascontiguousarray(payloads.writers, np.int32)
+        self._programs = programs
+        self._data = payloads.values.buffers()[2]
+        self._stack = np.empty(kernel.STACK_WORDS, np.int64)
+        self.slots = np.empty(_MIN_SLOTS, np.int64)
+
+    def words(self) -> Int64Array:
+        """Return the frame of the kernel."""
+        words = np.zeros(kernel.FRAME_WORDS, np.int64)
+        words[kernel.DATA // 8] = self._data.address if self._data else 0
+        for place, array in (
+            (kernel.PROGRAMS, self._programs),
+            (kernel.STARTS, self.starts),
+            (kernel.ENDS, self.ends),
+            (kernel.REASONS, self.reasons),
+            (kernel.WRITERS, self._writers),
+            (kernel.FIELDS, self.fields),
+            (kernel.STACK, self._stack),
+            (kernel.SLOTS, self.slots),
+        ):
+            words[place // 8] = array.ctypes.data
+        words[kernel.SLOT_COUNT // 8] = len(self.slots)
+        return words
+
+
+@final
+class AvroDecoder(ValueDecoder):
+    """Decodes values of any number of writers' schemas as one reader's schema.
+
+    The program of each writer's schema is kept, by the schema's id. Values whose framing names no
+    schema have the one of ``writer``.
+    """
+
+    def __init__(
+        self,
+        writer: AvroSchema,
+        reader: AvroSchema,
+        data_type: StructType,
+        options: AvroTypeOptions,
+    ) -> None:
+        self._reader = reader
+        self._data_type = data_type
+        self._options = options
+        self._columns = columns_of(arrow_type(data_type))
+        self._sizes = ColumnSizes(self._columns)
+        self._names: dict[str, int] = {}
+        self._own_program = self._compile(writer)
+        self._programs: dict[int | str, Int64Array | None] = {}
+
+    @property
+    def data_type(self) -> StructType:
+        return self._data_type
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
+    def decode(self, payloads: Payloads) -> DecodedValues:
+        frame = _Frame(payloads, self._find_programs(payloads.schemas))
+        size = int((frame.ends - frame.starts).sum())
+        columns = ColumnSet(self._columns, frame.rows, size, self._sizes)
+        row = 0
+        while True:
+            words = frame.words()
+            row = kernel.decode_values(columns.address, words.ctypes.data, row, frame.rows)
+            if row == frame.rows:
+                return DecodedValues(columns.finish(), frame.reasons, frame.fields)
+            _make_room(columns, words, frame, row)
+
+    def _find_programs(self, schemas: Sequence[WriterSchema]) -> Int64Array:
+        """Return the addresses of programs: of values without a schema, then of each schema."""
+        found = [self._own_program, *map(self._program_of, schemas)]
+        addresses = [0 if program is None else program.ctypes.data for program in found]
+        return np.array(addresses, np.int64)
+
+    def _program_of(self, writer: WriterSchema) -> Int64Array | None:
+        if writer.schema_id not in self._programs:
+            try:
+                program = self._compile(parse_schema(writer.schema), writer.schema_id)
+            except ValueError as error:
+                log.warning("Cannot read values of schema %s: %s", writer.schema_id, error)
+                program = None
+            self._programs[writer.schema_id] = program
+        return self._programs[writer.schema_id]
+
+    def _compile(self, writer: AvroSchema, schema_id: int | str = "of the options") -> Int64Array:
+        tree = resolve(writer, self._reader, self._data_type, self._options)
+        found = [str(mismatch) for mismatch in mismatches(tree)]
+        if found:
+            more = [f"and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
+            reasons = "; ".join(found[:_NAMED] + more)
+            log.warning("Cannot read all values of schema %s: %s", schema_id, reasons)
+        return compile_program(tree, self._columns, self._number_of)
+
+    def _number_of(self, path: str) -> int:
+        """Return the number of a field's name."""
+        return self._names.setdefault(path, len(self._names)) if path else -1
+
+
+def _make_room(columns: ColumnSet, words: Int64Array, frame: _Frame, row: int) -> None:
+    """Grow what the kernel has no room in for a row, or give the row up."""
+    slots = int(words[kernel.NEEDED_SLOTS // 8])
+    if slots:
+        frame.slots = np.empty(slots, np.int64)
+        return
+    column, size = words[kernel.NEEDED_COLUMN // 8], words[kernel.NEEDED_BYTES // 8]
+    try:
+        columns.grow(int(column), int(size))
+    except DecodedTooLargeError:
+        if row:
+            raise
+        # There is no room for it even where it is the first one.
+        frame.reasons[row] = FailureReason.TOO_LARGE

@@ -1,0 +1,344 @@
+"""Compiling how values are read to a program of the kernel."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from ...domain.values import avro_resolution as tree
+from ...domain.values.avro_resolution import Conversion
+from ...domain.values.avro_schema import (
+    MAX_DEPTH,
+    Array,
+    Enumeration,
+    Fixed,
+    Kind,
+    Map,
+    Primitive,
+    Record,
+    Reference,
+    Union,
+)
+from ...domain.values.failure_reason import FailureReason
+from . import operations as does
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...domain.values.avro_schema import AvroSchema, AvroType
+    from ..kernels.arrays import Int64Array
+    from ..value_columns.layout import Column
+
+_NO_COLUMN: Final = -1
+_INT_BYTES: Final = 5
+_LONG_BYTES: Final = 10
+_ROOT: Final = 0
+
+_OF_INTEGERS: Final = {
+    Conversion.INT32: does.INT32,
+    Conversion.INT64: does.INT64,
+    Conversion.MICROS_OF_MILLIS: does.MULTIPLIED,
+    Conversion.MICROS_OF_DAYS: does.MULTIPLIED,
+    Conversion.DATE_OF_MILLIS: does.DATE_OF_MILLIS,
+    Conversion.FLOAT: does.FLOAT_OF_INTEGER,
+    Conversion.DOUBLE: does.DOUBLE_OF_INTEGER,
+    Conversion.DOUBLE_OF_FLOAT: does.DOUBLE_OF_FLOATED,
+}
+
+_FACTORS: Final = {
+    Conversion.MICROS_OF_MILLIS: 1_000,
+    Conversion.MICROS_OF_DAYS: 86_400_000_000,
+}
+
+_OTHERS: Final = {
+    (Kind.BOOLEAN, Conversion.BOOLEAN): does.BOOLEAN,
+    (Kind.FLOAT, Conversion.FLOAT): does.FLOAT,
+    (Kind.FLOAT, Conversion.DOUBLE): does.DOUBLE_OF_FLOAT,
+    (Kind.DOUBLE, Conversion.DOUBLE): does.DOUBLE,
+    (Kind.STRING, Conversion.STRING): does.STRING,
+    (Kind.BYTES, Conversion.STRING): does.STRING,
+    (Kind.STRING, Conversion.BINARY): does.BINARY,
+    (Kind.BYTES, Conversion.BINARY): does.BINARY,
+}
+
+_LEAST_BYTES: Final = {Kind.NULL: 0, Kind.FLOAT: 4, Kind.DOUBLE: 8}
+_MAX_LEAST: Final = 2**40
+
+
+def compile_program(
+    node: tree.Node,
+    columns: Sequence[Column],
+    name_number: Callable[[str], int],
+) -> Int64Array:
+    """Return the program that puts values into columns.
+
+    ``name_number`` returns the number of a field's name, which operations have for errors.
+    """
+    compiler = _Compiler(columns, name_number)
+    compiler.read(node, _ROOT, "")
+    return compiler.finish()
+
+
+class _Compiler:
+    """Appends operations; places in what it has appended are counted in operations."""
+
+    def __init__(self, columns: Sequence[Column], name_number: Callable[[str], int]) -> None:
+        self._columns = columns
+        self._name_number = name_number
+        self._operations: list[list[int]] = []
+        self._constants = bytearray()
+        self._uses: list[int] = []
+        self._calls: dict[tuple[int, str], tuple[AvroSchema, list[int]]] = {}
+        self._least: dict[tuple[int, str], int] = {}
+
+    def finish(self) -> Int64Array:
+        """Return the operations, with the skipped records behind them, then the constants."""
+        self._add(does.END)
+        self._add_skipped_records()
+        for place in self._uses:
+            self._operations[place][does.B // 8] += does.SIZE * len(self._operations)
+        words = [word for operation in self._operations for word in operation]
+        data = struct.pack(f"<{len(words)}q", *words) + self._constants
+        return np.frombuffer(data + bytes(-len(data) % 8), np.int64)
+
+    def read(self, node: tree.Node, column: int, path: str) -> None:
+        """Add the operations that put a value into a column."""
+        match node:
+            case tree.ReadPrimitive(kind, conversion):
+                self._primitive(kind, conversion, column)
+            case tree.ReadNull():
+                self._add(does.NULL, column)
+            case tree.ReadFixed(size):
+                self._add(does.FIXED, column, size)
+            case tree.ReadDecimal(size, precision, added_scale):
+                place = self._add(
+                    does.DECIMAL, column, -1 if size is None else size, *_words(10**precision)
+                )
+                self._operations[place][does.D // 8 :] = _words(10**added_scale)
+            case tree.ReadEnumeration(symbols):
+                self._add(does.ENUM, column, len(symbols))
+                self._use_constant(_symbol_table(symbols))
+            case tree.Skip(type_, schema):
+                self._skip(type_, schema, path)
+            case tree.Mismatch(where):
+                self._add(does.FAIL, column, int(FailureReason.INCOMPATIBLE_SCHEMA), path=where)
+            case _:
+                self._read_nested(node, column, path)
+
+    def _read_nested(self, node: tree.Node, column: int, path: str) -> None:
+        match node:
+            case tree.ReadRecord(steps):
+                self._steps(steps, column, path)
+                self._add(does.STRUCT, column)
+            case tree.ReadMember(step):
+                self._steps([step], column, path)
+                self._add(does.MEMBER, column)
+            case tree.ReadUnion(branches):
+                self._union(branches, column, path)
+            case tree.ReadArray(element, items, schema):
+                self._array(element, self._least_bytes(items, schema), column)
+            case tree.ReadMap(value):
+                self._map(value, column)
+            case tree.ReadDefault(data, below):
+                self._default(data, below, column, path)
+
+    def _primitive(self, kind: Kind, conversion: Conversion, column: int) -> None:
+        if kind in {Kind.INT, Kind.LONG}:
+            size = _INT_BYTES if kind is Kind.INT else _LONG_BYTES
+            self._add(_OF_INTEGERS[conversion], column, size, _FACTORS.get(conversion, 1))
+        else:
+            self._add(_OTHERS[kind, conversion], column)
+
+    def _steps(self, steps: Sequence[tree.Step], column: int, path: str) -> None:
+        children = self._children(column)
+        for step in steps:
+            if step.field is None:
+                self.read(step.node, _NO_COLUMN, f"{path}.{step.name}" if path else step.name)
+            else:
+                child = children[step.field]
+                self.read(step.node, child, self._columns[child].path)
+
+    def _children(self, column: int) -> list[int]:
+        """Return the columns of the fields of a struct."""
+        children, child = [], column + 1
+        while child < self._columns[column].end:
+            children.append(child)
+            child = self._columns[child].end
+        return children
+
+    def _union(self, branches: Sequence[tree.Node], column: int, path: str) -> None:
+        nulls = [number for number, node in enumerate(branches) if node == tree.ReadNull()]
+        if len(branches) == 2 and len(nulls) == 1:
+            place = self._add(does.NULLABLE, column, nulls[0])
+            self.read(branches[1 - nulls[0]], column, path)
+            self._operations[place][does.B // 8] = self._here()
+            return
+        self._choose(len(branches), lambda number: self.read(branches[number], column, path), path)
+
+    def _choose(self, count: int, add_branch: Callable[[int], None], path: str) -> None:
+        place = self._add(does.UNION, a=count, path=path)
+        targets, jumps = [], []
+        for number in range(count):
+            targets.append(self._here())
+            add_branch(number)
+            jumps.append(self._add(does.JUMP))
+        for jump in jumps:
+            self._operations[jump][does.A // 8] = self._here()
+        self._use_constant(struct.pack(f"<{count}q", *targets), place)
+
+    def _array(self, element: tree.Node, least: int, column: int) -> None:
+        child = column + 1
+        self._loop(
+            lambda: self.read(element, child, self._columns[child].path),
+            child,
+            self._columns[column].path,
+            least,
+        )
+        self._add(does.CLOSE_ARRAY, column)
+
+    def _map(self, value: tree.Node, column: int) -> None:
+        entries = column + 1
+        key, item = entries + 1, entries + 2
+
+        def add_entry() -> None:
+            self._add(does.STRING, key)
+            self.read(value, item, self._columns[item].path)
+            self._add(does.STRUCT, entries)
+
+        self._loop(add_entry, entries, self._columns[column].path, 1)
+        self._add(does.CLOSE_MAP, column)
+
+    def _loop(self, add_body: Callable[[], None], child: int, path: str, least: int) -> None:
+        self._add(does.ENTER, path=path)
+        place = self._add(does.NEXT, a=child, c=least, path=path)
+        add_body()
+        self._add(does.JUMP, a=does.SIZE * place)
+        self._operations[place][does.B // 8] = self._here()
+
+    def _default(self, data: bytes, node: tree.Node, column: int, path: str) -> None:
+        if isinstance(node, tree.ReadUnion) and node.branches[data[0] // 2] == tree.ReadNull():
+            self._add(does.NULL, column)
+            return
+        place = self._add(does.DEFAULT, path=path)
+        self._use_constant(data, place)
+        self._operations[place][does.A // 8] = len(data)
+        self.read(node, column, path)
+        self._add(does.RESTORE)
+
+    def _skip(self, type_: AvroType, schema: AvroSchema, path: str) -> None:
+        match type_:
+            case Primitive(Kind.STRING | Kind.BYTES):
+                self._add(does.SKIP_BYTES, path=path)
+            case Primitive(Kind.INT | Kind.LONG) | Enumeration():
+                self._add(does.SKIP_VARINT, path=path)
+            case Primitive() | Fixed():
+                self._skip_bytes(self._least_bytes(type_, schema), path)
+            case Record(name) | Reference(name):
+                _, calls = self._calls.setdefault((id(schema), name), (schema, []))
+                calls.append(self._add(does.CALL, path=path))
+            case Union(branches):
+                self._skip_union(branches, schema, path)
+            case Array(items):
+                least = self._least_bytes(items, schema)
+                self._loop(lambda: self._skip(items, schema, path), _NO_COLUMN, path, least)
+            case Map(values):
+                self._loop(lambda: self._skip_entry(values, schema, path), _NO_COLUMN, path, 1)
+
+    def _skip_bytes(self, size: int, path: str) -> None:
+        if size:
+            self._add(does.SKIP_FIXED, a=size, path=path)
+
+    def _skip_entry(self, values: AvroType, schema: AvroSchema, path: str) -> None:
+        self._add(does.SKIP_BYTES, path=path)
+        self._skip(values, schema, path)
+
+    def _skip_union(self, branches: Sequence[AvroType], schema: AvroSchema, path: str) -> None:
+        nulls = [number for number, branch in enumerate(branches) if branch.name == "null"]
+        if len(branches) == 2 and nulls:
+            place = self._add(does.SKIP_NULLABLE, a=nulls[0], path=path)
+            self._skip(branches[1 - nulls[0]], schema, path)
+            self._operations[place][does.B // 8] = self._here()
+            return
+        self._choose(len(branches), lambda one: self._skip(branches[one], schema, path), path)
+
+    def _add_skipped_records(self) -> None:
+        """Add each skipped record once: records may contain themselves."""
+        places: dict[tuple[int, str], int] = {}
+        while missing := self._calls.keys() - places.keys():
+            for key in [key for key in self._calls if key in missing]:
+                places[key] = self._here()
+                schema, _ = self._calls[key]
+                for field in cast("Record", schema.named[key[1]]).fields:
+                    self._skip(field.type, schema, field.name)
+                self._add(does.RETURN)
+        for key, (_, calls) in self._calls.items():
+            for call in calls:
+                self._operations[call][does.A // 8] = places[key]
+
+    def _least_bytes(self, type_: AvroType, schema: AvroSchema, depth: int = 0) -> int:
+        """Return how many bytes a value has at least."""
+        match type_:
+            case Primitive(kind):
+                return _LEAST_BYTES.get(kind, 1)
+            case Fixed(_, size):
+                return size
+            case Record(name) | Reference(name):
+                return self._least_bytes_of_record(name, schema, depth)
+        return 1
+
+    def _least_bytes_of_record(self, name: str, schema: AvroSchema, depth: int) -> int:
+        key = (id(schema), name)
+        if depth > MAX_DEPTH:
+            return 0
+        if key not in self._least:
+            self._least[key] = 0
+            fields = cast("Record", schema.named[name]).fields
+            least = sum(self._least_bytes(field.type, schema, depth + 1) for field in fields)
+            self._least[key] = min(least, _MAX_LEAST)
+        return self._least[key]
+
+    def _here(self) -> int:
+        """Return the place of the next operation, in bytes."""
+        return does.SIZE * len(self._operations)
+
+    def _add(
+        self,
+        operation: int,
+        column: int = _NO_COLUMN,
+        a: int = 0,
+        b: int = 0,
+        c: int = 0,
+        path: str | None = None,
+    ) -> int:
+        """Add an operation; its name for errors is its column's unless there is a path."""
+        if path is None:
+            path = self._columns[column].path if column >= 0 else ""
+        name = self._name_number(path)
+        self._operations.append([operation, column, a, b, c, name, 0, 0])
+        return len(self._operations) - 1
+
+    def _use_constant(self, data: bytes, place: int = -1) -> None:
+        """Let ``B`` of an operation, the last one by default, be the place of a constant."""
+        place = place % len(self._operations)
+        self._operations[place][does.B // 8] = len(self._constants)
+        self._constants += data + bytes(-len(data) % 8)
+        self._uses.append(place)
+
+
+def _words(number: int) -> tuple[int, int]:
+    """Return the lower and the upper 64 of 128 bits."""
+    low, high = struct.unpack("<qq", number.to_bytes(16, "little"))
+    return low, high
+
+
+def _symbol_table(symbols: Sequence[str | None]) -> bytes:
+    """Return the place, from the table on, and the length of each symbol, then the symbols."""
+    entries, texts = bytearray(), bytearray()
+    for symbol in symbols:
+        encoded = b"" if symbol is None else symbol.encode()
+        place = 16 * len(symbols) + len(texts)
+        entries += struct.pack("<qq", place, -1 if symbol is None else len(encoded))
+        texts += encoded
+    return bytes(entries + texts)

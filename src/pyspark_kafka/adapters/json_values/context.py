@@ -1,0 +1,119 @@
+"""The memory that the functions of the kernel share: 64-bit words at one address.
+
+A kernel takes the address of a context. Offsets are in bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROGRAM: Final = 0
+"""The address of the program: an entry for each column, as ``program`` describes it."""
+
+FLAGS: Final = 8
+"""The options of the tokenizer: bits of ``flags``."""
+
+LIMIT: Final = 16
+"""The end of the memory that may be read: of all values, not of one."""
+
+MAX_DEPTH: Final = 24
+MAX_DIGITS: Final = 32
+
+BRACKETS: Final = 40
+"""The address of a byte for each level of nesting, up to ``MAX_DEPTH``."""
+
+STACK: Final = 48
+"""The address of a frame for each nested column that is being decoded."""
+
+SCRATCH: Final = 56
+"""The address of ``SCRATCH_BYTES`` bytes for a text without its escapes."""
+
+BIG_NUMBER: Final = 64
+"""The address of a number of ``big_number_kernel``."""
+
+FIVES: Final = 72
+"""The address of the powers of five for ``double_kernel``."""
+
+TENS: Final = 80
+"""The address of the powers of ten for ``number_writing_kernel``."""
+
+ZONES: Final = 88
+"""The address of the time zones: ``zone_table``."""
+
+ZONE_COUNT: Final = 96
+DEFAULT_ZONE: Final = 104
+"""The index of the zone of timestamps that name none."""
+
+FULL_COLUMN: Final = 112
+"""The column that has no room, for ``FULL``."""
+
+FULL_BYTES: Final = 120
+"""The bytes that its texts have no room for; 0 if it is elements that it has no room for."""
+
+ZONE_TEXT: Final = 128
+"""The address of the name of a zone that is not in the table, for ``NEEDS_ZONE``."""
+
+ZONE_TEXT_BYTES: Final = 136
+
+REASON: Final = 144
+"""Why the first field of a row that is bad could not be decoded."""
+
+FIELD: Final = 152
+"""The column of that field."""
+
+OTHER_BIG_NUMBER: Final = 160
+
+DEPTH: Final = 168
+"""How many objects and arrays are around the value that is being decoded."""
+
+STARTS: Final = 176
+ENDS: Final = 184
+VALUES: Final = 192
+"""The address of the bytes into which ``STARTS`` and ``ENDS`` point."""
+
+REASONS: Final = 200
+FIELDS: Final = 208
+STATUS: Final = 216
+"""Why a kernel stopped before the last row: ``FULL``, ``NEEDS_ZONE`` or ``NEEDS_PART``."""
+
+NUMBER_SCRATCH: Final = 224
+"""The address of the scratch of ``number_writing_kernel``."""
+
+DATE_STEPS: Final = 232
+"""The address of the steps of a pattern of dates (``pattern_table``), or 0."""
+
+DATE_STEP_COUNT: Final = 240
+TIMESTAMP_STEPS: Final = 248
+TIMESTAMP_STEP_COUNT: Final = 256
+NTZ_STEPS: Final = 264
+NTZ_STEP_COUNT: Final = 272
+
+NEEDED_KIND: Final = 280
+"""The kind of value whose part is needed, for ``NEEDS_PART``."""
+
+PARTS: Final = 288
+"""For each kind of value, the address of its function of ``part_kernel``, or 0."""
+
+WORDS: Final = 52
+SCRATCH_BYTES: Final = 8192
+MAX_TEXT_BYTES: Final = SCRATCH_BYTES // 2
+"""The longest text with escapes that may be a date, a timestamp or a decimal, or name a field."""
+
+FULL: Final = -1000
+"""A column has no room for a value."""
+
+NEEDS_ZONE: Final = -1001
+"""A timestamp has a time zone that the table does not have yet."""
+
+NEEDS_PART: Final = -1002
+"""The address of a part is not known yet."""
+
+COMMENTS: Final = 1
+UNQUOTED_NAMES: Final = 2
+SINGLE_QUOTES: Final = 4
+LEADING_ZEROS: Final = 8
+NOT_A_NUMBER: Final = 16
+ANY_ESCAPE: Final = 32
+CONTROL_CHARACTERS: Final = 64
+DATES_HAVE_FALLBACK: Final = 128
+TIMESTAMPS_HAVE_FALLBACK: Final = 256

@@ -1,0 +1,288 @@
+"""JSON values to columns, in one pass of machine code that interprets a schema's program.
+
+The values are untrusted: nothing is read past the end of a value but for whole words within the
+memory of all, and nothing is written without room. A value that is bad leaves its row with the
+fields that could be decoded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels.compiled import compiled, kernel_function
+from ..kernels.memory import (
+    load_int64,
+    load_uint8,
+    store_int32,
+    store_int64,
+    store_uint8,
+)
+from ..value_columns.column_kernel import (
+    close_list,
+    close_struct,
+    is_full,
+    length,
+    put_null,
+    truncate,
+)
+from . import context as at_
+from . import program
+from .name_kernel import find_member
+from .reasons import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
+from .scalar_kernel import put_plain, put_scalar, put_text
+from .skip_kernel import (
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    NULL,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    is_quote,
+    skip_colon,
+    skip_name,
+    skip_value,
+)
+from .text_kernel import BACKSLASH, QUOTE, has_word, plain_end, skip_space, unescape
+
+FRAME_BYTES: Final = 32
+_COLUMN: Final = 0
+_EXPECTED: Final = 8
+_MEMBER: Final = 16
+"""Of a struct: the column of the member that is being decoded."""
+
+_START: Final = 24
+"""Of a struct: the position of that member's value."""
+
+_NO_FIELD: Final = -1
+
+
+@compiled
+def decode_rows(context: int, table: int, first: int, last: int) -> int:
+    """Decode rows ``[first, last)`` and return the row at which it stopped: ``last`` at the end.
+
+    A row that a status of the context stopped at is not in the columns.
+    """
+    starts = load_int64(context + at_.STARTS)
+    ends = load_int64(context + at_.ENDS)
+    values = load_int64(context + at_.VALUES)
+    reasons = load_int64(context + at_.REASONS)
+    fields = load_int64(context + at_.FIELDS)
+    for row in range(first, last):
+        start = load_int64(starts + 8 * row)
+        if start < 0 or load_uint8(reasons + row) != 0:
+            put_null(table, 0)
+            continue
+        store_int64(context + at_.REASON, 0)
+        store_int64(context + at_.FIELD, _NO_FIELD)
+        end = values + load_int64(ends + 8 * row)
+        result = _decode_row(context, table, values + start, end)
+        if result <= at_.FULL:
+            truncate(table, 0, row)
+            store_int64(context + at_.STATUS, result)
+            return row
+        if result < 0:
+            truncate(table, 0, row)
+            close_struct(table, 0)
+            store_int64(context + at_.REASON, -result)
+            store_int64(context + at_.FIELD, _NO_FIELD)
+        store_uint8(reasons + row, np.uint8(load_int64(context + at_.REASON)))
+        store_int32(fields + 4 * row, np.int32(load_int64(context + at_.FIELD)))
+    return last
+
+
+@kernel_function
+def _decode_row(context: int, table: int, start: int, end: int) -> Any:
+    """Put one row; return a negative number if it cannot be, and otherwise any other."""
+    at = skip_space(context, start, end)
+    if at >= end:
+        # As Spark has it, no text at all is null and not an error.
+        put_null(table, 0)
+        return 0
+    if load_uint8(at) != OPEN_BRACE:
+        at = skip_value(context, at, end, 0)
+        if at < 0:
+            return at
+        close_struct(table, 0)
+        store_int64(context + at_.REASON, TYPE_MISMATCH)
+        return 0
+    return _decode_object(context, table, at + 1, end)
+
+
+@kernel_function
+def _decode_object(context: int, table: int, start: int, end: int) -> Any:
+    """Put the object behind the brace that opens it, with all in it."""
+    at = start
+    entries = load_int64(context + at_.PROGRAM)
+    stack = load_int64(context + at_.STACK)
+    max_depth = load_int64(context + at_.MAX_DEPTH)
+    limit = load_int64(context + at_.LIMIT)
+    frame = stack
+    column = 0
+    kind = program.STRUCT
+    expected = 0
+    depth = 1
+    is_first = True
+    store_int64(context + at_.DEPTH, 1)
+    while True:
+        at = skip_space(context, at, end)
+        if at >= end:
+            return -TRUNCATED
+        byte = load_uint8(at)
+        is_end = byte == (CLOSE_BRACKET if kind == program.ARRAY else CLOSE_BRACE)
+        if is_end:
+            at += 1
+            if kind == program.STRUCT:
+                close_struct(table, column)
+            else:
+                close_list(table, column)
+            if frame == stack:
+                return at
+            frame -= FRAME_BYTES
+            depth -= 1
+            store_int64(context + at_.DEPTH, depth)
+            column = load_int64(frame + _COLUMN)
+            expected = load_int64(frame + _EXPECTED)
+            kind = load_int64(entries + column * program.STRIDE + program.KIND)
+            if kind == program.MAP:
+                close_struct(table, column + 1)
+            is_first = False
+            continue
+        if not is_first:
+            if byte != COMMA:
+                return -MALFORMED
+            at = skip_space(context, at + 1, end)
+            if at >= end:
+                return -TRUNCATED
+            byte = load_uint8(at)
+        is_first = False
+        child = column + 1
+        if kind == program.STRUCT:
+            # A name without escapes, mostly.
+            name = at + 1
+            name_end = plain_end(name, end, limit, QUOTE) if byte == QUOTE else end
+            if name_end < end and load_uint8(name_end) == QUOTE:
+                at = name_end + 1
+            else:
+                name, name_end, at = _odd_name(context, at, end)
+                if name < 0:
+                    return name
+            at = _value_start(context, at, end)
+            if at < 0:
+                return at
+            entry = entries + column * program.STRIDE
+            member = find_member(entry, expected, name, name_end - name, limit)
+            if member < 0:
+                at = skip_value(context, at, end, depth)
+                if at < 0:
+                    return at
+                continue
+            expected = member + 1
+            members = load_int64(entry + program.MEMBERS)
+            child = load_int64(members + member * program.MEMBER_STRIDE + program.COLUMN)
+            rows = length(table, column)
+            if length(table, child) > rows:
+                # Of duplicate names, the last one counts.
+                truncate(table, child, rows)
+        else:
+            if is_full(table, child):
+                store_int64(context + at_.FULL_COLUMN, child)
+                store_int64(context + at_.FULL_BYTES, 0)
+                return at_.FULL
+            if kind == program.MAP:
+                at = _put_key(context, table, column + 2, at, end)
+                if at > 0:
+                    at = _value_start(context, at, end)
+                child = column + 3
+        result = at
+        begin = at
+        if at > 0:
+            entry = entries + child * program.STRIDE
+            child_kind = load_int64(entry + program.KIND)
+            if child_kind > program.MAP:
+                result = put_scalar(context, table, entry, child, at, end)
+            else:
+                byte = load_uint8(at)
+                if byte == (OPEN_BRACKET if child_kind == program.ARRAY else OPEN_BRACE):
+                    depth += 1
+                    if depth > max_depth:
+                        return -TOO_DEEP
+                    store_int64(context + at_.DEPTH, depth)
+                    store_int64(frame + _COLUMN, column)
+                    store_int64(frame + _EXPECTED, expected)
+                    store_int64(frame + _MEMBER, child)
+                    store_int64(frame + _START, at)
+                    frame += FRAME_BYTES
+                    column = child
+                    kind = child_kind
+                    expected = 0
+                    is_first = True
+                    at += 1
+                    continue
+                if byte == 110 and has_word(at, end, NULL, 4):
+                    put_null(table, child)
+                    result = at + 4
+                else:
+                    result = -TYPE_MISMATCH
+        if result > 0:
+            at = result
+            if kind == program.MAP:
+                close_struct(table, column + 1)
+            continue
+        if result <= at_.FULL:
+            return result
+        if load_int64(context + at_.REASON) == 0:
+            store_int64(context + at_.REASON, -result)
+            store_int64(context + at_.FIELD, child)
+        # A bad element makes its array or map bad, up to the field of a struct: it is null.
+        while kind != program.STRUCT:
+            frame -= FRAME_BYTES
+            depth -= 1
+            column = load_int64(frame + _COLUMN)
+            kind = load_int64(entries + column * program.STRIDE + program.KIND)
+            if kind == program.STRUCT:
+                expected = load_int64(frame + _EXPECTED)
+                child = load_int64(frame + _MEMBER)
+                begin = load_int64(frame + _START)
+        store_int64(context + at_.DEPTH, depth)
+        truncate(table, child, length(table, column))
+        at = skip_value(context, begin, end, depth)
+        if at < 0:
+            return at
+
+
+@kernel_function
+def _value_start(context: int, start: int, end: int) -> Any:
+    """Return the position of the value behind a colon, which mostly follows at once."""
+    if start < end and load_uint8(start) == COLON:
+        at = skip_space(context, start + 1, end)
+        return at if at < end else -TRUNCATED
+    return skip_colon(context, start, end)
+
+
+@kernel_function
+def _odd_name(context: int, start: int, end: int) -> Any:
+    """Return where a name begins and ends without its escapes, and the position behind it."""
+    name, name_end, after = skip_name(context, start, end)
+    if name < 0 or plain_end(name, name_end, name_end, BACKSLASH) == name_end:
+        return name, name_end, after
+    scratch = load_int64(context + at_.SCRATCH)
+    if name_end - name > at_.MAX_TEXT_BYTES:
+        # No field has so long a name.
+        return scratch, scratch, after
+    return scratch, unescape(name, name_end, name_end, scratch), after
+
+
+@kernel_function
+def _put_key(context: int, table: int, column: int, start: int, end: int) -> Any:
+    """Put the name of a map's entry, and return the position behind it."""
+    byte = load_uint8(start)
+    if is_quote(context, byte):
+        return put_text(context, table, column, start + 1, end, byte)
+    name, name_end, after = skip_name(context, start, end)
+    if name < 0:
+        return name
+    result = put_plain(context, table, column, name, name_end - name)
+    return after if result > 0 else result

@@ -1,0 +1,227 @@
+"""The kernel that encodes rows as JSON; one for all schemas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels.compiled import compiled
+from ..kernels.memory import (
+    double_of_bits,
+    load_int8,
+    load_int16,
+    load_int32,
+    load_int64,
+    load_uint32,
+    load_uint64,
+    store_int64,
+    store_uint8,
+)
+from ..value_encoding import row_encoder as out
+from ..value_encoding.input_kernel import data, is_null, local_times, offset, read_bool, values
+from . import encode_program as at
+from .number_writing_kernel import (
+    SCRATCH_BYTES,
+    put_bool,
+    put_decimal,
+    put_double,
+    put_float,
+    put_signed,
+    put_special,
+)
+from .string_writing_kernel import put_base64, put_literal, put_string
+from .time_writing_kernel import MICROS_PER_DAY, put_time
+
+_COMMA = np.uint8(44)
+_COLON = np.uint8(58)
+_QUOTE = np.uint8(34)
+
+_FRAME = 40
+_MICROS_PER_SECOND = 1_000_000
+
+
+@compiled
+def encode_json(program: int, table: int, output: int, rows: int) -> int:
+    """Encode rows; the arguments are those of ``RowEncoder``."""
+    address = load_int64(output + out.ADDRESS)
+    offsets = load_int64(output + out.OFFSETS)
+    prefix, prefix_size = load_int64(output + out.PREFIX), load_int64(output + out.PREFIX_SIZE)
+    scratch = load_int64(output + out.SCRATCH)
+    powers = load_int64(program + at.POWERS)
+    keeps_nulls, is_ascii = load_int64(program + at.KEEPS_NULLS), load_int64(program + at.IS_ASCII)
+    room = load_int64(program + at.ROOM)
+    entries = program + at.HEAD
+    limit = address + load_int64(output + out.CAPACITY)
+    row = load_int64(output + out.ROW)
+    place = address + load_int64(offsets + 8 * row)
+    while row < rows:
+        if is_null(table, 0, row):
+            row += 1
+            store_int64(offsets + 8 * row, place - address)
+            continue
+        if limit - place < prefix_size + room:
+            store_int64(output + out.ROW, row)
+            return out.FULL
+        place = put_literal(place, prefix, prefix_size)
+        store_uint8(place, np.uint8(123))
+        place += 1
+        # The container that is written: its kind, its number, its next column or row and its last,
+        # and the row of a struct. The stack has the same of those around it.
+        stack = scratch + SCRATCH_BYTES
+        kind, container, index = at.STRUCT, 0, row
+        following, end = 1, load_int64(entries + at.END)
+        is_first = True
+        while True:
+            if limit - place < room:
+                store_int64(output + out.ROW, row)
+                return out.FULL
+            if following == end:
+                store_uint8(place, np.uint8(93 if kind == at.LIST else 125))
+                place += 1
+                if stack == scratch + SCRATCH_BYTES:
+                    break
+                stack -= _FRAME
+                kind, container = load_int64(stack), load_int64(stack + 8)
+                following, end = load_int64(stack + 16), load_int64(stack + 24)
+                index = load_int64(stack + 32)
+                is_first = False
+                continue
+            is_key = False
+            if kind == at.STRUCT:
+                column, item = following, index
+                entry = entries + column * at.STRIDE
+                following = load_int64(entry + at.END)
+                absent = is_null(table, column, item)
+                if absent and not keeps_nulls:
+                    continue
+                # The name begins with a comma.
+                skipped = 1 if is_first else 0
+                size = load_int64(entry + at.NAME_SIZE) - skipped
+                place = put_literal(place, load_int64(entry + at.NAME) + skipped, size)
+            elif kind == at.LIST:
+                column, item = container + 1, following
+                entry = entries + column * at.STRIDE
+                following += 1
+                absent = is_null(table, column, item)
+                if not is_first:
+                    store_uint8(place, _COMMA)
+                    place += 1
+            else:
+                # A map's key and value come one after the other, each in a turn of the loop.
+                is_key = index == 0
+                column = container + 2
+                if not is_key:
+                    column = load_int64(entries + column * at.STRIDE + at.END)
+                item = following
+                entry = entries + column * at.STRIDE
+                absent = is_null(table, column, item)
+                if is_key:
+                    index = 1
+                    if not is_first:
+                        store_uint8(place, _COMMA)
+                        place += 1
+                else:
+                    index = 0
+                    following += 1
+            is_first = False
+            if absent:
+                store_uint8(place, np.uint8(110))
+                store_uint8(place + 1, np.uint8(117))
+                store_uint8(place + 2, np.uint8(108))
+                store_uint8(place + 3, np.uint8(108))
+                place += 4
+                continue
+            type_ = load_int64(entry + at.KIND)
+            if type_ == at.STRING:
+                start = offset(table, column, item)
+                length = offset(table, column, item + 1) - start
+                place = put_string(place, limit, data(table, column) + start, length, is_ascii)
+                if place < 0 or limit - place < room:
+                    store_int64(output + out.ROW, row)
+                    return out.FULL
+            elif type_ == at.BINARY:
+                start = offset(table, column, item)
+                length = offset(table, column, item + 1) - start
+                place = put_base64(place, limit, data(table, column) + start, length)
+                if place < 0:
+                    store_int64(output + out.ROW, row)
+                    return out.FULL
+            elif type_ >= at.STRUCT:
+                store_int64(stack, kind)
+                store_int64(stack + 8, container)
+                store_int64(stack + 16, following)
+                store_int64(stack + 24, end)
+                store_int64(stack + 32, index)
+                stack += _FRAME
+                kind, container, is_first = type_, column, True
+                if kind == at.STRUCT:
+                    following, end, index = column + 1, load_int64(entry + at.END), item
+                else:
+                    following = offset(table, column, item)
+                    end = offset(table, column, item + 1)
+                    index = 0
+                store_uint8(place, np.uint8(91 if kind == at.LIST else 123))
+                place += 1
+            else:
+                if is_key:
+                    store_uint8(place, _QUOTE)
+                    place += 1
+                if type_ == at.INT64:
+                    place = put_signed(place, load_int64(values(table, column) + 8 * item))
+                elif type_ == at.INT32:
+                    number = np.int64(load_int32(values(table, column) + 4 * item))
+                    place = put_signed(place, number)
+                elif type_ == at.DOUBLE:
+                    bits = load_uint64(values(table, column) + 8 * item)
+                    quoted = not is_key
+                    exponent = (bits >> np.uint64(52)) & np.uint64(0x7FF)
+                    if exponent == np.uint64(0x7FF):
+                        fraction = bits << np.uint64(12)
+                        place = put_special(place, bits >> np.uint64(63), fraction, quoted)
+                    else:
+                        place = put_double(place, scratch, powers, double_of_bits(bits))
+                elif type_ == at.FLOAT:
+                    bits = np.uint64(load_uint32(values(table, column) + 4 * item))
+                    quoted = not is_key
+                    if (bits >> np.uint64(23)) & np.uint64(0xFF) == np.uint64(0xFF):
+                        fraction = bits & np.uint64(0x7FFFFF)
+                        place = put_special(place, bits >> np.uint64(31), fraction, quoted)
+                    else:
+                        place = put_float(place, scratch, powers, bits)
+                elif type_ == at.BOOL:
+                    place = put_bool(place, read_bool(table, column, item))
+                elif type_ == at.DECIMAL:
+                    source = values(table, column) + 16 * item
+                    scale = load_int64(entry + at.SCALE)
+                    low, high = load_uint64(source), load_int64(source + 8)
+                    place = put_decimal(place, scratch, low, high, scale)
+                elif type_ == at.INT8:
+                    place = put_signed(place, np.int64(load_int8(values(table, column) + item)))
+                elif type_ == at.INT16:
+                    number = np.int64(load_int16(values(table, column) + 2 * item))
+                    place = put_signed(place, number)
+                else:
+                    store_uint8(place, _QUOTE)
+                    if type_ == at.DATE:
+                        days = np.int64(load_int32(values(table, column) + 4 * item))
+                        micros, offset_s = 0, 0
+                    else:
+                        time = load_int64(values(table, column) + 8 * item)
+                        local, offset_s = time, 0
+                        if type_ == at.TIMESTAMP:
+                            local = load_int64(local_times(table, column) + 8 * item)
+                            offset_s = (local - time) // _MICROS_PER_SECOND
+                        days = local // MICROS_PER_DAY
+                        micros = local - days * MICROS_PER_DAY
+                    steps, pattern = load_int64(entry + at.STEPS), load_int64(entry + at.PATTERN)
+                    place = put_time(place + 1, pattern, steps, days, micros, offset_s)
+                    store_uint8(place, _QUOTE)
+                    place += 1
+                if is_key:
+                    store_uint8(place, _QUOTE)
+                    place += 1
+            if is_key:
+                store_uint8(place, _COLON)
+                place += 1
+        row += 1
+        store_int64(offsets + 8 * row, place - address)
+    return out.DONE

@@ -1,0 +1,243 @@
+"""The program by which the kernel encodes rows as JSON: an entry for each column.
+
+An entry has eight numbers of 64 bits; offsets in it are in bytes. The options stand before the
+entries, and the names of fields and the patterns of times behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from ...domain.errors import OptionsError
+from ..value_columns import column_table
+from ..value_encoding.input_table import fields_of
+from .number_writing_kernel import NUMBER_ROOM, SCRATCH_BYTES, powers_of_ten
+from .time_patterns import DATE_PATTERN, TIMESTAMP_NTZ_PATTERN, TIMESTAMP_PATTERN, time_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..kernels.arrays import Int64Array, UInt8Array
+    from ..value_columns.layout import Column
+
+STRIDE: Final = 64
+
+KIND: Final = 0
+END: Final = 8
+NAME: Final = 16
+"""The address of a comma and the field's name in quotes with a colon."""
+
+NAME_SIZE: Final = 24
+SCALE: Final = 32
+PATTERN: Final = 32
+"""The address of the steps of a time."""
+
+STEPS: Final = 40
+IS_KEY: Final = 48
+"""Whether the column has the keys of a map, which are strings."""
+
+POWERS: Final = 0
+"""The address of the powers of ten; like the next ones, before the entries."""
+
+KEEPS_NULLS: Final = 8
+IS_ASCII: Final = 16
+ROOM: Final = 24
+"""The bytes of the longest value besides texts, with the longest name."""
+
+HEAD: Final = 64
+"""The bytes before the entries."""
+
+BOOL: Final = 0
+INT8: Final = 1
+INT16: Final = 2
+INT32: Final = 3
+INT64: Final = 4
+FLOAT: Final = 5
+DOUBLE: Final = 6
+DECIMAL: Final = 7
+STRING: Final = 8
+BINARY: Final = 9
+DATE: Final = 10
+LOCAL_TIMESTAMP: Final = 11
+TIMESTAMP: Final = 12
+STRUCT: Final = 13
+LIST: Final = 14
+MAP: Final = 15
+
+_WORDS: Final = STRIDE // 8
+_KINDS: Final = {
+    pa.bool_(): BOOL,
+    pa.int8(): INT8,
+    pa.int16(): INT16,
+    pa.int32(): INT32,
+    pa.int64(): INT64,
+    pa.float32(): FLOAT,
+    pa.float64(): DOUBLE,
+    pa.string(): STRING,
+    pa.binary(): BINARY,
+    pa.date32(): DATE,
+    pa.timestamp("us"): LOCAL_TIMESTAMP,
+    pa.timestamp("us", "UTC"): TIMESTAMP,
+}
+_KEY_KINDS: Final = {DATE: INT32, LOCAL_TIMESTAMP: INT64, TIMESTAMP: INT64}
+"""Keys of maps are written as the numbers by which Spark represents them."""
+
+_SPARE_ROOM: Final = 16
+"""The bytes for brackets, and those that a function may write behind its text."""
+
+_MAX_STEP: Final = 10
+"""The longest part of a time: an offset, or nine digits."""
+
+_FRAME_BYTES: Final = 40
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EncodeSettings:
+    """The options of ``to_json`` that change what is written."""
+
+    keeps_nulls: bool = False
+    is_ascii: bool = False
+    timestamp_format: str = TIMESTAMP_PATTERN
+    timestamp_ntz_format: str = TIMESTAMP_NTZ_PATTERN
+    date_format: str = DATE_PATTERN
+
+    @classmethod
+    def parse(cls, settings: Mapping[str, str]) -> EncodeSettings:
+        """Return the settings of options, whose names are in lower case."""
+        return cls(
+            keeps_nulls=settings.get("ignorenullfields", "true").lower() == "false",
+            is_ascii=settings.get("writenonasciicharacterascodepoint", "").lower() == "true",
+            timestamp_format=settings.get("timestampformat", TIMESTAMP_PATTERN),
+            timestamp_ntz_format=settings.get("timestampntzformat", TIMESTAMP_NTZ_PATTERN),
+            date_format=settings.get("dateformat", DATE_PATTERN),
+        )
+
+
+@final
+class EncodeProgram:
+    """The program for the columns of a struct, with the memory to which its addresses point."""
+
+    def __init__(self, columns: Sequence[Column], settings: EncodeSettings) -> None:
+        """Compile the columns of a struct.
+
+        :raises OptionsError: if a map's keys have no text, or a pattern is not supported.
+        """
+        self._columns = columns
+        self._settings = settings
+        self._kept: list[Int64Array | UInt8Array] = [_powers()]
+        self._longest_name = self._longest_time = 0
+        self._patterns = {
+            DATE: self._pattern("dateFormat", settings.date_format, has_time=False),
+            LOCAL_TIMESTAMP: self._pattern("timestampNTZFormat", settings.timestamp_ntz_format),
+            TIMESTAMP: self._pattern("timestampFormat", settings.timestamp_format, has_offset=True),
+        }
+        self.words: Int64Array = np.zeros(HEAD // 8 + len(columns) * _WORDS, np.int64)
+        for number in range(len(columns)):
+            self._compile(number)
+        self.words[POWERS // 8] = self._kept[0].ctypes.data
+        self.words[KEEPS_NULLS // 8] = settings.keeps_nulls
+        self.words[IS_ASCII // 8] = settings.is_ascii
+        self.words[ROOM // 8] = (
+            self._longest_name + max(NUMBER_ROOM, self._longest_time) + _SPARE_ROOM
+        )
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The memory that the kernel needs: the digits of a number, and a stack of containers."""
+        containers = sum(column.kind != column_table.FIXED for column in self._columns)
+        return SCRATCH_BYTES + _FRAME_BYTES * (containers + 1)
+
+    def _pattern(
+        self, option: str, pattern: str, *, has_time: bool = True, has_offset: bool = False
+    ) -> Int64Array:
+        try:
+            steps = time_steps(pattern, has_time=has_time, has_offset=has_offset)
+        except ValueError as error:
+            raise OptionsError([f"'{option}' is '{pattern}': {error}"]) from error
+        self._kept.append(steps)
+        self._longest_time = max(self._longest_time, _MAX_STEP * len(steps))
+        return steps
+
+    def _compile(self, number: int) -> None:
+        column = self._columns[number]
+        entry = self._entry(number)
+        kind = _kind(column.type)
+        if kind is None:
+            problem = f"'{column.path}' is of type {column.type}. Cast it to a string"
+            raise OptionsError([f"Intervals cannot be written as JSON: {problem}"])
+        if self._is_key(number):
+            kind = _KEY_KINDS.get(kind, kind)
+            if kind == BINARY or kind >= STRUCT:
+                problem = f"'{column.path}' is of type {column.type}. Cast the keys to a string"
+                raise OptionsError([f"Map keys cannot be written as JSON: {problem}"])
+            entry[IS_KEY // 8] = 1
+        entry[KIND // 8], entry[END // 8] = kind, column.end
+        if kind == DECIMAL:
+            entry[SCALE // 8] = _scale(column.type)
+        elif kind in self._patterns:
+            entry[PATTERN // 8] = self._patterns[kind].ctypes.data
+            entry[STEPS // 8] = len(self._patterns[kind])
+        if kind == STRUCT:
+            for place, below in enumerate(fields_of(self._columns, number)):
+                self._name(below, _field_name(column.type, place))
+
+    def _entry(self, number: int) -> Int64Array:
+        return self.words[HEAD // 8 + number * _WORDS :][:_WORDS]
+
+    def _is_key(self, number: int) -> bool:
+        """Return whether a column has a map's keys: the first field of its entries."""
+        entries = self._columns[number].parent
+        map_ = self._columns[entries].parent
+        is_first = number == entries + 1
+        return is_first and map_ < entries and pa.types.is_map(self._columns[map_].type)
+
+    def _name(self, number: int, name: str) -> None:
+        entry = self._entry(number)
+        text = f",{json_text(name, is_ascii=self._settings.is_ascii)}:".encode()
+        array = np.frombuffer(text, np.uint8)
+        self._kept.append(array)
+        self._longest_name = max(self._longest_name, len(text))
+        entry[NAME // 8], entry[NAME_SIZE // 8] = array.ctypes.data, len(text)
+
+
+def json_text(text: str, *, is_ascii: bool) -> str:
+    """Return a JSON string with Jackson's escapes, which have upper-case digits."""
+    quoted = json.dumps(text, ensure_ascii=is_ascii)
+    return re.sub(r"\\\\|\\u[0-9a-f]{4}", _upper_case, quoted)
+
+
+def _upper_case(escape: re.Match[str]) -> str:
+    return "\\u" + escape[0][2:].upper() if escape[0][1] == "u" else escape[0]
+
+
+def _scale(type_: Any) -> int:
+    return int(type_.scale)
+
+
+def _field_name(struct: Any, place: int) -> str:
+    return str(struct.field(place).name)
+
+
+def _kind(type_: pa.DataType) -> int | None:
+    if pa.types.is_struct(type_):
+        return STRUCT
+    if pa.types.is_map(type_):
+        return MAP
+    if pa.types.is_list(type_):
+        return LIST
+    if pa.types.is_decimal128(type_):
+        return DECIMAL
+    return _KINDS.get(type_)
+
+
+@cache
+def _powers() -> Int64Array:
+    return powers_of_ten().view(np.int64)

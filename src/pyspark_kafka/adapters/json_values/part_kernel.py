@@ -1,0 +1,221 @@
+"""What decodes the values that few schemas have; each part is compiled when one is met.
+
+A part decodes one value, as ``scalar_kernel`` does. The kernel calls it by its address.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels.compiled import compiled_part, kernel_function
+from ..kernels.memory import load_int64, load_uint8
+from ..value_columns.column_kernel import (
+    data_end,
+    put_double,
+    put_float,
+    put_int32,
+    put_int64,
+    put_written_bytes,
+)
+from ..value_columns.column_kernel import (
+    put_decimal as append_decimal,
+)
+from . import context as at_
+from . import program
+from .base64_kernel import decode_base64
+from .decimal_kernel import DECIMAL, NOT_A_DECIMAL, parse_decimal
+from .double_kernel import double_of, float_of
+from .number_text_kernel import is_number, scan_number
+from .reasons import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
+from .regenerate_kernel import GROWTH, MIN_BYTES, regenerate
+from .scalar_kernel import MAX_INT64, MINUS, lacks_room, scan_integer
+from .skip_kernel import is_quote, not_a_number, skip_value
+from .text_kernel import plain_end, text_end, unescape
+from .time_kernel import parse_date, parse_timestamp, parse_timestamp_ntz
+
+_SECOND: Final = 1_000_000
+_MAX_SECONDS: Final = (2**63 - 1) // _SECOND
+
+
+@compiled_part
+def put_binary(
+    context: int,
+    table: int,
+    entry: int,  # noqa: ARG001  # all parts have one signature
+    column: int,
+    start: int,
+    end: int,
+) -> Any:
+    """Decode base64."""
+    quote = load_uint8(start)
+    if not is_quote(context, quote):
+        return -TYPE_MISMATCH
+    stop = text_end(context, start + 1, end, quote)
+    if stop < 0:
+        return stop
+    if lacks_room(context, table, column, stop - start):
+        return at_.FULL
+    place = data_end(table, column)
+    text = unescape(start + 1, stop, load_int64(context + at_.LIMIT), place)
+    written = decode_base64(place, text, place)
+    if written < 0:
+        return -TYPE_MISMATCH
+    put_written_bytes(table, column, written - place)
+    return stop + 1
+
+
+@compiled_part
+def put_floating(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+    """Decode a number of any digits, or one that is not finite."""
+    kind = load_int64(entry + program.KIND)
+    byte = load_uint8(start)
+    first = start + (byte == MINUS)
+    after = -TYPE_MISMATCH
+    number = 0.0
+    nearest = np.float32(0)
+    if is_number(byte):
+        after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
+        if after > 0:
+            number = double_of(context, first, after, mantissa, exponent, digits)
+            if kind == program.FLOAT:
+                nearest = float_of(context, first, after, number)
+            # An integer has no negative zero.
+            if byte == MINUS and (digits > 0 or not is_integer):
+                number, nearest = -number, -nearest
+    if after < 0 and load_int64(context + at_.FLAGS) & at_.NOT_A_NUMBER:
+        after, number = _not_a_number(context, start, end)
+        nearest = np.float32(number)
+    if after < 0:
+        return after
+    if kind == program.FLOAT:
+        put_float(table, column, nearest)
+    else:
+        put_double(table, column, number)
+    return after
+
+
+@kernel_function
+def _not_a_number(context: int, start: int, end: int) -> Any:
+    """Return the position behind NaN or an infinity, with or without quotes, and its value."""
+    quote = load_uint8(start)
+    if not is_quote(context, quote):
+        after, number = not_a_number(start, end)
+        return (after if after > 0 else -TYPE_MISMATCH), number
+    first, last, after = _text(context, start, end)
+    if first < 0 or first == last:
+        return -TYPE_MISMATCH, 0.0
+    stop, number = not_a_number(first, last)
+    return (after if stop == last else -TYPE_MISMATCH), number
+
+
+@compiled_part
+def put_decimal(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+    """Decode a decimal, which may be in quotes."""
+    byte = load_uint8(start)
+    if is_number(byte):
+        after, _, _, _, _ = scan_number(context, start, end)
+        first, last = start, after
+    elif is_quote(context, byte):
+        first, last, after = _text(context, start, end)
+    else:
+        return -TYPE_MISMATCH
+    if after < 0:
+        return after
+    precision = load_int64(entry + program.PRECISION)
+    scale = load_int64(entry + program.SCALE)
+    result, low, high = parse_decimal(first, last, precision, scale)
+    if result != DECIMAL:
+        return -TYPE_MISMATCH if result == NOT_A_DECIMAL else -OUT_OF_RANGE
+    append_decimal(table, column, low, high)
+    return after
+
+
+@compiled_part
+def put_time(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+    """Decode a date or a timestamp."""
+    kind = load_int64(entry + program.KIND)
+    if is_quote(context, load_uint8(start)):
+        first, last, after = _text(context, start, end)
+        if after < 0:
+            return after
+        if kind == program.DATE:
+            result, days = parse_date(context, first, last)
+            if result > 0:
+                put_int32(table, column, days)
+            return after if result > 0 else result
+        if kind == program.TIMESTAMP:
+            result, micros = parse_timestamp(context, first, last)
+        else:
+            result, micros = parse_timestamp_ntz(context, first, last)
+        if result < 0:
+            return result
+        put_int64(table, column, micros)
+        return after
+    if kind != program.TIMESTAMP:
+        return -TYPE_MISMATCH
+    after, seconds = scan_integer(context, start, end, MAX_INT64)
+    if after < 0:
+        return after
+    if abs(seconds) > _MAX_SECONDS:
+        return -OUT_OF_RANGE
+    put_int64(table, column, seconds * _SECOND)
+    return after
+
+
+@kernel_function
+def _text(context: int, start: int, end: int) -> Any:
+    """Return where a text begins and ends without its escapes, and the position behind its quote.
+
+    All three are a negative reason if there is none.
+    """
+    quote = load_uint8(start)
+    limit = load_int64(context + at_.LIMIT)
+    first = start + 1
+    stop = plain_end(first, end, limit, quote)
+    if stop < end and load_uint8(stop) == quote:
+        return first, stop, stop + 1
+    stop = text_end(context, first, end, quote)
+    if stop < 0:
+        return stop, stop, stop
+    if stop - first > at_.MAX_TEXT_BYTES:
+        return -OUT_OF_RANGE, -OUT_OF_RANGE, -OUT_OF_RANGE
+    scratch = load_int64(context + at_.SCRATCH)
+    return scratch, unescape(first, stop, limit, scratch), stop + 1
+
+
+@compiled_part
+def put_regenerated(
+    context: int,
+    table: int,
+    entry: int,  # noqa: ARG001  # all parts have one signature
+    column: int,
+    start: int,
+    end: int,
+) -> Any:
+    """Write a value that is no text as Jackson does, for a column of strings."""
+    stop = skip_value(context, start, end, load_int64(context + at_.DEPTH))
+    if stop < 0:
+        return stop
+    if lacks_room(context, table, column, GROWTH * (stop - start) + MIN_BYTES):
+        return at_.FULL
+    place = data_end(table, column)
+    written = regenerate(context, start, stop, place)
+    if written < 0:
+        return -BAD_UTF8
+    put_written_bytes(table, column, written - place)
+    return stop
+
+
+PARTS: Final = {
+    program.STRING: put_regenerated,
+    program.BINARY: put_binary,
+    program.DOUBLE: put_floating,
+    program.FLOAT: put_floating,
+    program.DECIMAL: put_decimal,
+    program.DATE: put_time,
+    program.TIMESTAMP: put_time,
+    program.TIMESTAMP_NTZ: put_time,
+}
+"""By the kinds of their values."""

@@ -1,0 +1,206 @@
+"""A JSON value as Jackson writes it again, for a column of strings."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels.compiled import kernel_function
+from ..kernels.memory import copy_memory, load_int64, load_uint8, store_uint8
+from ..value_columns.utf8 import sequence_length
+from . import context as at_
+from .double_kernel import double_of
+from .number_text_kernel import is_digit, scan_number
+from .number_writing_kernel import NUMBER_ROOM, put_double, put_special
+from .skip_kernel import (
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    is_quote,
+    not_a_number,
+    skip_name,
+)
+from .text_kernel import BACKSLASH, QUOTE, next_character, skip_space, text_end
+
+GROWTH: Final = 6
+"""How much longer a text may become: a control character is escaped as \\u0001."""
+
+MIN_BYTES: Final = NUMBER_ROOM + 16
+
+_MINUS: Final = 45
+
+
+@kernel_function
+def regenerate(context: int, start: int, end: int, target: int) -> Any:
+    """Write a valid value again and return where it ends; or -1 if a text is not UTF-8."""
+    at = start
+    place = target
+    brackets = load_int64(context + at_.BRACKETS)
+    depth = 0
+    is_name = False
+    while True:
+        at = skip_space(context, at, end)
+        if at >= end:
+            return place
+        byte = load_uint8(at)
+        if is_name and byte != CLOSE_BRACE:
+            name, name_end, at = skip_name(context, at, end)
+            place = _write_text(name, name_end, place)
+            if place < 0:
+                return place
+            is_name = False
+            continue
+        if byte == OPEN_BRACE or byte == OPEN_BRACKET:
+            depth += 1
+            store_uint8(brackets + depth, byte)
+            is_name = byte == OPEN_BRACE
+        elif byte == CLOSE_BRACE or byte == CLOSE_BRACKET:
+            depth -= 1
+            is_name = False
+        elif byte == COMMA:
+            is_name = load_uint8(brackets + depth) == OPEN_BRACE
+        elif byte != COLON:
+            at, place = _write_scalar(context, at, end, place)
+            if place < 0:
+                return place
+            continue
+        store_uint8(place, byte)
+        place += 1
+        at += 1
+
+
+@kernel_function
+def _write_scalar(context: int, start: int, end: int, place: int) -> Any:
+    byte = load_uint8(start)
+    if is_quote(context, byte):
+        after = text_end(context, start + 1, end, byte)
+        return after + 1, _write_text(start + 1, after, place)
+    if is_digit(byte) or byte == _MINUS:
+        after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
+        if after > 0:
+            first = start + (byte == _MINUS)
+            if is_integer:
+                return after, _write_integer(first, after, place, byte == _MINUS)
+            number = double_of(context, first, after, mantissa, exponent, digits)
+            return after, _write_number(context, place, -number if byte == _MINUS else number)
+    at = start
+    while at < end and 97 <= load_uint8(at) <= 122:
+        # true, false, null
+        store_uint8(place, load_uint8(at))
+        at += 1
+        place += 1
+    if at > start:
+        return at, place
+    after, number = not_a_number(start, end)
+    return after, _write_number(context, place, number)
+
+
+@kernel_function
+def _write_integer(start: int, end: int, place: int, is_negative: bool) -> Any:
+    """Write digits without leading zeros, and -0 as 0."""
+    while end - start > 1 and load_uint8(start) == 48:
+        start += 1
+    if is_negative and load_uint8(start) != 48:
+        store_uint8(place, np.uint8(_MINUS))
+        place += 1
+    copy_memory(place, start, end - start)
+    return place + end - start
+
+
+@kernel_function
+def _write_number(context: int, place: int, number: float) -> Any:
+    """Write a number; one that is not finite is in quotes."""
+    if not np.isfinite(number):
+        return put_special(place, number < 0, np.isnan(number), True)
+    scratch = load_int64(context + at_.NUMBER_SCRATCH)
+    return put_double(place, scratch, load_int64(context + at_.TENS), number)
+
+
+@kernel_function
+def _write_byte(place: int, byte: int) -> Any:
+    store_uint8(place, np.uint8(byte))
+    return place + 1
+
+
+@kernel_function
+def _write_text(start: int, end: int, target: int) -> Any:
+    """Write a text in quotes, with Jackson's escapes; return -1 if it is not UTF-8.
+
+    Jackson escapes characters beyond the basic plane as surrogate pairs.
+    """
+    place = _write_byte(target, QUOTE)
+    at = start
+    while at < end:
+        byte = load_uint8(at)
+        if byte == BACKSLASH:
+            at, unit = next_character(at)
+            if unit >= 0:
+                place = _write_unit(place, unit)
+                continue
+            byte = load_uint8(at)
+        if byte < 0x80:
+            place = _write_unit(place, np.int64(byte))
+            at += 1
+            continue
+        width = sequence_length(at, end)
+        if width == 0:
+            return -1
+        if width == 4:
+            point = (
+                (np.int64(byte) & 7) << 18
+                | (np.int64(load_uint8(at + 1)) & 0x3F) << 12
+                | (np.int64(load_uint8(at + 2)) & 0x3F) << 6
+                | (np.int64(load_uint8(at + 3)) & 0x3F)
+            ) - 0x10000
+            place = _write_escape(place, 0xD800 + (point >> 10))
+            place = _write_escape(place, 0xDC00 + (point & 0x3FF))
+        else:
+            copy_memory(place, at, width)
+            place += width
+        at += width
+    return _write_byte(place, QUOTE)
+
+
+@kernel_function
+def _write_unit(place: int, unit: Any) -> Any:
+    """Write a UTF-16 unit."""
+    if unit == QUOTE or unit == BACKSLASH:
+        return _write_byte(_write_byte(place, BACKSLASH), unit)
+    if unit < 32:
+        letter = 0
+        if unit == 8:
+            letter = 98
+        elif unit == 9:
+            letter = 116
+        elif unit == 10:
+            letter = 110
+        elif unit == 12:
+            letter = 102
+        elif unit == 13:
+            letter = 114
+        if letter:
+            return _write_byte(_write_byte(place, BACKSLASH), letter)
+        return _write_escape(place, unit)
+    if unit < 0x80:
+        return _write_byte(place, unit)
+    if 0xD800 <= unit < 0xE000:
+        return _write_escape(place, unit)
+    if unit < 0x800:
+        place = _write_byte(place, 0xC0 | unit >> 6)
+    else:
+        place = _write_byte(place, 0xE0 | unit >> 12)
+        place = _write_byte(place, 0x80 | unit >> 6 & 0x3F)
+    return _write_byte(place, 0x80 | unit & 0x3F)
+
+
+@kernel_function
+def _write_escape(place: int, unit: Any) -> Any:
+    place = _write_byte(_write_byte(place, BACKSLASH), 117)
+    for shift in (12, 8, 4, 0):
+        digit = unit >> shift & 15
+        place = _write_byte(place, digit + (48 if digit < 10 else 55))
+    return place

@@ -1,0 +1,196 @@
+"""Validating a value without decoding it, as Jackson's ``skipChildren`` does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels.compiled import kernel_function
+from ..kernels.memory import load_int64, load_uint8, store_uint8
+from . import context as at_
+from .number_text_kernel import is_digit, scan_number
+from .reasons import MALFORMED, TOO_DEEP, TRUNCATED
+from .text_kernel import APOSTROPHE, QUOTE, has_word, skip_space, text_end
+
+OPEN_BRACE: Final = 123
+CLOSE_BRACE: Final = 125
+OPEN_BRACKET: Final = 91
+CLOSE_BRACKET: Final = 93
+COMMA: Final = 44
+COLON: Final = 58
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+TRUE: Final = _word(b"true")
+FALSE: Final = _word(b"false")
+NULL: Final = _word(b"null")
+_NAN: Final = _word(b"NaN")
+_INF: Final = _word(b"INF")
+_INFINITY: Final = _word(b"Infinity")
+
+
+@kernel_function
+def is_quote(context: int, byte: int) -> Any:
+    """Return whether a byte begins a text."""
+    if byte == QUOTE:
+        return True
+    return byte == APOSTROPHE and load_int64(context + at_.FLAGS) & at_.SINGLE_QUOTES != 0
+
+
+@kernel_function
+def skip_name(context: int, start: int, end: int) -> Any:
+    """Return where a name begins and ends, and the position behind it; or a negative reason."""
+    if start >= end:
+        return -TRUNCATED, 0, 0
+    byte = load_uint8(start)
+    if is_quote(context, byte):
+        after = text_end(context, start + 1, end, byte)
+        return (after, 0, 0) if after < 0 else (start + 1, after, after + 1)
+    at = start
+    if load_int64(context + at_.FLAGS) & at_.UNQUOTED_NAMES:
+        while at < end and _is_name_character(load_uint8(at)):
+            at += 1
+    return (-MALFORMED, 0, 0) if at == start else (start, at, at)
+
+
+@kernel_function
+def _is_name_character(byte: int) -> Any:
+    """Return whether Jackson takes a byte for a part of a name without quotes."""
+    letter = byte | 0x20
+    is_word = is_digit(byte) or 97 <= letter <= 122 or byte >= 0x80
+    # $ _ @ # * - +
+    is_sign = byte == 36 or byte == 95 or byte == 64 or byte == 35 or byte == 42
+    return is_word or is_sign or byte == 45 or byte == 43
+
+
+@kernel_function
+def not_a_number(start: int, end: int) -> Any:
+    """Return the end and the value of NaN or an infinity that is written without quotes."""
+    byte = load_uint8(start)
+    if byte == 78 and has_word(start, end, _NAN, 3):
+        return start + 3, np.nan
+    if byte == 73 and has_word(start, end, _INFINITY, 8):
+        return start + 8, np.inf
+    if byte == 45 or byte == 43:
+        value = -np.inf if byte == 45 else np.inf
+        if has_word(start + 1, end, _INFINITY, 8):
+            return start + 9, value
+        if has_word(start + 1, end, _INF, 3):
+            return start + 4, value
+    return -MALFORMED, 0.0
+
+
+@kernel_function
+def skip_scalar(context: int, start: int, end: int) -> Any:
+    """Return the position behind a value that has no parts."""
+    byte = load_uint8(start)
+    if is_quote(context, byte):
+        after = text_end(context, start + 1, end, byte)
+        return after if after < 0 else after + 1
+    if is_digit(byte) or byte == 45:
+        after, _, _, _, _ = scan_number(context, start, end)
+        if after > 0 or byte != 45:
+            return after
+    elif byte == 116 and has_word(start, end, TRUE, 4):
+        return start + 4
+    elif byte == 102 and has_word(start, end, FALSE, 5):
+        return start + 5
+    elif byte == 110 and has_word(start, end, NULL, 4):
+        return start + 4
+    else:
+        after = -MALFORMED
+    if load_int64(context + at_.FLAGS) & at_.NOT_A_NUMBER:
+        other, _ = not_a_number(start, end)
+        if other > 0:
+            return other
+    return after
+
+
+@kernel_function
+def skip_value(context: int, start: int, end: int, depth: int) -> Any:
+    """Return the position behind any value; ``depth`` is how many are around it."""
+    at = skip_space(context, start, end)
+    if at >= end:
+        return -TRUNCATED
+    byte = load_uint8(at)
+    if byte != OPEN_BRACE and byte != OPEN_BRACKET:
+        return skip_scalar(context, at, end)
+    return _skip_nested(context, at, end, depth)
+
+
+@kernel_function
+def _skip_nested(context: int, start: int, end: int, around: int) -> Any:
+    brackets = load_int64(context + at_.BRACKETS)
+    max_depth = load_int64(context + at_.MAX_DEPTH)
+    depth = around
+    at = start
+    while True:
+        # Here a value begins.
+        at = skip_space(context, at, end)
+        if at >= end:
+            return -TRUNCATED
+        byte = load_uint8(at)
+        if byte == OPEN_BRACE or byte == OPEN_BRACKET:
+            depth += 1
+            if depth > max_depth:
+                return -TOO_DEEP
+            store_uint8(brackets + depth, byte)
+            at = skip_space(context, at + 1, end)
+            if at >= end:
+                return -TRUNCATED
+            if load_uint8(at) != byte + 2:
+                if byte == OPEN_BRACE:
+                    at = _skip_key(context, at, end)
+                    if at < 0:
+                        return at
+                continue
+            at += 1
+            depth -= 1
+        else:
+            at = skip_scalar(context, at, end)
+            if at < 0:
+                return at
+        # Here a value has ended.
+        while depth > around:
+            at = skip_space(context, at, end)
+            if at >= end:
+                return -TRUNCATED
+            byte = load_uint8(at)
+            bracket = load_uint8(brackets + depth)
+            at += 1
+            if byte == COMMA:
+                if bracket == OPEN_BRACE:
+                    at = _skip_key(context, at, end)
+                    if at < 0:
+                        return at
+                break
+            if byte != bracket + 2:
+                return -MALFORMED
+            depth -= 1
+        if depth == around:
+            return at
+
+
+@kernel_function
+def _skip_key(context: int, start: int, end: int) -> Any:
+    """Return the position behind a name and its colon."""
+    name, _, at = skip_name(context, skip_space(context, start, end), end)
+    if name < 0:
+        return name
+    return skip_colon(context, at, end)
+
+
+@kernel_function
+def skip_colon(context: int, start: int, end: int) -> Any:
+    """Return the position of the value behind a colon."""
+    at = skip_space(context, start, end)
+    if at >= end:
+        return -TRUNCATED
+    if load_uint8(at) != COLON:
+        return -MALFORMED
+    at = skip_space(context, at + 1, end)
+    return at if at < end else -TRUNCATED

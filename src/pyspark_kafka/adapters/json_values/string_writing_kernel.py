@@ -1,0 +1,241 @@
+"""Writing strings and binaries as JSON in kernels.
+
+The functions return the address behind what they wrote, or ``NO_ROOM``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels.compiled import kernel_function
+from ..kernels.memory import (
+    copy_memory,
+    load_uint8,
+    load_uint64,
+    store_uint8,
+    store_uint32,
+    store_uint64,
+)
+from ..value_columns.utf8 import sequence_length
+
+NO_ROOM: Final = -1
+
+U = np.uint64
+_ONES: Final = U(0x0101010101010101)
+_HIGH: Final = U(0x8080808080808080)
+_QUOTES: Final = U(0x2222222222222222)
+_BACKSLASHES: Final = U(0x5C5C5C5C5C5C5C5C)
+_MAX_ESCAPED: Final = 12
+"""The bytes of the longest character: two escaped surrogates."""
+
+_QUOTE: Final = np.uint8(34)
+
+
+@kernel_function
+def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> Any:
+    """Write a string in quotes, with Jackson's escapes; with ``is_ascii``, in ASCII alone.
+
+    Bytes that are not UTF-8 become U+FFFD, as in Java's ``new String(bytes, UTF_8)``.
+    """
+    if limit - at < 2:
+        return NO_ROOM
+    store_uint8(at, _QUOTE)
+    at += 1
+    end = source + size
+    while source < end:
+        while end - source >= 8 and limit - at >= 8:
+            word = load_uint64(source)
+            if _needs_care(word):
+                break
+            store_uint64(at, word)
+            at += 8
+            source += 8
+        if source == end:
+            break
+        if limit - at < _MAX_ESCAPED:
+            return NO_ROOM
+        first = load_uint8(source)
+        if first < 0x80:
+            at = _put_ascii(at, first)
+            source += 1
+        else:
+            width = sequence_length(source, end)
+            if width == 0:
+                width = _malformed_length(source, end)
+                at = _put_replacement(at, is_ascii)
+            elif is_ascii:
+                at = _put_code_units(at, _code_point(source, width))
+            else:
+                for number in range(width):
+                    store_uint8(at + number, load_uint8(source + number))
+                at += width
+            source += width
+    if limit - at < 1:
+        return NO_ROOM
+    store_uint8(at, _QUOTE)
+    return at + 1
+
+
+@kernel_function
+def _needs_care(word: Any) -> Any:
+    """Return whether one of eight bytes is a quote, a backslash, a control or not ASCII."""
+    quotes, slashes = word ^ _QUOTES, word ^ _BACKSLASHES
+    found = (quotes - _ONES) & ~quotes
+    found |= (slashes - _ONES) & ~slashes
+    found |= word - _ONES * U(0x20)
+    return (found | word) & _HIGH != U(0)
+
+
+@kernel_function
+def _put_ascii(at: int, character: Any) -> Any:
+    if character >= 0x20 and character not in (34, 92):
+        store_uint8(at, character)
+        return at + 1
+    short = _short_escape(character)
+    if short == 0:
+        return _put_unicode_escape(at, np.int64(character))
+    store_uint8(at, np.uint8(92))
+    store_uint8(at + 1, np.uint8(short))
+    return at + 2
+
+
+@kernel_function
+def _short_escape(character: Any) -> Any:
+    if character in (34, 92):
+        return np.int64(character)
+    if character == 8:
+        return 98
+    if character == 9:
+        return 116
+    if character == 10:
+        return 110
+    if character == 12:
+        return 102
+    if character == 13:
+        return 114
+    return 0
+
+
+@kernel_function
+def _put_unicode_escape(at: int, unit: Any) -> Any:
+    store_uint8(at, np.uint8(92))
+    store_uint8(at + 1, np.uint8(117))
+    for number in range(4):
+        digit = (unit >> (12 - 4 * number)) & 15
+        store_uint8(at + 2 + number, np.uint8(digit + (48 if digit < 10 else 55)))
+    return at + 6
+
+
+@kernel_function
+def _put_code_units(at: int, code_point: Any) -> Any:
+    if code_point < 0x10000:
+        return _put_unicode_escape(at, code_point)
+    above = code_point - 0x10000
+    at = _put_unicode_escape(at, 0xD800 + (above >> 10))
+    return _put_unicode_escape(at, 0xDC00 + (above & 0x3FF))
+
+
+@kernel_function
+def _code_point(source: int, width: int) -> Any:
+    value = np.int64(load_uint8(source)) & (0x7F >> width)
+    for number in range(1, width):
+        value = (value << 6) | (np.int64(load_uint8(source + number)) & 0x3F)
+    return value
+
+
+@kernel_function
+def _put_replacement(at: int, is_ascii: int) -> Any:
+    if is_ascii:
+        return _put_unicode_escape(at, 0xFFFD)
+    store_uint8(at, np.uint8(0xEF))
+    store_uint8(at + 1, np.uint8(0xBF))
+    store_uint8(at + 2, np.uint8(0xBD))
+    return at + 3
+
+
+@kernel_function
+def _malformed_length(source: int, end: int) -> Any:
+    """Return how many bytes Java replaces by one U+FFFD.
+
+    It is the beginning of a valid sequence; three bytes that encode a surrogate are one, too.
+    """
+    first = load_uint8(source)
+    width = 1 + (first >= 0xC2) + (first >= 0xE0) + (first >= 0xF0)
+    if first > 0xF4:
+        width = 1
+    length = 1
+    while length < width and source + length < end:
+        byte = load_uint8(source + length)
+        if byte & 0xC0 != 0x80:
+            break
+        if length == 1 and (
+            (first == 0xE0 and byte < 0xA0)
+            or (first == 0xF0 and byte < 0x90)
+            or (first == 0xF4 and byte > 0x8F)
+        ):
+            break
+        length += 1
+    return length
+
+
+@kernel_function
+def put_base64(at: int, limit: int, source: int, size: int) -> Any:
+    """Write a binary in quotes, in base64 with padding and without line feeds."""
+    groups = (size + 2) // 3
+    if limit - at < 4 * groups + 2:
+        return NO_ROOM
+    store_uint8(at, _QUOTE)
+    at += 1
+    whole = size // 3
+    for number in range(whole):
+        place = source + 3 * number
+        store_uint32(at, _base64_group(_triple(place, 3)))
+        at += 4
+    rest = size - 3 * whole
+    if rest:
+        group = _base64_group(_triple(source + 3 * whole, rest))
+        padding = np.uint32(0x3D000000) if rest == 2 else np.uint32(0x3D3D0000)
+        kept = np.uint32(0x00FFFFFF) if rest == 2 else np.uint32(0x0000FFFF)
+        store_uint32(at, (group & kept) | padding)
+        at += 4
+    store_uint8(at, _QUOTE)
+    return at + 1
+
+
+@kernel_function
+def _triple(source: int, size: int) -> Any:
+    value = np.int64(load_uint8(source)) << 16
+    if size > 1:
+        value |= np.int64(load_uint8(source + 1)) << 8
+    if size > 2:
+        value |= np.int64(load_uint8(source + 2))
+    return value
+
+
+@kernel_function
+def _base64_group(triple: int) -> Any:
+    group = np.uint32(0)
+    for number in range(4):
+        character = _base64_character((triple >> (18 - 6 * number)) & 63)
+        group |= np.uint32(character) << np.uint32(8 * number)
+    return group
+
+
+@kernel_function
+def _base64_character(value: int) -> Any:
+    if value < 26:
+        return value + 65
+    if value < 52:
+        return value + 71
+    if value < 62:
+        return value - 4
+    return 43 if value == 62 else 47
+
+
+@kernel_function
+def put_literal(at: int, source: int, size: int) -> Any:
+    """Write bytes for which there is room."""
+    copy_memory(at, source, size)
+    return at + size

@@ -1,0 +1,1 @@
+"""Protobuf values: their descriptors, their Spark types, and decoding them in machine code."""

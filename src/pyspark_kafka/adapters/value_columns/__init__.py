@@ -1,0 +1,1 @@
+"""Growing Arrow columns of any type, which kernels fill."""
