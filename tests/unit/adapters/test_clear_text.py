@@ -7,8 +7,11 @@ import pytest
 from pyspark_kafka.adapters import clear_text
 from pyspark_kafka.adapters.confluent import settings as confluent
 from pyspark_kafka.adapters.kafka_python import settings as kafka_python
+from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
 from pyspark_kafka.domain.kafka_settings.java import JavaSettings
 from pyspark_kafka.domain.kafka_settings.values import Login
+from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +22,7 @@ TRANSLATIONS = [confluent.client_config, kafka_python.client_config]
 @pytest.fixture(autouse=True)
 def _no_warnings_before() -> None:
     clear_text._warn_once.cache_clear()
+    clear_text._warn_once_about_registry.cache_clear()
 
 
 @pytest.fixture(params=TRANSLATIONS, ids=["confluent", "kafka-python"])
@@ -63,3 +67,30 @@ def test_a_token_in_clear_text(caplog: pytest.LogCaptureFixture) -> None:
     login = Login("OAUTHBEARER")
     clear_text.warn_about_clear_text(JavaSettings({}, "SASL_PLAINTEXT", login, None, ()))
     assert "OAUTHBEARER without TLS sends the token" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "secret"),
+    [
+        (RegistryOptions("https://r,http://ada:hunter2@r"), "the password"),
+        (RegistryOptions("http://r", (("bearer.auth.token", "hunter2"),)), "the token"),
+    ],
+)
+def test_a_login_at_a_registry_in_clear_text(
+    settings: RegistryOptions, secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A login at a schema registry without TLS warns once a process."""
+    for _ in range(2):
+        HttpSchemaRegistry(registry_settings(settings))
+    [told] = caplog.messages
+    assert told.startswith(f"A login at a schema registry without TLS sends {secret} in clear text")
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("url", ["http://r", "https://ada:hunter2@r", "https://ada:p@r,http://r"])
+def test_a_login_at_a_registry_that_is_not_in_clear_text(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a login with TLS nor a registry without a login warns."""
+    HttpSchemaRegistry(registry_settings(RegistryOptions(url)))
+    assert caplog.messages == []

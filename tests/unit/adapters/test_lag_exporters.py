@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,6 +12,10 @@ from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.lag import QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+
+BAD = BadRecordStats({FailureReason.MALFORMED: 3, FailureReason.BAD_UTF8: 2}, dead_letters=4)
 
 
 def lag(
@@ -49,6 +54,30 @@ def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) 
         f"pyspark_kafka_lag_avg{{{query}}}": 2.5,
         f"pyspark_kafka_lag_timestamp_seconds{{{query}}}": 1_700_000_000.5,
     }
+
+
+def test_prometheus_counts_bad_records_where_they_are_known(registry: CollectorRegistry) -> None:
+    """By query and reason, with the dead letters."""
+    exporter = PrometheusLagExporter(registry)
+    exporter.export(lag(query="a"))
+    exporter.export(replace(lag(query="b"), bad_records=BAD))
+    found = {name: n for name, n in series(registry).items() if "bad" in name or "dead" in name}
+    labels = 'query="",query_id="b"'
+    assert found == {
+        f'pyspark_kafka_bad_records_total{{{labels},reason="MALFORMED"}}': 3.0,
+        f'pyspark_kafka_bad_records_total{{{labels},reason="BAD_UTF8"}}': 2.0,
+        f"pyspark_kafka_dead_letters_total{{{labels}}}": 4.0,
+    }
+
+
+def test_the_log_line_has_the_bad_records(caplog: pytest.LogCaptureFixture) -> None:
+    """If there are any."""
+    with caplog.at_level(logging.INFO, "pyspark_kafka.lag"):
+        LoggingLagExporter().export(replace(lag(), bad_records=BadRecordStats()))
+        LoggingLagExporter().export(replace(lag(), bad_records=BAD))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert second == f"{first}, bad records: 3 MALFORMED, 2 BAD_UTF8; 4 dead letters"
+    assert first.endswith("by partition)")
 
 
 def test_prometheus_has_the_newest_lag(registry: CollectorRegistry) -> None:

@@ -17,6 +17,8 @@ from pyspark_kafka.domain.continuous.progress import EpochProgress, QueryIdentit
 from pyspark_kafka.domain.errors import MissingDependencyError
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.ports.lag_exporter import LagExporter
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ PROGRESS = EpochProgress(
     restarts=1,
 )
 IDLE = replace(PROGRESS, work=TaskProgress(), latest=None)
+BAD = BadRecordStats({FailureReason.MALFORMED: 3, FailureReason.BAD_UTF8: 2}, dead_letters=4)
 
 
 @pytest.fixture
@@ -64,6 +67,7 @@ def test_prometheus_has_the_progress(registry: CollectorRegistry) -> None:
         f"continuous_tasks{{{LABELS}}}": 2.0,
         f"continuous_timestamp_seconds{{{LABELS}}}": 1_700_000_000.5,
         f"continuous_restarts_total{{{LABELS}}}": 1.0,
+        f"continuous_dead_letters_total{{{LABELS}}}": 0.0,
         f'continuous_latency_seconds{{quantile="0.5",{LABELS}}}': 0.002,
         f'continuous_latency_seconds{{quantile="0.99",{LABELS}}}': 0.04,
     }
@@ -74,7 +78,19 @@ def test_prometheus_has_no_series_for_what_is_unknown(registry: CollectorRegistr
     PrometheusProgressListener(registry).progressed(IDLE)
     names = {name.partition("{")[0] for name in series(registry)}
     assert names.isdisjoint({"continuous_lag", "continuous_latency_seconds"})
-    assert len(names) == 6
+    assert len(names) == 7
+
+
+def test_prometheus_counts_bad_records_by_reason(registry: CollectorRegistry) -> None:
+    """The numbers are of the whole run, as counters have to be."""
+    work = replace(PROGRESS.work, bad_records=BadRecordStats({FailureReason.TRUNCATED: 1}))
+    PrometheusProgressListener(registry).progressed(replace(PROGRESS, work=work, bad_records=BAD))
+    found = {name: n for name, n in series(registry).items() if "bad" in name or "dead" in name}
+    assert found == {
+        'continuous_bad_records_total{query="totals",query_id="id",reason="MALFORMED"}': 3.0,
+        'continuous_bad_records_total{query="totals",query_id="id",reason="BAD_UTF8"}': 2.0,
+        f"continuous_dead_letters_total{{{LABELS}}}": 4.0,
+    }
 
 
 def test_prometheus_removes_the_series_of_an_ended_query(registry: CollectorRegistry) -> None:
@@ -115,6 +131,17 @@ def test_a_log_line_for_each_report(caplog: pytest.LogCaptureFixture) -> None:
             "p99 - ms, 2 tasks, 1 restarts"
         ),
     ]
+
+
+def test_the_log_line_has_the_bad_records_of_its_report(caplog: pytest.LogCaptureFixture) -> None:
+    """By reason, with the number of dead letters."""
+    work = replace(PROGRESS.work, bad_records=BAD)
+    with caplog.at_level(logging.INFO, "pyspark_kafka.continuous"):
+        LoggingProgressListener().progressed(replace(PROGRESS, work=work))
+    [record] = caplog.records
+    assert record.getMessage().endswith(
+        ", 1 restarts, bad records: 3 MALFORMED, 2 BAD_UTF8; 4 dead letters"
+    )
 
 
 class Notes(LagExporter):

@@ -20,8 +20,15 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from pyspark_kafka.adapters.spark.batch_reader import FilteringBatchReader
 from pyspark_kafka.adapters.spark.filters import is_exact, parse_filter
+from pyspark_kafka.bootstrap.spark import ContainerUseCases
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.projection import ALL_COLUMNS, Projection
 from pyspark_kafka.domain.record_filter import RecordFilter, Span
+from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.typed_schema import TypedColumn, TypedSchema, typed_schema
+from pyspark_kafka.domain.values.value_options import ValueOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,3 +169,23 @@ def test_a_value_of_another_kind_leaves_the_filter_to_spark() -> None:
     pushed = In(("partition",), (1, 2.0))
     assert parse_filter(pushed) is None
     assert not is_exact(pushed)
+
+
+def reader_of(columns: Projection | TypedSchema) -> FilteringBatchReader:
+    """Return a reader that plans nothing."""
+    given = {"kafka.bootstrap.servers": "b", "subscribe": "t"}
+    return FilteringBatchReader(
+        ContainerUseCases(), parse_source_options(given, QueryKind.BATCH), columns
+    )
+
+
+def test_a_field_with_the_name_of_a_column_is_left_to_spark() -> None:
+    """With flattened values ``offset`` may be a number of the producer's."""
+    flat = ValueOptions("value", "json", flatten=True)
+    typed = [TypedColumn(flat, parse_struct("offset bigint"))]
+    schema = typed_schema(Projection(("value", "partition")), typed)
+    pushed = [EqualTo(("offset",), 5), EqualTo(("partition",), 2)]
+    reader = reader_of(schema)
+    assert [*reader.pushFilters([*pushed])] == pushed[:1]
+    assert reader._filter == RecordFilter(partitions=Span(2, 3))
+    assert [*reader_of(ALL_COLUMNS).pushFilters([*pushed])] == []

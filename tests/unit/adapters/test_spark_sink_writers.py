@@ -13,10 +13,10 @@ from pyspark_kafka.adapters.memory.cluster import MemoryCluster
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.sink_writers import (
     BATCH_ID,
-    QUERY_ID,
     KafkaBatchWriter,
     KafkaStreamWriter,
 )
+from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
 from pyspark_kafka.domain.errors import NullTopicError
@@ -46,7 +46,10 @@ class MemoryUseCases(UseCases):
     def batch(self, options: object) -> NoReturn:
         raise NotImplementedError
 
-    check_client = stream = range_read = batch
+    check_client = stream = range_read = value_schemas = sink_encoding = batch
+
+    def typed_read(self, options: object, schema: object, task: object) -> NoReturn:
+        raise NotImplementedError
 
     def option_policy(self) -> OptionPolicy:
         return UNRESTRICTED

@@ -15,9 +15,9 @@ from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
 from ..clear_text import warn_about_clear_text
+from ..key_stores.tls_context import CurrentContext, PemFiles
 from .failures import ErrorMapper
 from .sasl import OWN_MECHANISMS, msk_config, sasl_config
-from .tls import CurrentContext, PemFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

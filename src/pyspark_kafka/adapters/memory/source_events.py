@@ -10,6 +10,8 @@ from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
 from ...domain.lag import Lag
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.topic_partition import TopicPartition
+from ...domain.values.bad_records import BadRecordStats
 from ...domain.write_result import DeliveryStats
 from ...ports.source_events import SourceEvents
 
@@ -61,6 +63,9 @@ class MemorySourceEvents(SourceEvents):
 
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         self._keep("group_commit_failed", group_id, error)
+
+    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
+        self._keep("records_failed", found, partition, offset)
 
     def records_delivered(self, delivered: DeliveryStats) -> None:
         self._keep("records_delivered", delivered)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...ports.lag_exporter import LagExporter
-from .query_collector import QUERY_LABELS, QueryCollector
+from .query_collector import QUERY_LABELS, QueryCollector, bad_record_counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from prometheus_client import CollectorRegistry
-    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
     from ...domain.lag import QueryLag
 
@@ -38,7 +38,9 @@ class PrometheusLagExporter(LagExporter):
     By query, source, topic and partition: ``pyspark_kafka_lag``, and ``pyspark_kafka_lag_exact``,
     which is 1 if records are counted and 0 if the lag is in offsets. By query:
     ``pyspark_kafka_lag_min``, ``_max``, ``_avg``, and ``_timestamp_seconds``, the start of the
-    batch. The label ``query`` is empty for a query without a name.
+    batch, and where dead letters are counted ``pyspark_kafka_dead_letters_total``. By query and
+    ``reason``, with them: ``pyspark_kafka_bad_records_total``. The label ``query`` is empty for a
+    query without a name.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -48,7 +50,7 @@ class PrometheusLagExporter(LagExporter):
 
         :raises MissingDependencyError: if prometheus-client is not installed.
         """
-        self._collector = QueryCollector(_gauges, registry)
+        self._collector = QueryCollector(_metrics, registry)
 
     def export(self, lag: QueryLag) -> None:
         self._collector.put(lag.query_id, lag.run_id, lag)
@@ -60,9 +62,10 @@ class PrometheusLagExporter(LagExporter):
         self._collector.close()
 
 
-def _gauges(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
+def _metrics(lags: Sequence[QueryLag]) -> Iterator[Metric]:
     yield from _by_partition(lags)
     yield from _by_query(lags)
+    yield from _bad_records(lags)
 
 
 def _by_partition(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
@@ -85,6 +88,15 @@ def _by_query(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
         for lag in lags:
             gauge.add_metric([lag.query_id, lag.name or ""], statistic(lag))
         yield gauge
+
+
+def _bad_records(lags: Sequence[QueryLag]) -> Iterator[CounterMetricFamily]:
+    counts = [
+        ([lag.query_id, lag.name or ""], lag.bad_records)
+        for lag in lags
+        if lag.bad_records is not None
+    ]
+    yield from bad_record_counters("pyspark_kafka", counts)
 
 
 def _gauge(suffix: str, documentation: str, labels: tuple[str, ...]) -> GaugeMetricFamily:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...ports.progress_listener import ProgressListener
-from .query_collector import QUERY_LABELS, QueryCollector
+from .query_collector import QUERY_LABELS, QueryCollector, bad_record_counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,8 @@ class PrometheusProgressListener(ProgressListener):
 
     By query: ``pyspark_kafka_continuous_input_rows_per_second``, ``_output_rows_per_second``,
     ``_lag`` in offsets, ``_epoch``, ``_tasks``, ``_timestamp_seconds``, and the counter
-    ``_restarts_total`` of the run. By query and ``quantile``: ``_latency_seconds``. There is no lag
+    ``_restarts_total`` and ``_dead_letters_total`` of the run, and by ``reason``
+    ``_bad_records_total``. By query and ``quantile``: ``_latency_seconds``. There is no lag
     while no broker answers, and no latency while no record arrives. The label ``query`` is empty
     for a query without a name.
     """
@@ -87,6 +88,8 @@ def _metrics(reports: Sequence[EpochProgress]) -> Iterator[Metric]:
                 latency.add_metric([*_labels(progress), str(quantile)], milliseconds / 1_000)
     yield restarts
     yield latency
+    counts = [(_labels(progress), progress.bad_records) for progress in reports]
+    yield from bad_record_counters(PREFIX, counts)
 
 
 def _labels(progress: EpochProgress) -> list[str]:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 from ...domain.errors import requires_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
+    from prometheus_client.core import CounterMetricFamily, Metric
+
+    from ...domain.values.bad_records import BadRecordStats
 
 T = TypeVar("T")
 
@@ -60,3 +62,23 @@ class QueryCollector(Generic[T]):
         registry, self._registry = self._registry, None
         if registry is not None:
             registry.unregister(self)
+
+
+def bad_record_counters(
+    prefix: str, counts: Iterable[tuple[list[str], BadRecordStats]]
+) -> Iterator[CounterMetricFamily]:
+    """Yield the counters of bad records by reason and of dead letters, by the labels of queries."""
+    from prometheus_client.core import CounterMetricFamily
+
+    bad = CounterMetricFamily(
+        f"{prefix}_bad_records",
+        "Records that could not be decoded",
+        labels=(*QUERY_LABELS, "reason"),
+    )
+    letters = CounterMetricFamily(f"{prefix}_dead_letters", "Dead letters", labels=QUERY_LABELS)
+    for labels, found in counts:
+        letters.add_metric(labels, found.dead_letters)
+        for reason, count in found.by_name().items():
+            bad.add_metric([*labels, reason], count)
+    yield bad
+    yield letters

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from pyspark.sql.datasource import DataSourceReader
 
+from ...domain.projection import Projection
 from ...domain.record_filter import RecordFilter
 from .filters import is_exact, parse_filter
 from .tasks import input_partitions, read_range, strip_tracebacks
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
+    from .tasks import Columns
 
 
 class KafkaBatchReader(DataSourceReader):
@@ -26,17 +27,17 @@ class KafkaBatchReader(DataSourceReader):
 
     _filter = RecordFilter()
 
-    def __init__(self, use_cases: UseCases, options: SourceOptions, projection: Projection) -> None:
+    def __init__(self, use_cases: UseCases, options: SourceOptions, columns: Columns) -> None:
         self._use_cases = use_cases
         self._options = options
-        self._projection = projection
+        self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
         with strip_tracebacks(), self._use_cases.batch(self._options) as batch:
             return input_partitions(batch.plan_input_partitions(self._filter))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._projection)
+        return read_range(self._use_cases, self._options, partition, self._columns)
 
 
 @final
@@ -50,8 +51,15 @@ class FilteringBatchReader(KafkaBatchReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Apply bounds on partition, offset and time; yield filters that Spark has to evaluate."""
         for pushed in filters:
-            bounds = parse_filter(pushed)
+            bounds = parse_filter(pushed) if self._is_of_record(pushed) else None
             if bounds is not None:
                 self._filter = self._filter.intersect(bounds)
-            if not is_exact(pushed):
+            if bounds is None or not is_exact(pushed):
                 yield pushed
+
+    def _is_of_record(self, pushed: Filter) -> bool:
+        """Return whether a filter is on the records' own columns: a field may have such a name."""
+        if isinstance(self._columns, Projection):
+            return True
+        attribute: tuple[str, ...] = getattr(pushed, "attribute", ())
+        return bool(attribute) and attribute[0] in self._columns.record_columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import ClassVar
 
 from pyspark.sql.datasource import (
@@ -27,11 +28,12 @@ from ...domain.options import (
     parse_source_options,
 )
 from ...domain.sink_schema import check_sink_schema
+from ...domain.values.typed_schema import TypedSchema
 from .batch_reader import FilteringBatchReader, KafkaBatchReader
-from .schema import projection_of, spark_schema
+from .schema import projection_of, requested_type, sink_types, spark_schema, typed_spark_schema
 from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
 from .stream_reader import KafkaStreamReader
-from .tasks import strip_tracebacks
+from .tasks import Columns, strip_tracebacks
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -57,6 +59,9 @@ class KafkaDataSource(DataSource):
 
     use_cases: ClassVar[UseCases]
 
+    _typed: TypedSchema | None = None
+    """What ``schema`` has found; Spark pickles it with this object before it asks for a reader."""
+
     @classmethod
     def name(cls) -> str:
         return FORMAT
@@ -75,20 +80,27 @@ class KafkaDataSource(DataSource):
         with strip_tracebacks():
             options = parse_any_source_options(self.options, self.use_cases.option_policy())
             self.use_cases.check_client(options)
-            return spark_schema(options.projection)
+            if not options.values:
+                return spark_schema(options.projection)
+            with self.use_cases.value_schemas(options) as schemas:
+                self._typed = schemas.resolve()
+            return typed_spark_schema(self._typed)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a batch reader; ``schema`` is from ``schema()`` or the user's own."""
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
-            return kind(self.use_cases, options, projection_of(schema))
+            return kind(self.use_cases, *self._columns(options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a micro-batch reader; ``schema`` as in ``reader``."""
         with strip_tracebacks():
-            options = self._parse(QueryKind.STREAM)
-            return KafkaStreamReader(self.use_cases, options, projection_of(schema))
+            options, columns = self._columns(self._parse(QueryKind.STREAM), schema)
+            if isinstance(columns, TypedSchema):
+                with self.use_cases.value_schemas(options) as schemas:
+                    schemas.keep(columns)
+            return KafkaStreamReader(self.use_cases, options, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a batch writer.
@@ -96,6 +108,7 @@ class KafkaDataSource(DataSource):
         :raises OptionsError: if options are invalid, or the client does not know a setting.
         :raises SaveModeError: if the mode is to overwrite.
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
+        :raises IncompatibleSchemaError: if the registry refuses the schema of a column.
         """
         with strip_tracebacks():
             if overwrite:
@@ -122,9 +135,23 @@ class KafkaDataSource(DataSource):
             log.warning("%s option ignored in %s writes", name, query.value)
         options = parse_sink_options(self.options, query, self.use_cases.option_policy())
         columns = {field.name: field.dataType.simpleString() for field in schema.fields}
-        check_sink_schema(columns, has_topic_option=options.topic is not None)
+        formats = [value.column for value in options.values]
+        check_sink_schema(columns, has_topic_option=options.topic is not None, encoded=formats)
         self.use_cases.check_client(options)
-        return options
+        if not options.values:
+            return options
+        with self.use_cases.sink_encoding(options) as encoding:
+            return encoding.prepare(sink_types(schema, formats))
+
+    def _columns(self, options: SourceOptions, schema: StructType) -> tuple[SourceOptions, Columns]:
+        """Return the columns of a read, and the options with the schemas that were found."""
+        if not options.values:
+            return options, projection_of(schema)
+        if self._typed is None or typed_spark_schema(self._typed) != schema:
+            with self.use_cases.value_schemas(options) as schemas:
+                self._typed = schemas.resolve(requested_type(schema))
+        found = tuple(column.options for column in self._typed.typed)
+        return replace(options, values=found), self._typed
 
     def _parse(self, query: QueryKind) -> SourceOptions:
         for name in ignored_options(self.options, query):

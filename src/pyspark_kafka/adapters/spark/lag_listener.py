@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ...application.continuous_query import ContinuousQuery
 from ...application.lag_meter import LagMeter
 from ...application.lag_worker import LagWorker, QueryProgress, SourceProgress
+from ...application.letter_counter import LetterCounter
 from ...domain.checkpoint_log import kafka_offsets
 from ...domain.continuous.progress import EpochProgress
 from ...domain.lag import QueryLag
@@ -46,12 +47,13 @@ class LagListener(StreamingQueryListener, ProgressListener):
         exporters: Sequence[LagExporter],
         metering: Callable[[], AbstractContextManager[LagMeter]] | None = None,
         queries: Collection[str] = (),
+        counting: Callable[[], AbstractContextManager[LetterCounter]] | None = None,
     ) -> None:
-        """Take exporters, and a factory of lag meters to count records with.
+        """Take exporters, a factory of lag meters to count records with, and one for dead letters.
 
         ``queries`` are names; if it is empty, the listener exports all queries of the session.
         """
-        self._worker = LagWorker(exporters, metering)
+        self._worker = LagWorker(exporters, metering, open_counter=counting)
         self._queries = frozenset(queries)
 
     def __enter__(self) -> Self:
@@ -110,6 +112,7 @@ class LagListener(StreamingQueryListener, ProgressListener):
                 progress.epoch,
                 progress.timestamp_ms,
                 {"0": source},
+                progress.bad_records,
             )
         )
 

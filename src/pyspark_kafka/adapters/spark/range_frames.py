@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from ...domain.offset_range import OffsetRange
 from ...domain.topic_partition import TopicPartition
 from .registration import register_source
-from .schema import spark_schema
+from .schema import schema_of
 from .tasks import input_partitions, read_range
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
+    from .tasks import Columns
 
 _RANGES: Final = "ranges"
 
@@ -43,12 +44,18 @@ class RangeFrames:
         use_cases: UseCases,
         options: SourceOptions,
         variables: Mapping[str, str],
+        columns: Columns | None = None,
     ) -> None:
-        """Register the data source; ``variables`` are for its Python workers."""
+        """Register the data source; ``variables`` are for its Python workers.
+
+        ``columns`` are those of typed values, with the options that have their schemas.
+        """
         self._spark = spark
-        self._schema = spark_schema(options.projection)
+        if columns is None:
+            columns = options.projection
+        self._schema = schema_of(columns)
         self._format = f"pyspark_kafka_ranges_{uuid.uuid4().hex}"
-        register_source(spark, _source(self._format, use_cases, options), variables)
+        register_source(spark, _source(self._format, use_cases, options, columns), variables)
 
     def __call__(self, ranges: Sequence[OffsetRange]) -> DataFrame:
         if not ranges:
@@ -61,20 +68,27 @@ class _RangeReader(DataSourceReader):
     """Reads given ranges; its state is pickled to executors."""
 
     def __init__(
-        self, use_cases: UseCases, options: SourceOptions, ranges: Sequence[OffsetRange]
+        self,
+        use_cases: UseCases,
+        options: SourceOptions,
+        columns: Columns,
+        ranges: Sequence[OffsetRange],
     ) -> None:
         self._use_cases = use_cases
         self._options = options
+        self._columns = columns
         self._ranges = ranges
 
     def partitions(self) -> Sequence[InputPartition]:
         return input_partitions(self._ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._options.projection)
+        return read_range(self._use_cases, self._options, partition, self._columns)
 
 
-def _source(format_name: str, use_cases: UseCases, options: SourceOptions) -> type[DataSource]:
+def _source(
+    format_name: str, use_cases: UseCases, options: SourceOptions, columns: Columns
+) -> type[DataSource]:
     """Return a data source for parsed options, since Spark passes strings only."""
 
     class RangeSource(DataSource):
@@ -83,10 +97,10 @@ def _source(format_name: str, use_cases: UseCases, options: SourceOptions) -> ty
             return format_name
 
         def schema(self) -> StructType:
-            return spark_schema(options.projection)
+            return schema_of(columns)
 
         def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-            return _RangeReader(use_cases, options, _from_json(self.options[_RANGES]))
+            return _RangeReader(use_cases, options, columns, _from_json(self.options[_RANGES]))
 
     return RangeSource
 

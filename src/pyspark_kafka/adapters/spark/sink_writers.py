@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
 from ...application.sink_columns import record_columns
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
-from .tasks import strip_tracebacks
+from .tasks import QUERY_ID, strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 BATCH_ID = "streaming.sql.batchId"
 """The local property with a micro-batch's id (``MicroBatchExecution.BATCH_ID_KEY``)."""
-
-QUERY_ID = "sql.streaming.queryId"
-"""The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
 
 
 @final

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...application.micro_batch_stream import KafkaMicroBatchStream
     from ...application.use_cases import UseCases
     from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
+    from .tasks import Columns
 
 Offsets = dict[str, dict[str, int]]
 """Offsets as Spark passes them and writes them to its log."""
@@ -33,10 +33,10 @@ Offsets = dict[str, dict[str, int]]
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans in the driver's Python process; pickled copies read in tasks."""
 
-    def __init__(self, use_cases: UseCases, options: SourceOptions, projection: Projection) -> None:
+    def __init__(self, use_cases: UseCases, options: SourceOptions, columns: Columns) -> None:
         self._use_cases = use_cases
         self._options = options
-        self._projection = projection
+        self._columns = columns
         self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
@@ -69,7 +69,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return input_partitions(ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._projection)
+        return read_range(self._use_cases, self._options, partition, self._columns)
 
     def commit(self, end: Offsets) -> None:
         """Report what Spark has committed; Spark's own log is authoritative."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import copy
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from ...domain.errors import PysparkKafkaError
+from ...domain.projection import Projection
+from ...domain.values.dead_letter import TaskIdentity
+from ...domain.values.typed_schema import TypedSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,9 +23,14 @@ if TYPE_CHECKING:
     from ...application.use_cases import UseCases
     from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
-    from ...domain.projection import Projection
 
 log = logging.getLogger("pyspark_kafka")
+
+Columns: TypeAlias = Projection | TypedSchema
+"""The columns of a read: of records as they are, or of typed values."""
+
+QUERY_ID: Final = "sql.streaming.queryId"
+"""The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
 
 
 def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
@@ -30,7 +39,7 @@ def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
 
 
 def read_range(
-    use_cases: UseCases, options: SourceOptions, partition: InputPartition, projection: Projection
+    use_cases: UseCases, options: SourceOptions, partition: InputPartition, columns: Columns
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a task's range.
 
@@ -39,8 +48,22 @@ def read_range(
     """
     if partition.value is None:
         return
-    with strip_tracebacks(), use_cases.range_read(options) as range_read:
-        yield from range_read.read(partition.value, projection)
+    with strip_tracebacks():
+        if isinstance(columns, Projection):
+            with use_cases.range_read(options) as range_read:
+                yield from range_read.read(partition.value, columns)
+        else:
+            with use_cases.typed_read(options, columns, task_identity()) as typed_read:
+                yield from typed_read.read(partition.value)
+
+
+def task_identity() -> TaskIdentity:
+    """Return the query and the task that run in this thread, for dead letters."""
+    context = TaskContext.get()
+    if context is None:
+        return TaskIdentity()
+    query_id = context.getLocalProperty(QUERY_ID)
+    return TaskIdentity(query_id or TaskIdentity().query, str(context.partitionId()))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from requests.exceptions import ChunkedEncodingError, SSLError
 from requests.exceptions import ConnectionError as LostConnectionError
 
-from .bounded_session import bound_session, within
+from ..bounded_session import bound_session, within
 from .file_names import temporary_name
 from .log_directory import MAX_FILE_BYTES, OPERATION_S, LogDirectory, LogFile, require_size
 

@@ -10,6 +10,8 @@ from ...domain.data_loss import DataLoss
 from ...domain.errors import OffsetOutOfRangeError, PysparkKafkaError
 from ...domain.lag import Lag, QueryLag
 from ...domain.partition_offsets import PartitionOffsets
+from ...domain.topic_partition import TopicPartition
+from ...domain.values.bad_records import BadRecordStats
 from ...domain.write_result import DeliveryStats
 from ...ports.lag_exporter import LagExporter
 from ...ports.progress_listener import ProgressListener
@@ -49,6 +51,17 @@ class LoggingSourceEvents(SourceEvents):
     def group_commit_failed(self, group_id: str, error: PysparkKafkaError) -> None:
         log.warning("Offsets were not committed to the group '%s': %s", group_id, error)
 
+    def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
+        log.warning(
+            "%d records could not be decoded (%s), the first one at offset %d of %s; "
+            "%d dead letters were written",
+            found.total,
+            found,
+            offset,
+            partition,
+            found.dead_letters,
+        )
+
     def records_delivered(self, delivered: DeliveryStats) -> None:
         log.info(
             "Delivered %d records, %d bytes of keys, values and headers",
@@ -71,7 +84,7 @@ class LoggingLagExporter(LagExporter):
         numbers = lag.lag
         lag_log.log(
             self._level,
-            "Query %s is %d %s behind after batch %d (min %d, max %d, avg %.1f by partition)",
+            "Query %s is %d %s behind after batch %d (min %d, max %d, avg %.1f by partition)%s",
             lag.name or lag.query_id,
             numbers.total,
             "records" if lag.is_exact else "offsets",
@@ -79,6 +92,7 @@ class LoggingLagExporter(LagExporter):
             numbers.min,
             numbers.max,
             numbers.avg,
+            "" if lag.bad_records is None else _failures(lag.bad_records),
         )
         for partition, offsets in numbers.by_partition.items():
             lag_log.debug("%s: %d behind", partition, offsets)
@@ -95,7 +109,7 @@ class LoggingProgressListener(ProgressListener):
         lag, latency = progress.lag, progress.work.latency
         progress_log.info(
             "Query %s, epoch %d: %.1f rows/s in, %.1f rows/s out, lag %s, latency p50 %s ms, "
-            "p99 %s ms, %d tasks, %d restarts",
+            "p99 %s ms, %d tasks, %d restarts%s",
             progress.query.name or progress.query.query_id,
             progress.epoch,
             progress.input_rows_per_second,
@@ -105,10 +119,15 @@ class LoggingProgressListener(ProgressListener):
             _or_dash(latency.percentile(99)),
             progress.tasks,
             progress.restarts,
+            _failures(progress.work.bad_records),
         )
 
     def query_ended(self, query_id: str, run_id: str) -> None:
         """Do nothing: log lines stay."""
+
+
+def _failures(found: BadRecordStats) -> str:
+    return f", bad records: {found}; {found.dead_letters} dead letters" if found.total else ""
 
 
 def _or_dash(number: int | None) -> str:

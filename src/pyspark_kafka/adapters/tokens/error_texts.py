@@ -7,10 +7,10 @@ from typing import Final
 _MAX_TEXT: Final = 300
 
 
-def readable(text: str) -> str:
+def readable(text: str, max_text: int = _MAX_TEXT) -> str:
     """Return what another server said, in one line of limited length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}…"
+    return line if len(line) <= max_text else f"{line[:max_text]}…"
 
 
 def one_line(error: Exception) -> str:

@@ -16,18 +16,19 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from ...ports.deadline import Deadline
+from ..ports.deadline import Deadline
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
     from requests import Session
 
 
-def bound_session(session: Session) -> None:
-    """Have the calls of a session end with ``within``."""
-    for scheme in ("http", "https"):
-        session.mount(f"{scheme}://", _BoundedAdapter())
+def bound_session(session: Session, tls: ssl.SSLContext | None = None) -> None:
+    """Have the calls of a session end with ``within``, and their TLS use a context."""
+    session.mount("http://", _BoundedAdapter())
+    session.mount("https://", _BoundedAdapter() if tls is None else _TlsAdapter(tls))
 
 
 @contextmanager
@@ -138,3 +139,23 @@ class _BoundedAdapter(HTTPAdapter):
         manager = super().proxy_manager_for(*args, **kwargs)
         manager.pool_classes_by_scheme = _POOLS
         return manager
+
+
+@final
+class _TlsAdapter(_BoundedAdapter):
+    """Verifies servers by a context alone; ``HTTPAdapter`` would also trust certifi."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = {"ssl_context": tls} | (
+            {} if tls.check_hostname else {"assert_hostname": False}
+        )
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs, **self._tls)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        return super().proxy_manager_for(*args, **kwargs, **self._tls)
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Leave the connection to the context."""

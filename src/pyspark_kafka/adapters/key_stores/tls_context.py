@@ -1,4 +1,4 @@
-"""TLS for kafka-python: an ``SSLContext`` with the content of Java's stores."""
+"""An ``SSLContext`` with the content of Java's stores, for clients that are written in Python."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.kafka_settings.values import TLS_1_2, TLS_1_3, Secret, Store, Tls
-from ..key_stores.memory_files import memory_file
-from ..key_stores.rotation import Rotating
-from ..key_stores.store_files import KeyPair, certificates, key_pair, read_file, unreadable
+from .memory_files import memory_file
+from .rotation import Rotating
+from .store_files import KeyPair, certificates, key_pair, read_file, unreadable
 
 if TYPE_CHECKING:
     import socket

@@ -1,0 +1,1 @@
+"""Dead letters in a Kafka topic, with any client."""

@@ -1,0 +1,118 @@
+"""A schema registry in memory."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...domain.values.errors import (
+    IncompatibleSchemaError,
+    RegistryRefusedError,
+    UnknownSchemaError,
+)
+from ...domain.values.registered_schema import Schema, SubjectVersion
+from ...ports.schema_registry import SchemaRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_URL: Final = "memory"
+
+
+Check: TypeAlias = "Callable[[Schema, Sequence[Schema]], str | None]"
+"""Returns why a schema cannot follow the versions of a subject, or ``None`` if it can."""
+
+
+@final
+class MemorySchemaRegistry(SchemaRegistry):
+    """Subjects with versions, by the rules of Confluent's registry.
+
+    A schema has one id in all subjects. Ids and versions count from 1. Every schema is compatible
+    unless ``set_compatibility`` is called.
+    """
+
+    def __init__(self) -> None:
+        self._checks: dict[str, Check] = {}
+        self._lock = threading.Lock()
+        self._schemas: list[Schema] = []
+        self._subjects: dict[str, list[int]] = {}
+
+    @property
+    def url(self) -> str:
+        return _URL
+
+    def by_id(self, schema_id: int) -> Schema:
+        with self._lock:
+            if not 1 <= schema_id <= len(self._schemas):
+                raise UnknownSchemaError(_URL, f"schema with the id {schema_id}")
+            return self._schemas[schema_id - 1]
+
+    def by_guid(self, guid: str) -> Schema:
+        with self._lock:
+            for schema in self._schemas:
+                if guid_of(schema) == guid:
+                    return schema
+        raise UnknownSchemaError(_URL, f"schema with the GUID {guid}")
+
+    def version(self, subject: str, version: int | None = None) -> SubjectVersion:
+        with self._lock:
+            ids = self._subjects.get(subject)
+            if not ids:
+                raise UnknownSchemaError(_URL, f"subject '{subject}'")
+            number = len(ids) if version is None else version
+            if not 1 <= number <= len(ids):
+                raise UnknownSchemaError(_URL, f"version {version} of the subject '{subject}'")
+            return self._subject_version(subject, number)
+
+    def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
+        schema = replace(schema, imports=())
+        with self._lock:
+            ids = self._subjects.get(subject, [])
+            for number, schema_id in enumerate(ids, start=1):
+                if self._schemas[schema_id - 1] == schema:
+                    return self._subject_version(subject, number)
+        raise UnknownSchemaError(_URL, f"version of the subject '{subject}' with this schema")
+
+    def register(self, subject: str, schema: Schema) -> int:
+        schema = replace(schema, imports=())
+        with self._lock:
+            ids = self._subjects.get(subject, [])
+            versions = [self._schemas[schema_id - 1] for schema_id in ids]
+            if schema not in versions:
+                self._require_references(schema)
+                check = self._checks.get(subject)
+                reason = check(schema, versions) if check and versions else None
+                if reason is not None:
+                    raise IncompatibleSchemaError(f"The schema for '{subject}'", reason)
+                self._subjects[subject] = [*ids, self._id_of(schema)]
+            return self._id_of(schema)
+
+    def close(self) -> None:
+        """Keep the schemas."""
+
+    def set_compatibility(self, subject: str, check: Check) -> None:
+        """Check each new version of a subject, which has one already, from now on."""
+        self._checks[subject] = check
+
+    def _require_references(self, schema: Schema) -> None:
+        for each in schema.references:
+            if not 1 <= each.version <= len(self._subjects.get(each.subject, [])):
+                what = f"version {each.version} of the subject '{each.subject}'"
+                raise RegistryRefusedError(_URL, "a schema", f"it has no {what}, which it imports")
+
+    def _id_of(self, schema: Schema) -> int:
+        if schema not in self._schemas:
+            self._schemas.append(schema)
+        return self._schemas.index(schema) + 1
+
+    def _subject_version(self, subject: str, number: int) -> SubjectVersion:
+        schema_id = self._subjects[subject][number - 1]
+        return SubjectVersion(subject, number, schema_id, self._schemas[schema_id - 1])
+
+
+def guid_of(schema: Schema) -> str:
+    """Return the GUID of a schema, which is the same in every registry in memory."""
+    content = repr((schema.type.value, schema.text, schema.references))
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, content))

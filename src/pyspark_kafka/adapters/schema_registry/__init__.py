@@ -1,0 +1,1 @@
+"""Schema registries over Confluent's HTTP API."""

@@ -1,0 +1,94 @@
+"""The types of values as Spark's types, and the other way around."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pyspark.sql import types as spark
+
+from ...domain.values import data_types as types
+
+if TYPE_CHECKING:
+    from ...domain.values.data_types import DataType
+
+_ATOMIC: Final[dict[types.AtomicType, spark.DataType]] = {
+    types.BOOLEAN: spark.BooleanType(),
+    types.BYTE: spark.ByteType(),
+    types.SHORT: spark.ShortType(),
+    types.INTEGER: spark.IntegerType(),
+    types.LONG: spark.LongType(),
+    types.FLOAT: spark.FloatType(),
+    types.DOUBLE: spark.DoubleType(),
+    types.STRING: spark.StringType(),
+    types.BINARY: spark.BinaryType(),
+    types.DATE: spark.DateType(),
+    types.TIMESTAMP: spark.TimestampType(),
+    types.TIMESTAMP_NTZ: spark.TimestampNTZType(),
+    types.DAY_TIME_INTERVAL: spark.DayTimeIntervalType(),
+}
+
+_FROM_SPARK: Final = {found: name for name, found in _ATOMIC.items()}
+
+
+def spark_type(data_type: DataType) -> spark.DataType:
+    """Return Spark's type; everything but the keys of maps may be null."""
+    match data_type:
+        case types.AtomicType():
+            return _ATOMIC[data_type]
+        case types.DecimalType(precision, scale):
+            return spark.DecimalType(precision, scale)
+        case types.ArrayType(element):
+            return spark.ArrayType(spark_type(element))
+        case types.MapType(key, value):
+            return spark.MapType(spark_type(key), spark_type(value))
+        case types.StructType(fields):
+            return spark.StructType(
+                [spark.StructField(field.name, spark_type(field.type)) for field in fields]
+            )
+    assert_never(data_type)
+
+
+def data_type_of(
+    found: spark.DataType, path: str, problems: list[str], *, is_read: bool = True
+) -> DataType | None:
+    """Return the type of a field at ``path``, and add what values cannot have.
+
+    Spark checks nothing that it reads: a field that is not nullable would be a false promise. What
+    it writes may be nullable or not.
+    """
+    match found:
+        case spark.StructType():
+            return _struct(found, path, problems, is_read=is_read)
+        case spark.ArrayType():
+            _require(path, found.containsNull or not is_read, problems)
+            element = data_type_of(found.elementType, f"{path}.element", problems, is_read=is_read)
+            return None if element is None else types.ArrayType(element)
+        case spark.MapType():
+            _require(path, found.valueContainsNull or not is_read, problems)
+            key = data_type_of(found.keyType, f"{path}.key", problems, is_read=is_read)
+            value = data_type_of(found.valueType, f"{path}.value", problems, is_read=is_read)
+            return None if key is None or value is None else types.MapType(key, value)
+        case spark.DecimalType():
+            return types.DecimalType(found.precision, found.scale)
+    atomic = _FROM_SPARK.get(found)
+    if atomic is None:
+        problems.append(f"the schema's field '{path} {found.simpleString()}' is not supported")
+    return atomic
+
+
+def _struct(
+    found: spark.StructType, path: str, problems: list[str], *, is_read: bool
+) -> types.StructType | None:
+    fields = []
+    for field in found.fields:
+        name = f"{path}.{field.name}" if path else field.name
+        _require(name, field.nullable or not is_read, problems)
+        data_type = data_type_of(field.dataType, name, problems, is_read=is_read)
+        if data_type is not None:
+            fields.append(types.StructField(field.name, data_type))
+    return types.StructType(tuple(fields)) if len(fields) == len(found.fields) else None
+
+
+def _require(path: str, is_nullable: bool, problems: list[str]) -> None:
+    if not is_nullable:
+        problems.append(f"the schema's field '{path}' must be nullable: remove NOT NULL")

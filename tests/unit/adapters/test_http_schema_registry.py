@@ -1,0 +1,485 @@
+"""Schema registries that answer well, late, too much, or something else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyspark_kafka.adapters.schema_registry import rest_client
+from pyspark_kafka.adapters.schema_registry.answers import (
+    NonsenseError,
+    error_of,
+    json_object,
+    registered_id,
+    schema,
+    subject_version,
+)
+from pyspark_kafka.adapters.schema_registry.http_registry import HttpSchemaRegistry
+from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
+from pyspark_kafka.domain.values.errors import (
+    IncompatibleSchemaError,
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnknownSchemaError,
+)
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaReference, SchemaType
+from pyspark_kafka.domain.values.registry_settings import registry_settings
+from pyspark_kafka.domain.values.value_options import RegistryOptions
+from tests.servers.certificates import Authority, truststore
+from tests.servers.http_server import Request, Response, serving
+from tests.servers.silent_listeners import silent_listener, trickling_listener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+SECRET: Final = "p&ss:w/rd"  # noqa: S105
+INT: Final = Schema(SchemaType.AVRO, '"int"')
+GOOD: Final = Response(b'{"schema": "\\"int\\""}')
+SHORT_MS: Final = "400"
+
+
+def options(url: str, timeout_ms: str = "20000", **settings: str) -> RegistryOptions:
+    """Return options; a name's dots are written as underscores."""
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    return RegistryOptions(url, (("request.timeout.ms", timeout_ms), *named.items()))
+
+
+def connected(url: str, timeout_ms: str = "20000", **settings: str) -> HttpSchemaRegistry:
+    return HttpSchemaRegistry(registry_settings(options(url, timeout_ms, **settings)))
+
+
+def answers(*responses: Response) -> tuple[Callable[[Request], Response], list[Request]]:
+    """Return what answers with these in turn, then with the last, and the requests it got."""
+    requests: list[Request] = []
+
+    def respond(request: Request) -> Response:
+        requests.append(request)
+        return responses[min(len(requests), len(responses)) - 1]
+
+    return respond, requests
+
+
+def as_json(status: int = 200, **fields: object) -> Response:
+    return Response(json.dumps(fields).encode(), status)
+
+
+def test_what_is_sent() -> None:
+    """Requests have the paths and the bodies of Confluent's API."""
+    reference = SchemaReference("a/b.proto", "a", 3)
+    proto = Schema(SchemaType.PROTOBUF, "message M {}", (reference,))
+    fields: dict[str, Any] = {
+        "subject": "s t/é",
+        "version": 2,
+        "id": 7,
+        "schemaType": "PROTOBUF",
+        "schema": "message M {}",
+        "references": [{"name": "a/b.proto", "subject": "a", "version": 3}],
+    }
+    respond, requests = answers(as_json(**fields))
+    with serving(respond) as url:
+        registry = connected(f"{url}/api/")
+        assert registry.by_id(7) == registry.by_guid("ab-c") == proto
+        latest = registry.version("s t/é")
+        assert (latest.subject, latest.version, latest.schema_id) == ("s t/é", 2, 7)
+        assert registry.version("s", 2) == latest == registry.look_up("s", proto)
+        assert registry.register("s", proto) == registry.register("s", INT) == 7
+        assert url in repr(registry)
+    assert [each.path for each in requests] == [
+        "/api/schemas/ids/7",
+        "/api/schemas/guids/ab-c",
+        "/api/subjects/s%20t%2F%C3%A9/versions/latest",
+        "/api/subjects/s/versions/2",
+        "/api/subjects/s",
+        "/api/subjects/s/versions",
+        "/api/subjects/s/versions",
+    ]
+    body = {name: fields[name] for name in ("schema", "schemaType", "references")}
+    assert [json.loads(each.body) for each in requests[4:]] == [body, body, {"schema": '"int"'}]
+    assert requests[0].headers["Accept-Encoding"] == "identity"
+    assert "Authorization" not in requests[0].headers
+
+
+def test_logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user of the settings or of the URL, or a token, is sent; one of ``.netrc`` is not."""
+    (tmp_path / "netrc").write_text("default login wrong password wrong\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    respond, requests = answers(GOOD)
+    with serving(respond) as url:
+        port = url.rpartition(":")[2]
+        connected(url, basic_auth_user_info=f"me:{SECRET}").by_id(1)
+        connected(f"http://me:p%26ss%3Aw%2Frd@localhost:{port}").by_id(1)
+        connected(url, bearer_auth_token="t", bearer_auth_logical_cluster="lsrc-1").by_id(1)  # noqa: S106
+        connected(url).by_id(1)
+    basic = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+    sent = [each.headers.get("Authorization") for each in requests]
+    assert sent == [basic, basic, "Bearer t", None]
+    assert requests[2].headers["target-sr-cluster"] == "lsrc-1"
+
+
+def test_failures_that_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registry that is overloaded or starts, or answers nonsense, is asked again."""
+    monkeypatch.setattr(rest_client, "_MIN_PAUSE_S", 0.001)
+    passing = [Response(status=status) for status in (503, 500, 429, 408)]
+    respond, requests = answers(*passing, Response(b"<html>"), GOOD)
+    with serving(respond) as url:
+        assert connected(url).by_id(1) == INT
+    assert len(requests) == 6
+
+
+@pytest.mark.parametrize("status", [401, 403, 422])
+def test_refusals(status: int) -> None:
+    """A refusal is not repeated, and its error has what the registry said, without secrets."""
+    login = base64.b64encode(f"me:{SECRET}".encode()).decode()
+    message = f"No,\n{SECRET} {login} is wrong."
+    respond, requests = answers(as_json(status, error_code=100 * status + 1, message=message))
+    with serving(respond) as url, pytest.raises(RegistryRefusedError) as raised:
+        connected(url, basic_auth_user_info=f"me:{SECRET}").register("s", INT)
+    text = str(raised.value)
+    assert f"at {url} refused the schema for the subject 's': HTTP {status} " in text
+    assert f"(error code {status}01): No, [hidden] [hidden] is wrong. Check " in text
+    assert SECRET not in text
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("code", [40401, 40402, 40403, 40404, 40406])
+def test_what_is_unknown(code: int) -> None:
+    """Only Confluent's error codes say that a schema does not exist; this is not repeated."""
+    respond, requests = answers(as_json(404, error_code=code, message="not found"))
+    with serving(respond) as url, pytest.raises(UnknownSchemaError, match="the id 1"):
+        connected(url).by_id(1)
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(status=404),
+        Response(b"<html>", status=404),
+        as_json(404, error_code=404, message="HTTP 404 Not Found"),
+        as_json(404, error_code="40403"),
+        as_json(404, error_code=True),
+        as_json(400, error_code=40403),
+        Response(status=301, headers=(("Location", "/"),)),
+        Response(status=204),
+    ],
+)
+def test_another_server(response: Response) -> None:
+    """A server that is no registry is one that fails, and no registry without the schema."""
+    respond, _ = answers(response)
+    with serving(respond) as url, pytest.raises(RegistryUnavailableError, match=url):
+        connected(url, SHORT_MS).by_id(1)
+
+
+@pytest.mark.parametrize("status", [401, 404, 409, 422, 500])
+def test_answers_of_other_servers_are_not_shown(status: int) -> None:
+    """The text of a server that does not answer as registries do is in no error."""
+    respond, _ = answers(as_json(status, message=SECRET, error=SECRET))
+    with serving(respond) as url, pytest.raises(PysparkKafkaError) as raised:
+        connected(url, SHORT_MS).register("s", INT)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_server_that_does_not_speak_http() -> None:
+    """What it says is in no error."""
+    greeting = f"SSH-2.0-{SECRET}\r\n".encode()
+    with trickling_listener(greeting, 0) as listener:
+        registry = connected(f"http://{listener.address}", SHORT_MS)
+        with pytest.raises(RegistryUnavailableError, match="its answer is not HTTP") as raised:
+            registry.by_id(1)
+    assert SECRET not in str(raised.value)
+
+
+def test_what_will_not_pass_is_not_repeated() -> None:
+    """A wrong path or a redirect fails at once."""
+    for status in (404, 400, 301):
+        respond, requests = answers(Response(status=status))
+        with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="HTTP"):
+            connected(url).by_id(1)
+        assert len(requests) == 1
+
+
+def test_a_schema_that_is_incompatible() -> None:
+    """The error has the registry's reason, which may be long."""
+    message = "Schema being registered is incompatible: " + "x" * 1_000
+    respond, requests = answers(as_json(409, error_code=409, message=message))
+    with serving(respond) as url, pytest.raises(IncompatibleSchemaError) as raised:
+        connected(url).register("s", INT)
+    assert f"The schema for the subject 's' cannot be used: {message}. " in str(raised.value)
+    assert len(requests) == 1
+
+
+def test_redirects_are_not_followed() -> None:
+    """The login is sent to the servers that the settings name, and to no other one."""
+    other, requests = answers(GOOD)
+    with serving(other) as target:
+        respond, _ = answers(Response(status=302, headers=(("Location", target),)))
+        with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="HTTP 302"):
+            connected(url, basic_auth_user_info=f"me:{SECRET}").by_id(1)
+    assert requests == []
+
+
+UNKNOWN: Final = as_json(404, error_code=40403, message="not found")
+
+
+@pytest.mark.parametrize("first", [Response(b"<html>"), Response(status=404), UNKNOWN, None])
+def test_servers_are_used_in_turn(first: Response | None) -> None:
+    """A server that fails in any way, or does not have the schema, is followed by the next one."""
+    respond, requests = answers(GOOD)
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(respond))
+        other = stack.enter_context(serving(answers(first)[0])) if first else "http://127.0.0.1:1"
+        registry = connected(f"{other},{url}")
+        assert registry.by_id(1) == INT
+        assert registry.url == f"{other},{url}"
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("second", [UNKNOWN, Response(status=503)])
+def test_what_no_server_has_is_unknown(second: Response) -> None:
+    """A schema is unknown if a server says so, and no other one has it."""
+    with serving(answers(UNKNOWN)[0]) as one, serving(answers(second)[0]) as other:
+        for url in (f"{one},{other}", f"{other},{one}"):
+            with pytest.raises(UnknownSchemaError, match="the id 1"):
+                connected(url).by_id(1)
+
+
+NONSENSE: Final[Mapping[bytes, str]] = {
+    b"": "not JSON",
+    b"{": "not JSON",
+    b"[" * 200_000: "not JSON",
+    b"\xff": "not JSON",
+    b"1" * 5_000: "not JSON",
+    b"[]": "its answer is no JSON object",
+    b"{}": "no text for 'schema'",
+    b'{"schema": 5}': "no text for 'schema'",
+    b'{"schema": "\\ud800"}': "no text for 'schema'",
+    b'{"schema": "x", "schemaType": "THRIFT"}': "none of AVRO, PROTOBUF, JSON",
+    b'{"schema": "x", "schemaType": []}': "none of AVRO, PROTOBUF, JSON",
+    b'{"schema": "x", "references": {}}': "no list of at most 1000",
+    b'{"schema": "x", "references": [5]}': "a reference in its answer is no JSON object",
+    b'{"schema": "x", "references": [{"name": "n", "version": 1}]}': "no text for 'subject'",
+    b'{"schema": "x", "references": [{"version": "1"}]}': "no number from 1",
+    b'{"schema": "x", "references": [' + b"{}," * 1_000 + b"{}]}": "no list of at most 1000",
+}
+
+
+@pytest.mark.parametrize("body", NONSENSE)
+def test_answers_that_are_no_schema(body: bytes) -> None:
+    """Nonsense is told apart from a schema, and why."""
+    with pytest.raises(NonsenseError) as raised:
+        schema(json_object(body))
+    assert NONSENSE[body] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": "7"},
+        {"id": True},
+        {"id": 7.0},
+        {"id": -1},
+        {"id": 2**31},
+        {"version": 0},
+        {"version": None},
+        {"subject": None},
+    ],
+)
+def test_answers_that_are_no_version(fields: dict[str, object]) -> None:
+    """Ids and versions are numbers of Java's ``int``."""
+    good: dict[str, object] = {"subject": "s", "version": 1, "id": 7, "schema": "x"}
+    [name] = fields
+    assert subject_version(good).version == 1
+    with pytest.raises(NonsenseError, match=f"for '{name}'"):
+        subject_version(good | fields)
+
+
+NAMES: Final = ("schema", "schemaType", "references", "name", "subject", "version", "id")
+LEAVES: Final[st.SearchStrategy[object]] = st.sampled_from(
+    [None, True, -1, 1, 2**40, 0.5, "AVRO", "x", "ü", [], {}, [[]]]
+)
+OBJECTS: Final = st.dictionaries(st.sampled_from(NAMES), LEAVES)
+ANSWERS: Final = st.dictionaries(st.sampled_from(NAMES), LEAVES | st.lists(OBJECTS, max_size=2))
+
+
+@settings(max_examples=50, deadline=None)
+@given(answer=ANSWERS)
+def test_any_answer_is_a_schema_or_nonsense(answer: object) -> None:
+    """No JSON of a server raises another error, or is taken for more than it is."""
+    content = json.dumps(answer).encode()
+    error_of(content)
+    for parse in (schema, subject_version, registered_id):
+        with suppress(NonsenseError):
+            hash(parse(json_object(content)))
+
+
+def test_too_much_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than a limit is read, and nothing is decompressed."""
+    monkeypatch.setattr(rest_client, "MAX_RESPONSE_BYTES", 1_000)
+    respond, _ = answers(Response(b" " * 70_000))
+    with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="exceeds 1000 by"):
+        connected(url, SHORT_MS).by_id(1)
+    respond, _ = answers(Response(b"x", headers=(("Content-Encoding", "gzip"),)))
+    with serving(respond) as url, pytest.raises(RegistryUnavailableError, match="is compressed"):
+        connected(url, SHORT_MS).by_id(1)
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"HTTP/1.1 200 OK\r\nX: " + b"x" * 99, b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 99]
+)
+def test_an_answer_without_end(content: bytes | None) -> None:
+    """The wait for an answer that comes byte by byte, or never, ends at the deadline."""
+    listening = trickling_listener(content, 0.02) if content else silent_listener()
+    with listening as listener:
+        registry = connected(f"http://{listener.address}", SHORT_MS)
+        began = time.monotonic()
+        with pytest.raises(RegistryUnavailableError, match="Time"):
+            registry.by_id(1)
+        assert time.monotonic() - began < 2
+        assert listener.connections >= 2
+
+
+def test_a_silent_server_leaves_time_for_the_next() -> None:
+    """Of several servers, one that never answers does not take all the time."""
+    respond, _ = answers(GOOD)
+    with silent_listener() as listener, serving(respond) as url:
+        assert connected(f"http://{listener.address},{url}", "2000").by_id(1) == INT
+
+
+def test_nobody_listens() -> None:
+    """A registry that is down is asked until the deadline, and the error has the reason."""
+    began = time.monotonic()
+    with pytest.raises(RegistryUnavailableError) as raised:
+        connected("http://me:hunter2@127.0.0.1:1/api", SHORT_MS).by_id(1)
+    assert time.monotonic() - began < 2
+    assert "at http://127.0.0.1:1/api cannot be used: " in str(raised.value)
+    assert "refused" in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests go through the proxy that the environment names."""
+    respond, requests = answers(GOOD)
+    with serving(respond) as url:
+        monkeypatch.setenv("http_proxy", url)
+        monkeypatch.setenv("no_proxy", "")
+        assert connected("http://registry.invalid:8081").by_id(1) == INT
+    assert requests[0].headers["Host"] == "registry.invalid:8081"
+
+
+@pytest.fixture
+def authority() -> Authority:
+    """Return an authority that no machine trusts."""
+    return Authority()
+
+
+@pytest.fixture
+def tls(authority: Authority, tmp_path: Path) -> ssl.SSLContext:
+    """Return the TLS of a server named ``localhost``, which trusts the authority."""
+    certificate = authority.issue("localhost", hosts=["localhost"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.write_pem(tmp_path / "server.pem"))
+    context.load_verify_locations(cadata=authority.pem)
+    return context
+
+
+def test_certificates_of_servers(authority: Authority, tls: ssl.SSLContext, tmp_path: Path) -> None:
+    """A server's certificate has to be trusted, and to have its name."""
+    (tmp_path / "ca.pem").write_text(authority.pem)
+    (tmp_path / "trust.p12").write_bytes(truststore([authority], "changeit"))
+    trusted = {"ssl_ca_location": str(tmp_path / "ca.pem")}
+    store = {
+        "ssl_truststore_location": str(tmp_path / "trust.p12"),
+        "ssl_truststore_password": "changeit",
+    }
+    respond, requests = answers(GOOD)
+    with serving(respond, tls) as url:
+        for settings in (trusted, store):
+            assert connected(url, **settings).by_id(1) == INT
+        with pytest.raises(RegistryUnavailableError, match="certificate verify failed"):
+            connected(url).by_id(1)
+        by_address = url.replace("localhost", "127.0.0.1")
+        with pytest.raises(RegistryUnavailableError, match="certificate verify failed"):
+            connected(by_address, **trusted).by_id(1)
+        unnamed = {"ssl_endpoint_identification_algorithm": "", **trusted}
+        assert connected(by_address, **unnamed).by_id(1) == INT
+    assert len(requests) == 3
+
+
+def test_authorities_of_the_settings_alone_are_trusted(
+    authority: Authority,
+    tls: ssl.SSLContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of requests and of its environment are not trusted as well."""
+    (tmp_path / "ca.pem").write_text(authority.pem)
+    (tmp_path / "other.pem").write_text(Authority().pem)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    monkeypatch.setattr("requests.adapters.DEFAULT_CA_BUNDLE_PATH", str(tmp_path / "ca.pem"))
+    respond, requests = answers(GOOD)
+    with (
+        serving(respond, tls) as url,
+        pytest.raises(RegistryUnavailableError, match="certificate verify failed"),
+    ):
+        connected(url, ssl_ca_location=str(tmp_path / "other.pem")).by_id(1)
+    assert requests == []
+
+
+def test_a_certificate_of_the_client(
+    authority: Authority, tls: ssl.SSLContext, tmp_path: Path
+) -> None:
+    """A server may require a certificate, from a store or from files."""
+    tls.verify_mode = ssl.CERT_REQUIRED
+    client = authority.issue("client")
+    (tmp_path / "ca.pem").write_text(authority.pem)
+    (tmp_path / "client.pem").write_text(client.chain_pem)
+    (tmp_path / "key.pem").write_text(client.key_pem("k"))
+    trusted = {"ssl_ca_location": str(tmp_path / "ca.pem")}
+    store = {
+        "ssl_keystore_location": str(client.write_pkcs12(tmp_path / "key.p12", "changeit")),
+        "ssl_keystore_password": "changeit",
+    }
+    files = {
+        "ssl_certificate_location": str(tmp_path / "client.pem"),
+        "ssl_key_location": str(tmp_path / "key.pem"),
+        "ssl_key_password": "k",
+    }
+    with serving(answers(GOOD)[0], tls) as url:
+        for settings in (store, files):
+            assert connected(url, **trusted, **settings).by_id(1) == INT
+        with pytest.raises(RegistryUnavailableError):
+            connected(url, SHORT_MS, **trusted).by_id(1)
+
+
+def test_files_that_are_replaced(authority: Authority, tls: ssl.SSLContext, tmp_path: Path) -> None:
+    """A new certificate of an authority is used from the next request on."""
+    trusted = tmp_path / "ca.pem"
+    trusted.write_text(Authority("Another authority").pem)
+    with serving(answers(GOOD)[0], tls) as url:
+        registry = connected(url, ssl_ca_location=str(trusted))
+        with pytest.raises(RegistryUnavailableError):
+            registry.by_id(1)
+        trusted.write_text(authority.pem)
+        assert registry.by_id(1) == INT
+
+
+def test_opening_a_registry() -> None:
+    """A registry is opened by its options, and errors name them."""
+    with serving(answers(GOOD)[0]) as url:
+        registry = open_registry(options(url))
+        assert (registry.by_id(1), registry.url) == (INT, url)
+        registry.close()
+    with pytest.raises(OptionsError, match=r"'schema\.registry\.url'"):
+        open_registry(options("x"))
+    with pytest.raises(OptionsError, match=r"Option 'schema\.registry\.ssl\.ca\.location'"):
+        open_registry(options("https://registry", ssl_ca_location="/no/such.pem"))
