@@ -76,6 +76,7 @@ _LAZY_IMPORTS: Final = {
     "SourceOptions": ".domain.options",
     "container_for": ".bootstrap.container",
     "lag_meter_for": ".bootstrap.lag",
+    "letter_counter_for": ".bootstrap.dead_letters",
     "parse_sink_options": ".domain.options",
     "parse_source_options": ".domain.options",
     "sink_container_for": ".bootstrap.container",
@@ -114,19 +115,23 @@ def lag_listener(
     *exporters: LagExporter,
     source_options: Mapping[str, str] | None = None,
     queries: Collection[str] = (),
+    dead_letter_topic: str | None = None,
 ) -> LagListener:
     """Return a listener for ``spark.streams.addListener`` that exports the lag of queries.
 
     ``source_options`` are the options of the queries' source. With them the listener asks Kafka
     after each batch, and counts records where few are left; without them the lag is in offsets, as
     of the start of the batch. ``queries`` are the names of queries to listen to; the default is
-    all.
+    all. With ``dead_letter_topic`` the listener counts the queries' letters there by reason, which
+    needs ``source_options``.
 
     :raises DisallowedOptionError: if the operator forbids one of these options.
     :raises OptionsError: if these options are invalid.
     :raises MissingDependencyError: if PySpark is not installed.
     """
     listener: type[LagListener] = __getattr__("LagListener")
+    if source_options is None and dead_letter_topic is not None:
+        raise ValueError("to count dead letters, pass source_options as well")
     if source_options is None:
         return listener(exporters, queries=queries)
     from .bootstrap.option_policy import operator_policy
@@ -134,7 +139,10 @@ def lag_listener(
 
     given = with_any_topic(source_options)  # progress has the topics
     options = parse_source_options(given, QueryKind.STREAM, operator_policy())
-    return listener(exporters, partial(__getattr__("lag_meter_for"), options), queries)
+    counting = None
+    if dead_letter_topic is not None:
+        counting = partial(__getattr__("letter_counter_for"), options, dead_letter_topic)
+    return listener(exporters, partial(__getattr__("lag_meter_for"), options), queries, counting)
 
 
 def __getattr__(name: str) -> Any:

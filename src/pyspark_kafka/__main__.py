@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from .cli.parser import BrokerSettings, DemoSettings, LagSettings, parse_arguments
+from .cli.parser import (
+    BrokerSettings,
+    DemoSettings,
+    LagSettings,
+    ListLettersSettings,
+    ReplayLettersSettings,
+    Settings,
+    parse_arguments,
+)
 from .domain.errors import PysparkKafkaError
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ def _fail(message: str, status: int = FAILED) -> int:
     return status
 
 
-def _run(settings: BrokerSettings | DemoSettings | LagSettings) -> int:
+def _run(settings: Settings) -> int:
     match settings:
         case DemoSettings():
             from .cli.demo import run_demo
@@ -44,6 +52,14 @@ def _run(settings: BrokerSettings | DemoSettings | LagSettings) -> int:
             from .cli.lag import run_lag
 
             return run_lag(settings)
+        case ListLettersSettings():
+            from .cli.dead_letters import run_list
+
+            return run_list(settings)
+        case ReplayLettersSettings():
+            from .cli.dead_letters import run_replay
+
+            return run_replay(settings)
         case BrokerSettings():
             from .cli.broker import run_broker
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from ..domain.continuous.messages import TaskProgress
 from ..domain.continuous.progress import EpochProgress
 from ..domain.errors import PysparkKafkaError
+from ..domain.values.bad_records import BadRecordStats
 from ..ports.clock import epoch_ms
 from ..ports.progress_listener import ProgressListener
 
@@ -53,6 +54,7 @@ class ProgressRecorder:
         self._recent: deque[EpochProgress] = deque(maxlen=MAX_RECENT)
         self._work = TaskProgress()
         self._restarts = 0
+        self._bad_records = BadRecordStats()
         self._start: PartitionOffsets | None = None
         self._latest: PartitionOffsets | None = None
         self._since = time.monotonic()
@@ -66,6 +68,7 @@ class ProgressRecorder:
     def add(self, work: TaskProgress) -> None:
         """Add what a task did since its last report."""
         self._work += work
+        self._bad_records += work.bad_records
 
     def restarted(self) -> None:
         """Count a restart of a task, or of all."""
@@ -97,6 +100,7 @@ class ProgressRecorder:
                 work=self._work,
                 tasks=self.tasks,
                 restarts=self._restarts,
+                bad_records=self._bad_records,
             )
         )
         self._work, self._since, self._start = TaskProgress(), now, last.offsets

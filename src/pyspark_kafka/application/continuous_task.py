@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
@@ -42,6 +42,16 @@ from ..domain.errors import (
 )
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.security.errors import AuthenticationError, AuthorizationError
+from ..domain.values.errors import (
+    DeadLetterLoopError,
+    DecodedTooLargeError,
+    IncompatibleSchemaError,
+    MalformedValueError,
+    NewSchemaError,
+    RegistryRefusedError,
+    UnencodableValueError,
+    UnknownSchemaError,
+)
 from ..ports.deadline import Deadline
 from ..ports.stream_client import PolledRecords
 from .continuous_errors import FunctionError
@@ -60,6 +70,7 @@ if TYPE_CHECKING:
     from ..ports.epoch_channel import TaskChannel
     from ..ports.record_function import RecordFunction
     from ..ports.stream_client import StreamClient
+    from .typed_records import TypedRecords
 
 COMMANDS_EVERY_S: Final = 0.02
 """How often a task looks for commands; records do not wait for that."""
@@ -90,6 +101,14 @@ _PERMANENT: Final = (
     InvalidTimestampError,
     AuthenticationError,
     AuthorizationError,
+    MalformedValueError,
+    NewSchemaError,
+    DeadLetterLoopError,
+    DecodedTooLargeError,
+    UnencodableValueError,
+    IncompatibleSchemaError,
+    UnknownSchemaError,
+    RegistryRefusedError,
 )
 """Errors that a new attempt would meet again."""
 
@@ -123,7 +142,7 @@ class _Reading:
 class ContinuousTask:
     """Runs in one thread, and ends when its driver says so or is gone."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a task is made of
         self,
         task: TaskId,
         client: StreamClient,
@@ -133,15 +152,19 @@ class ContinuousTask:
         *,
         sink: SinkOptions | None,
         report_every_s: float,
+        typed: TypedRecords | None = None,
+        encode: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
     ) -> None:
-        """Take a client and a channel, which the caller closes."""
+        """Take a client and a channel, which the caller closes, and what decodes and encodes."""
         self._task = task
         self._client = client
         self._channel = channel
         self._function = function
         self._options = options
         self._output = FunctionOutput(sink)
+        self._encode = encode
         self._report_every_s = report_every_s
+        self._typed = typed
         self._readings: dict[TopicPartition, _Reading] = {}
         self._unacknowledged = 0
         self._work = WorkMeter()
@@ -276,11 +299,27 @@ class ContinuousTask:
             return
         outputs: Sequence[pa.RecordBatch] = ()
         if polled.records is not None:
-            outputs = self._call(polled, polled.records, reading.position)
+            outputs = [
+                output
+                for records in self._decoded(polled.partition, polled.records)
+                for output in self._call(polled, records, reading.position)
+            ]
+            if self._encode is not None:
+                outputs = [self._encode(batch) for batch in outputs]
         self._client.write(polled, outputs)
         reading.position, reading.is_fresh = polled.next_offset, False
         reading.pending.append(_unacknowledged(polled, outputs))
         self._unacknowledged += 1
+
+    def _decoded(
+        self, partition: TopicPartition, records: pa.RecordBatch
+    ) -> Sequence[pa.RecordBatch]:
+        """Return records with typed values; letters are acknowledged before any output is sent."""
+        if self._typed is None:
+            return [records]
+        decoded = [*self._typed.decode(partition, records)]
+        self._typed.flush()
+        return decoded
 
     def _call(
         self, polled: PolledRecords, records: pa.RecordBatch, start: int
@@ -303,6 +342,8 @@ class ContinuousTask:
             self._work.acknowledged(done.input_rows, done.output_rows, done.timestamps)
 
     def _report(self) -> None:
+        if self._typed is not None:
+            self._work.failed(self._typed.report_failures())
         # An empty report says that the task lives.
         offsets, self._changed = PartitionOffsets(self._changed), {}
         self._channel.send(TaskReport(self._task, offsets, self._work.take()))

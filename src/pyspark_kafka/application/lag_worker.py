@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, TypeVar, final
 from weakref import WeakSet
 
 from ..domain.errors import PysparkKafkaError
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.values.bad_records import BadRecordStats
     from ..ports.lag_exporter import LagExporter
     from .lag_meter import LagMeter
+    from .letter_counter import LetterCounter
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -28,6 +30,11 @@ IDLE_SECONDS: Final = 60.0
 """The thread ends after this time without reports; the next report starts another."""
 
 CLOSE_SECONDS: Final = 10.0
+
+_NO_METER: Final = "Lag is in offsets until records can be counted"
+_NO_COUNTER: Final = "Dead letters are not counted"
+
+T = TypeVar("T")
 
 
 @final
@@ -50,6 +57,7 @@ class QueryProgress:
     batch_id: int
     timestamp_ms: int
     sources: Mapping[str, SourceProgress]
+    bad_records: BadRecordStats | None = None
 
 
 @final
@@ -64,10 +72,15 @@ class LagWorker:
         exporters: Sequence[LagExporter],
         open_meter: Callable[[], AbstractContextManager[LagMeter]] | None,
         idle_seconds: float = IDLE_SECONDS,
+        open_counter: Callable[[], AbstractContextManager[LetterCounter]] | None = None,
     ) -> None:
-        """Take exporters, and ``open_meter`` to count records; without it lag is in offsets."""
+        """Take exporters, and ``open_meter`` to count records; without it lag is in offsets.
+
+        ``open_counter`` is for counting dead letters.
+        """
         self._exporters = tuple(exporters)
         self._open_meter = open_meter
+        self._open_counter = open_counter
         self._idle_seconds = idle_seconds
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -77,7 +90,7 @@ class LagWorker:
         self._feeds: WeakSet[LagFeed] = WeakSet()
         self._recent: deque[QueryLag] = deque(maxlen=MAX_BUFFERED)
         self._recently_ended: deque[str] = deque(maxlen=MAX_BUFFERED)
-        self._is_failing = False
+        self._failing: set[str] = set()
 
     def progressed(self, progress: QueryProgress) -> None:
         """Add a progress report."""
@@ -125,11 +138,14 @@ class LagWorker:
     def _run(self) -> None:
         with ExitStack() as stack:
             meter: LagMeter | None = None
+            counter: LetterCounter | None = None
             for pending, ended in self._reports():
-                if pending and meter is None and self._open_meter is not None:
-                    meter = self._meter(self._open_meter, stack)
+                if pending and meter is None:
+                    meter = self._opened(self._open_meter, stack, _NO_METER)
+                if pending and counter is None:
+                    counter = self._opened(self._open_counter, stack, _NO_COUNTER)
                 for progress in pending:
-                    lag = self._measured(progress, meter)
+                    lag = self._measured(progress, meter, counter)
                     if lag.sources:
                         self._publish(lag)
                 for query_id, run_id in ended:
@@ -147,16 +163,23 @@ class LagWorker:
                 ended, self._ended = self._ended, []
             yield pending, ended
 
-    def _meter(
-        self, open_meter: Callable[[], AbstractContextManager[LagMeter]], stack: ExitStack
-    ) -> LagMeter | None:
+    def _opened(
+        self,
+        open_tool: Callable[[], AbstractContextManager[T]] | None,
+        stack: ExitStack,
+        consequence: str,
+    ) -> T | None:
+        if open_tool is None:
+            return None
         try:
-            return stack.enter_context(open_meter())
+            return stack.enter_context(open_tool())
         except PysparkKafkaError as error:
-            self._warn_once(error)
+            self._warn_once(consequence, error)
             return None
 
-    def _measured(self, progress: QueryProgress, meter: LagMeter | None) -> QueryLag:
+    def _measured(
+        self, progress: QueryProgress, meter: LagMeter | None, counter: LetterCounter | None
+    ) -> QueryLag:
         return QueryLag(
             progress.query_id,
             progress.run_id,
@@ -164,7 +187,21 @@ class LagWorker:
             progress.batch_id,
             progress.timestamp_ms,
             self._counted(progress, meter) or _in_offsets(progress),
+            progress.bad_records or self._bad_records(progress, counter),
         )
+
+    def _bad_records(
+        self, progress: QueryProgress, counter: LetterCounter | None
+    ) -> BadRecordStats | None:
+        if counter is None:
+            return None
+        try:
+            counted = counter.count(progress.query_id)
+        except PysparkKafkaError as error:
+            self._warn_once(_NO_COUNTER, error)
+            return None
+        self._failing.discard(_NO_COUNTER)
+        return counted
 
     def _counted(self, progress: QueryProgress, meter: LagMeter | None) -> dict[str, SourceLag]:
         if meter is None:
@@ -172,15 +209,15 @@ class LagWorker:
         try:
             lags = meter.measure_all(each.consumed for each in progress.sources.values())
         except PysparkKafkaError as error:
-            self._warn_once(error)
+            self._warn_once(_NO_METER, error)
             return {}
-        self._is_failing = False
+        self._failing.discard(_NO_METER)
         return dict(zip(progress.sources, lags, strict=True))
 
-    def _warn_once(self, error: PysparkKafkaError) -> None:
-        if not self._is_failing:
-            log.warning("Lag is in offsets until records can be counted: %s", error)
-        self._is_failing = True
+    def _warn_once(self, consequence: str, error: PysparkKafkaError) -> None:
+        if consequence not in self._failing:
+            log.warning("%s: %s", consequence, error)
+        self._failing.add(consequence)
 
     def _publish(self, lag: QueryLag) -> None:
         with self._changed:

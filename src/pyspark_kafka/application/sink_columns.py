@@ -64,7 +64,11 @@ class FunctionOutput:
     def _columns(self, batch: pa.RecordBatch, sink: SinkOptions) -> pa.RecordBatch:
         if batch.schema != self._checked:
             types = {field.name: _name(field.type) for field in batch.schema}
-            check_sink_schema(types, has_topic_option=sink.topic is not None)
+            check_sink_schema(
+                types,
+                has_topic_option=sink.topic is not None,
+                encoded=[options.column for options in sink.values],
+            )
             self._checked = batch.schema
             needed = record_columns(batch, sink.topic).schema.names
             self._has_others = needed != batch.schema.names

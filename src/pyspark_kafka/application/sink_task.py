@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ..ports.transactions import Transactions
 
 
+def _unchanged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
 @final
 class SinkTask:
     """Writes the rows of one task; all are acknowledged when ``write`` returns."""
@@ -30,12 +34,17 @@ class SinkTask:
         transactions: Callable[[], Transactions],
         options: SinkOptions,
         events: SourceEvents,
+        encode: Callable[[pa.RecordBatch], pa.RecordBatch] = _unchanged,
     ) -> None:
-        """Take a writer, and a factory of transactions, which only exactly-once needs."""
+        """Take a writer, a factory of transactions, which only exactly-once needs, and an encoder.
+
+        The encoder turns the columns that have a format into binaries (``SinkEncoding``).
+        """
         self._writer = writer
         self._transactions = transactions
         self._options = options
         self._events = events
+        self._encode = encode
 
     def write(
         self, batches: Iterable[pa.RecordBatch], transactional_id: str | None = None
@@ -44,18 +53,19 @@ class SinkTask:
 
         Without rows, no transaction is begun.
 
-        :raises PysparkKafkaError: as ``RecordWriter`` and ``Transactions``; the transaction is
-            aborted then.
+        :raises PysparkKafkaError: as the encoder, ``RecordWriter`` and ``Transactions``; the
+            transaction is aborted then.
         """
         transaction: Transaction | None = None
         try:
             for batch in batches:
                 if not batch.num_rows:
                     continue
+                encoded = self._encode(batch)
                 if transactional_id is not None and transaction is None:
                     transaction = self._transactions().begin(transactional_id)
                     self._writer.join_transaction(transaction)
-                self._writer.write(batch, self._options.topic)
+                self._writer.write(encoded, self._options.topic)
             delivered = self._writer.flush()
         except BaseException:
             self._abort(transaction)

@@ -9,11 +9,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
+    from ..domain.values.dead_letter import TaskIdentity
+    from ..domain.values.typed_schema import TypedSchema
     from .batch import KafkaBatch
     from .kafka_sink import KafkaSink
     from .micro_batch_stream import KafkaMicroBatchStream
     from .range_read import RangeRead
+    from .sink_encoding import SinkEncoding
     from .sink_task import SinkTask
+    from .typed_read import TypedRead
+    from .value_schemas import ValueSchemas
 
 
 class UseCases(ABC):
@@ -51,8 +56,22 @@ class UseCases(ABC):
         """Return the executor's side of both."""
 
     @abstractmethod
+    def value_schemas(self, options: SourceOptions) -> AbstractContextManager[ValueSchemas]:
+        """Return what finds the schemas of typed values, on the driver."""
+
+    @abstractmethod
+    def typed_read(
+        self, options: SourceOptions, schema: TypedSchema, task: TaskIdentity
+    ) -> AbstractContextManager[TypedRead]:
+        """Return the executor's side of a query with typed values."""
+
+    @abstractmethod
     def kafka_sink(self, options: SinkOptions) -> AbstractContextManager[KafkaSink]:
         """Return the driver's side of an exactly-once sink."""
+
+    @abstractmethod
+    def sink_encoding(self, options: SinkOptions) -> AbstractContextManager[SinkEncoding]:
+        """Return what settles the schemas of a sink, on the driver."""
 
     @abstractmethod
     def sink_task(self, options: SinkOptions) -> AbstractContextManager[SinkTask]:

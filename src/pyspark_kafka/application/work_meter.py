@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..domain.continuous.latency import BUCKETS, LatencyHistogram
 from ..domain.continuous.messages import TaskProgress
+from ..domain.values.bad_records import BadRecordStats
 from ..ports.clock import epoch_ms
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class WorkMeter:
         self._input_rows = 0
         self._output_rows = 0
         self._latencies: list[NDArray[np.int64]] = []
+        self._bad_records = BadRecordStats()
 
     def acknowledged(
         self, input_rows: int, output_rows: int, timestamps: NDArray[np.int64] | None
@@ -35,9 +37,16 @@ class WorkMeter:
         if timestamps is not None:
             self._latencies.append(epoch_ms() - timestamps)
 
+    def failed(self, found: BadRecordStats) -> None:
+        """Count records that could not be decoded."""
+        self._bad_records += found
+
     def take(self) -> TaskProgress:
         """Return the work since the last call."""
-        taken = TaskProgress(self._input_rows, self._output_rows, self._histogram())
+        taken = TaskProgress(
+            self._input_rows, self._output_rows, self._histogram(), self._bad_records
+        )
+        self._bad_records = BadRecordStats()
         self._input_rows = self._output_rows = 0
         self._latencies.clear()
         return taken
@@ -53,7 +62,11 @@ class WorkMeter:
 
 def timestamps_of(records: pa.RecordBatch) -> NDArray[np.int64] | None:
     """Return the timestamps of records in milliseconds, unless the column is left out."""
-    if "timestamp" not in records.schema.names:
-        return None
+    return milliseconds_of(records) if "timestamp" in records.schema.names else None
+
+
+def milliseconds_of(records: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return the timestamps of records in milliseconds since the epoch."""
     microseconds = records.column("timestamp").view(pa.int64())
-    return microseconds.to_numpy(zero_copy_only=False) // 1_000
+    found: NDArray[np.int64] = microseconds.to_numpy(zero_copy_only=False) // 1_000
+    return found

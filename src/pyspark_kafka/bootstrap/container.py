@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from dependency_injector import containers, providers
 
+from ..adapters.dead_letters.topic_dead_letters import TopicDeadLetters
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
+from ..adapters.value_framing import wire_format
 from ..application.admission import Admission
 from ..application.batch import KafkaBatch
 from ..application.continuous_stream import KafkaContinuousStream
@@ -27,22 +29,39 @@ from ..application.progress_reports import ProgressReports
 from ..application.range_planner import RangePlanner
 from ..application.range_read import RangeRead
 from ..application.record_sizes import RecordSizes
+from ..application.schema_versions import SchemaVersions
+from ..application.sink_encoding import SinkEncoding
 from ..application.sink_task import SinkTask
+from ..application.typed_read import TypedRead
+from ..application.typed_records import TypedRecords
+from ..application.value_schemas import ValueSchemas
 from ..application.verified_start import VerifiedStart
 from ..domain.data_loss import legacy_partition_offset_changed
 from ..domain.errors import OptionsError
-from ..domain.options import SinkOptions, SourceOptions
+from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
+from ..domain.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
+from ..domain.values.dead_letter import TaskIdentity
 from .clients import client_named
 from .plugins import configure
+from .schema_registries import open_registry
+from .value_decoders import ValueDecoders
+from .value_formats import value_format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.storage_path import StoragePath
+    from ..domain.values.typed_schema import TypedSchema
+    from ..domain.values.value_options import RegistryOptions
     from ..ports.client import Client, StreamClientFactory
+    from ..ports.dead_letters import DeadLetters
     from ..ports.metadata_log import MetadataLog
+    from ..ports.record_writer import RecordWriter
+    from ..ports.schema_registry import SchemaRegistry
+    from ..ports.source_events import SourceEvents
     from ..ports.stream_client import StreamClient
+    from ..ports.value_format import ValueFormat
 
 
 class _Closable(Protocol):
@@ -56,12 +75,22 @@ ContainerT = TypeVar("ContainerT", bound=containers.Container)
 CONTAINERS: Final = "pyspark_kafka.containers"
 SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
 
+ANY_TASK: Final = TaskIdentity()
+
 
 def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterator[AdapterT]:
     """Yield an adapter once, and close it when the container's resources are shut down."""
     adapter = make(options)
     yield adapter
     adapter.close()
+
+
+def _dead_letters(client: Client, options: SourceOptions, topic: str) -> Iterator[DeadLetters]:
+    letters = TopicDeadLetters(
+        _writer_factory(client, options), dead_letter_sink(options, topic), topic
+    )
+    yield letters
+    letters.close()
 
 
 def _stream_client(
@@ -94,6 +123,56 @@ def _metadata_log(path: StoragePath | None, name: str | None = None) -> Metadata
     if path is None:
         return None
     return metadata_log_at(path if name is None else path.child(name))
+
+
+def _schema_registry(options: RegistryOptions | None) -> Iterator[SchemaRegistry | None]:
+    if options is None:
+        yield None
+        return
+    registry = open_registry(options)
+    yield registry
+    registry.close()
+
+
+def _sink_encoding(
+    options: SinkOptions,
+    formats: Callable[[str], ValueFormat],
+    registry: Callable[[], SchemaRegistry],
+) -> SinkEncoding:
+    return SinkEncoding(options, formats, registry, wire_format, _read_schema_file)
+
+
+def _read_schema_file(path: StoragePath) -> bytes:
+    from ..adapters.storage.schema_files import read_schema_file
+
+    return read_schema_file(path)
+
+
+def _typed_records(
+    options: SourceOptions,
+    decoders: ValueDecoders,
+    letters: Callable[[str], DeadLetters],
+    events: SourceEvents,
+    schema: TypedSchema,
+    task: TaskIdentity = ANY_TASK,
+) -> TypedRecords:
+    topic = options.dead_letter_topic
+    return TypedRecords(
+        schema,
+        [decoders.get(column) for column in schema.typed],
+        None if topic is None else letters(topic),
+        events,
+        task,
+    )
+
+
+def _typed_read(
+    range_read: RangeRead,
+    typed_records: Callable[[TypedSchema, TaskIdentity], TypedRecords],
+    schema: TypedSchema,
+    task: TaskIdentity = ANY_TASK,
+) -> TypedRead:
+    return TypedRead(range_read, typed_records(schema, task))
 
 
 def _query_id(checkpoint: StoragePath | None) -> str | None:
@@ -162,9 +241,39 @@ class Container(containers.DeclarativeContainer):
     lag_meter = providers.Factory(
         LagMeter, offset_fetcher, record_reader.provider, clock, options.provided.subscription
     )
+    dead_letters = providers.Resource(_dead_letters, client, options)
+    """Writes bad records to a topic: ``dead_letters(topic)``."""
+
     range_read = providers.Factory(
         RangeRead, record_reader, offset_fetcher.provider, options, events
     )
+
+    schema_registry = providers.Resource(_schema_registry, options.provided.registry)
+    value_format = providers.Callable(value_format_named)
+    """A format by its name: ``value_format(name)``."""
+
+    schema_versions = providers.Singleton(
+        SchemaVersions,
+        providers.Callable(_metadata_log, options.provided.metadata_path, SCHEMA_VERSIONS),
+    )
+    value_schemas = providers.Factory(
+        ValueSchemas,
+        options,
+        value_format.provider,
+        schema_registry.provider,
+        _read_schema_file,
+        schema_versions,
+    )
+    value_decoders = providers.Singleton(
+        ValueDecoders, value_format.provider, schema_registry.provider
+    )
+    typed_records = providers.Callable(
+        _typed_records, options, value_decoders, dead_letters.provider, events
+    )
+    """Decodes the batches of a task: ``typed_records(schema, task)``."""
+
+    typed_read = providers.Callable(_typed_read, range_read, typed_records.provider)
+    """Reads ranges with typed values: ``typed_read(schema, task)``."""
 
 
 class SinkContainer(containers.DeclarativeContainer):
@@ -192,7 +301,21 @@ class SinkContainer(containers.DeclarativeContainer):
         options,
         query_id.provider,
     )
-    sink_task = providers.Factory(SinkTask, record_writer, transactions.provider, options, events)
+    schema_registry = providers.Resource(_schema_registry, options.provided.registry)
+    value_format = providers.Callable(value_format_named)
+    """A format by its name: ``value_format(name)``."""
+
+    sink_encoding = providers.Singleton(
+        _sink_encoding, options, value_format.provider, schema_registry.provider
+    )
+    sink_task = providers.Factory(
+        SinkTask,
+        record_writer,
+        transactions.provider,
+        options,
+        events,
+        encode=sink_encoding.provided.encode,
+    )
 
 
 def container_for(options: SourceOptions) -> Container:
@@ -221,8 +344,7 @@ def sink_container_for(options: SinkOptions) -> SinkContainer:
 
 
 def _check_writing(client: Client, options: SinkOptions) -> None:
-    if client.record_writer is None:
-        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
+    _writer_factory(client, options)
     if options.is_exactly_once and client.transactions is None:
         problem = (
             f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
@@ -230,6 +352,26 @@ def _check_writing(client: Client, options: SinkOptions) -> None:
             "'kafka-python'"
         )
         raise OptionsError([problem])
+
+
+def check_dead_letters(client: Client, options: SourceOptions) -> None:
+    """Check what can be known of a query's dead letters without connecting.
+
+    :raises OptionsError: if the client cannot write, or a setting of its producer is invalid.
+    """
+    if options.dead_letter_topic is not None:
+        sink = dead_letter_sink(options, options.dead_letter_topic)
+        _check_writing(client, sink)
+        if client.check_sink is not None:
+            client.check_sink(sink)
+
+
+def _writer_factory(
+    client: Client, options: SourceOptions | SinkOptions
+) -> Callable[[SinkOptions], RecordWriter]:
+    if client.record_writer is None:
+        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
+    return client.record_writer
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -19,21 +19,30 @@ from ..domain.continuous.progress import QueryIdentity
 from ..domain.continuous.settings import ContinuousSettings
 from ..domain.errors import OptionsError
 from ..domain.options import check_parsed
+from ..domain.values.dead_letter import TaskIdentity
 from .channels import DIRECTORY, MEMORY, SOCKET, connect_task, open_channel
-from .container import closing_clients, container_for, metadata_log_at, require_stream_client
+from .container import (
+    closing_clients,
+    container_for,
+    metadata_log_at,
+    require_stream_client,
+    sink_container_for,
+)
 from .option_policy import operator_policy, worker_environment
 from .pool import POOL, freeze_gc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from ..application.execution_limits import ExecutionLimits
     from ..domain.continuous.progress import EpochProgress
     from ..domain.options import SinkOptions, SourceOptions
     from ..domain.storage_path import StoragePath
+    from ..domain.values.typed_schema import TypedSchema
     from ..ports.epoch_channel import ChannelAddress, EpochChannel
     from ..ports.progress_listener import ProgressListener
     from ..ports.record_function import FunctionFactory, RecordFunction
@@ -70,6 +79,8 @@ class TaskProgram:
     generation: int = 0
     make_container: Callable[[SourceOptions], Container] = container_for
     is_own_process: bool = True
+    typed: TypedSchema | None = None
+    query_id: str = ""
 
     def __call__(self, slot: int, attempt: str) -> None:
         """Run the task of a slot until it ends; raise as ``ContinuousTask.run``.
@@ -88,6 +99,10 @@ class TaskProgram:
             make_client = container.stream_client(self.sink, self.settings)
             client = stack.enter_context(closing(make_client))
             function = stack.enter_context(self.factory())
+            typed = None
+            if self.typed is not None:
+                identity = TaskIdentity(self.query_id, str(slot))
+                typed = container.typed_records(self.typed, identity)
             if self.is_own_process:
                 freeze_gc()
             running = ContinuousTask(
@@ -98,8 +113,19 @@ class TaskProgram:
                 self.source,
                 sink=self.sink,
                 report_every_s=self.report_every_s,
+                typed=typed,
+                encode=stack.enter_context(self._encoding()),
             )
             running.run(socket.gethostname(), os.getpid())
+
+    @contextmanager
+    def _encoding(self) -> Iterator[Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
+        """Yield what encodes the rows for a sink that has formats."""
+        if self.sink is None or not self.sink.values:
+            yield None
+            return
+        with closing_clients(sink_container_for(self.sink)) as container:
+            yield container.sink_encoding().encode
 
     def _check_options(self) -> None:
         policy = operator_policy()
@@ -143,16 +169,19 @@ def start_query(
         )
         container = stack.enter_context(closing_clients(plan.make_container(source)))
         require_stream_client(container.client(), source)
+        task_source, typed = _with_schemas(container, plan.source)
         prefix = plan.sink.transactional_id_prefix if plan.sink else "pyspark-kafka"
         program = TaskProgram(
-            plan.source,
-            plan.sink,
+            task_source,
+            _with_schema_files(plan.sink),
             ContinuousSettings(f"{prefix}-{identity.query_id}"),
             plan.factory,
             min(MAX_REPORT_S, plan.limits.epoch_s / 2),
             channel.address,
             make_container=plan.make_container,
             is_own_process=is_own_process,
+            typed=typed,
+            query_id=identity.query_id,
         )
         sink = "foreach" if plan.sink is None else f"Kafka[{plan.sink.topic or 'column topic'}]"
         progress = ProgressRecorder(identity, sink, (LoggingProgressListener(), *plan.listeners))
@@ -170,6 +199,28 @@ def start_query(
         )
         resources = stack.pop_all()
         return ContinuousQuery(identity, execution, progress, resources.close)
+
+
+def _with_schema_files(sink: SinkOptions | None) -> SinkOptions | None:
+    """Return the options of a sink with the schemas of files, which the driver reads."""
+    if sink is None or not sink.values:
+        return sink
+    with closing_clients(sink_container_for(sink)) as container:
+        return container.sink_encoding().prepare({})
+
+
+def _with_schemas(
+    container: Container, source: SourceOptions
+) -> tuple[SourceOptions, TypedSchema | None]:
+    """Return the options of tasks, which read what decoding needs, and the typed columns."""
+    if not source.values:
+        return source, None
+    schemas = container.value_schemas()
+    typed = schemas.resolve()
+    schemas.keep(typed)
+    columns = typed.projection(has_letters=source.dead_letter_topic is not None)
+    values = tuple(column.options for column in typed.typed)
+    return replace(source, projection=columns, values=values), typed
 
 
 def start_in_threads(plan: QueryPlan) -> ContinuousQuery:

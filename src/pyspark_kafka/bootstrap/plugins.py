@@ -3,7 +3,8 @@
 ``pyspark_kafka.clients``: a ``Client``, named like its value of the option ``client``.
 ``pyspark_kafka.containers``: a function that is called with every new ``Container``, on drivers and
 in Spark's workers, and may override its providers. ``pyspark_kafka.sink_containers``: the same for
-every new ``SinkContainer``.
+every new ``SinkContainer``. ``pyspark_kafka.value_formats``: a ``ValueFormat``, named like its
+value of the options ``valueFormat`` and ``keyFormat``.
 """
 
 from __future__ import annotations

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, final
 
 from ..adapters.spark.data_source import KafkaDataSource
 from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
 from ..domain.options import SinkOptions, SourceOptions, check_parsed
-from .container import closing_clients, container_for, sink_container_for
+from .container import (
+    check_dead_letters,
+    closing_clients,
+    container_for,
+    sink_container_for,
+)
 from .option_policy import operator_policy, worker_environment
 from .pool import POOL, ContainerPool
 
@@ -22,8 +28,13 @@ if TYPE_CHECKING:
     from ..application.kafka_sink import KafkaSink
     from ..application.micro_batch_stream import KafkaMicroBatchStream
     from ..application.range_read import RangeRead
+    from ..application.sink_encoding import SinkEncoding
     from ..application.sink_task import SinkTask
+    from ..application.typed_read import TypedRead
+    from ..application.value_schemas import ValueSchemas
     from ..domain.options import OptionPolicy
+    from ..domain.values.dead_letter import TaskIdentity
+    from ..domain.values.typed_schema import TypedSchema
     from .container import Container
 
 OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
@@ -51,6 +62,7 @@ class ContainerUseCases(UseCases):
             return
         with closing_clients(container_for(_permitted(options))) as container:
             container.offset_fetcher()
+            check_dead_letters(container.client(), options)
 
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
@@ -76,10 +88,28 @@ class ContainerUseCases(UseCases):
             yield container.range_read()
 
     @contextmanager
+    def value_schemas(self, options: SourceOptions) -> Iterator[ValueSchemas]:
+        with self._driver_container(options) as container:
+            yield container.value_schemas()
+
+    @contextmanager
+    def typed_read(
+        self, options: SourceOptions, schema: TypedSchema, task: TaskIdentity
+    ) -> Iterator[TypedRead]:
+        with self.pool.lease(_permitted(options)) as container:
+            yield container.typed_read(schema, task)
+
+    @contextmanager
     def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
         # The driver's Python worker commits batch after batch, so it reuses its connections.
         with self.pool.lease(_permitted(options)) as container:
             yield container.kafka_sink()
+
+    @contextmanager
+    def sink_encoding(self, options: SinkOptions) -> Iterator[SinkEncoding]:
+        # Spark asks for a writer for each micro-batch, and schemas are registered once.
+        with self.pool.lease(_permitted(options)) as container:
+            yield container.sink_encoding()
 
     @contextmanager
     def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
@@ -98,7 +128,14 @@ def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
     :raises OptionsError: if the options need the operator's permission: tasks would refuse them.
     """
     check_parsed(options, operator_policy(spark))
-    return RangeFrames(spark, ContainerUseCases(), options, worker_environment(spark))
+    columns = None
+    if options.values:
+        with closing_clients(container_for(options)) as container:
+            schemas = container.value_schemas()
+            columns = schemas.resolve()
+            schemas.keep(columns)
+        options = replace(options, values=tuple(one.options for one in columns.typed))
+    return RangeFrames(spark, ContainerUseCases(), options, worker_environment(spark), columns)
 
 
 @final

@@ -14,10 +14,16 @@ from pyspark import daemon
 from ..adapters.memory.cluster import MemoryCluster
 from .clients import CLIENTS, client_named
 from .pool import freeze_gc
+from .value_formats import FORMATS, value_format_named
 
 
 def preload() -> None:
-    """Load what a first task needs, for every installed client, without connecting."""
+    """Load what a first task needs, for every installed client and format, without connecting.
+
+    Kernels of formats are not loaded: if they are not in the cache yet, that takes long.
+    """
+    for name in FORMATS:
+        value_format_named(name)
     for name in CLIENTS:
         client = client_named(name, MemoryCluster)
         if client.preload is not None:

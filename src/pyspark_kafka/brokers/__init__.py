@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from .admin import temporary_topics
 from .embedded import EmbeddedBroker
-from .jars import connector_jars
+from .jars import avro_jars, connector_jars
 from .java import require_java
 from .kafka import KafkaCluster
 
-__all__ = ["EmbeddedBroker", "KafkaCluster", "connector_jars", "require_java", "temporary_topics"]
+__all__ = [
+    "EmbeddedBroker",
+    "KafkaCluster",
+    "avro_jars",
+    "connector_jars",
+    "require_java",
+    "temporary_topics",
+]

@@ -20,28 +20,41 @@ from .java import require_java
 
 _RESOLVE_SECONDS = 900.0
 
+_WITHOUT_POMS: Final = (
+    '<ivysettings><settings defaultResolver="central"/><resolvers>'
+    '<ibiblio name="central" m2compatible="true" usepoms="false"/>'
+    "</resolvers></ivysettings>"
+)
+"""Ivy's settings that download artifacts from Maven Central by their names alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A Maven artifact: group, name and version."""
+    """A Maven artifact: group, name and version, and of archives the extension and classifier."""
 
     group: str
     name: str
     version: str
+    extension: str = "jar"
+    classifier: str = ""
 
     @property
     def file_name(self) -> str:
-        """The file name of its jar once it is resolved."""
-        return f"{self.name}-{self.version}.jar"
+        """The file name of its jar or archive once it is resolved."""
+        return f"{self.name}-{self.version}.{self.extension}"
 
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """Artifacts that are resolved together, with or without their dependencies."""
+    """Artifacts that are resolved together, with or without their dependencies.
+
+    Without ``has_poms``, no pom is read: some cannot be, since the repository lacks their parent.
+    """
 
     name: str
     artifacts: tuple[Artifact, ...]
     transitive: bool
+    has_poms: bool = True
 
 
 KAFKA_VERSION: Final = "4.3.1"
@@ -58,6 +71,14 @@ CONNECTOR = JarSet(
         Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
         Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
     ),
+    transitive=False,
+)
+
+# Spark contains its dependencies. It is the newest that some repositories have, and works on Spark
+# 4.2, which has most of its classes itself.
+SPARK_AVRO = JarSet(
+    "spark-avro-4.1.1",
+    (Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1"),),
     transitive=False,
 )
 
@@ -87,8 +108,17 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
 
 def connector_jars() -> tuple[Path, ...]:
     """Return the jars of Spark's JVM connector for Kafka; raise as ``kafka_jars`` does."""
-    directory = resolve(CONNECTOR)
-    return tuple(directory / artifact.file_name for artifact in CONNECTOR.artifacts)
+    return _paths(CONNECTOR)
+
+
+def avro_jars() -> tuple[Path, ...]:
+    """Return the jars of Spark's ``from_avro`` and ``to_avro``; raise as ``kafka_jars`` does."""
+    return _paths(SPARK_AVRO)
+
+
+def _paths(jars: JarSet) -> tuple[Path, ...]:
+    directory = resolve(jars)
+    return tuple(directory / artifact.file_name for artifact in jars.artifacts)
 
 
 def cache_directory() -> Path:
@@ -113,16 +143,26 @@ def ivy_module(jars: JarSet) -> str:
     """Return Ivy's module descriptor of the jars."""
     dependencies = "".join(
         f'<dependency org="{artifact.group}" name="{artifact.name}" rev="{artifact.version}" '
-        f'conf="default->default" transitive="{str(jars.transitive).lower()}"/>'
+        f'conf="default->default" transitive="{str(jars.transitive).lower()}">'
+        f"{_archive(artifact)}</dependency>"
         for artifact in jars.artifacts
     )
     return (
-        '<ivy-module version="2.0">'
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         f'<info organisation="pyspark-kafka" module="{jars.name}"/>'
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{dependencies}</dependencies>"
         "</ivy-module>"
     )
+
+
+def _archive(artifact: Artifact) -> str:
+    """Return what names an artifact that is no jar, or is one of several jars."""
+    if (artifact.extension, artifact.classifier) == ("jar", ""):
+        return ""
+    classifier = f' m:classifier="{artifact.classifier}"' if artifact.classifier else ""
+    kind = artifact.extension
+    return f'<artifact name="{artifact.name}" type="{kind}" ext="{kind}"{classifier}/>'
 
 
 def _resolve_atomically(jars: JarSet, complete: Path) -> None:
@@ -140,11 +180,16 @@ def _resolve_atomically(jars: JarSet, complete: Path) -> None:
 def _run_ivy(jars: JarSet, directory: Path, log: Path) -> None:
     module = directory / "ivy.xml"
     module.write_text(ivy_module(jars))
+    settings: list[str | Path] = []
+    if not jars.has_poms:
+        settings = ["-settings", directory / "ivysettings.xml"]
+        (directory / "ivysettings.xml").write_text(_WITHOUT_POMS)
     command: list[str | Path] = [
-        *(require_java(), "-jar", _ivy_jar(jars), "-ivy", module, "-cache", directory / "cache"),
+        *(require_java(), "-jar", _ivy_jar(jars), *settings),
+        *("-ivy", module, "-cache", directory / "cache"),
         *("-retrieve", directory / "libs" / "[artifact]-[revision].[ext]"),
         # Some of Kafka's dependencies are published as OSGi bundles.
-        *("-types", "jar", "bundle", "-warn"),
+        *("-types", "jar", "bundle", *{artifact.extension for artifact in jars.artifacts}, "-warn"),
     ]
     with log.open("wb") as output:
         try:

@@ -7,9 +7,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..bootstrap.clients import MEMORY, client_names
+from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
 from ..domain.secret_names import holds_secret
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
 else:
     Commands = object
+
+_COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
 
 
 def add_command(
@@ -34,6 +37,37 @@ def add_client(command: argparse.ArgumentParser) -> None:
     names = [name for name in client_names() if name != MEMORY]
     text = "the Kafka client (default: %(default)s)"
     command.add_argument("--client", choices=names, default=CLIENT.default, help=text)
+
+
+def add_connection(command: argparse.ArgumentParser) -> None:
+    """Add ``--bootstrap-servers``, ``--option`` and ``--command-config``."""
+    command.add_argument(
+        "--bootstrap-servers", metavar="HOST:PORT,...", required=True, help="the Kafka cluster"
+    )
+    command.add_argument(
+        "--option",
+        metavar="NAME=VALUE",
+        dest="options",
+        type=public(_COMMAND_CONFIG),
+        action="append",
+        default=[],
+        help="an option of the query, such as kafka.security.protocol=SASL_SSL or "
+        "kafka.isolation.level=read_committed, but no secret; may be repeated",
+    )
+    command.add_argument(
+        "--command-config",
+        metavar="FILE",
+        type=client_settings,
+        default=(),
+        help="a file of client settings, one name=value a line, without the prefix 'kafka.': "
+        "the place for passwords",
+    )
+
+
+def connection_options(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """Return the options of ``--command-config`` and ``--option``, in this order."""
+    settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
+    return (*settings, *given.options)
 
 
 def positive(text: str) -> int:

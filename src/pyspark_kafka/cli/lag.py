@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import time
 from functools import partial
@@ -17,7 +16,7 @@ from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
-from .process import logs_redirected_to, until_interrupted
+from .process import ending_with_the_pipe, logs_redirected_to, until_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from .lag_arguments import LagSettings
     from .lag_view import LagView
 
-_DEFAULTS: Final = {
+DEFAULTS: Final = {
     # How long a person waits for an answer; the query's own timeouts may be much longer.
     "kafka.default.api.timeout.ms": "10000",
     "kafkaConsumer.pollTimeoutMs": "5000",
@@ -46,17 +45,14 @@ def run_lag(settings: LagSettings) -> int:
     )
     with logs_redirected_to(logging.NullHandler()), monitoring as monitor:
         show = _show_json if settings.as_json else _show_table
-        try:
+        with ending_with_the_pipe():
             show(settings, monitor)
-        except BrokenPipeError:
-            # The reader of the pipe has ended. Python would fail again when it flushes stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def _options(settings: LagSettings) -> SourceOptions:
     given = {
-        **_DEFAULTS,
+        **DEFAULTS,
         "kafka.bootstrap.servers": settings.bootstrap_servers,
         "client": settings.client,
         **dict(settings.options),

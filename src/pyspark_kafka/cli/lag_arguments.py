@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from ..application.lag_meter import MAX_COUNTED
-from ..domain.kafka_settings import PREFIX
 from ..domain.options.table import CLIENT
 from .argument_values import (
     Commands,
     add_client,
     add_command,
-    client_settings,
+    add_connection,
+    connection_options,
     json_file,
     positive,
     public,
@@ -24,7 +24,6 @@ from .argument_values import (
 
 DEFAULT_INTERVAL: Final = 2.0
 
-_COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
 _STORAGE_FILE: Final = "write it to a file and pass the file with --storage-options-file"
 
 _LAG: Final = f"""\
@@ -67,27 +66,7 @@ def add_lag(commands: Commands) -> None:
         required=True,
         help="the query's checkpointLocation: a directory, or a URL such as s3a://bucket/path",
     )
-    lag.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT,...", required=True, help="the Kafka cluster"
-    )
-    lag.add_argument(
-        "--option",
-        metavar="NAME=VALUE",
-        dest="options",
-        type=public(_COMMAND_CONFIG),
-        action="append",
-        default=[],
-        help="an option of the query, such as kafka.security.protocol=SASL_SSL or "
-        "kafka.isolation.level=read_committed, but no secret; may be repeated",
-    )
-    lag.add_argument(
-        "--command-config",
-        metavar="FILE",
-        type=client_settings,
-        default=(),
-        help="a file of client settings, one name=value a line, without the prefix 'kafka.': "
-        "the place for passwords",
-    )
+    add_connection(lag)
     lag.add_argument(
         "--storage-option",
         metavar="NAME=VALUE",
@@ -139,7 +118,7 @@ def _settings(given: argparse.Namespace) -> LagSettings:
         given.json,
         given.once,
         given.count_up_to,
-        (*((f"{PREFIX}{name}", value) for name, value in given.command_config), *given.options),
+        connection_options(given),
         json.dumps(
             given.storage_options_file
             | {name: _value(text) for name, text in given.storage_options}

@@ -7,12 +7,25 @@ from collections.abc import Sequence
 
 from .. import __version__
 from .broker_arguments import BrokerSettings, add_broker
+from .dead_letter_arguments import (
+    ListLettersSettings,
+    ReplayLettersSettings,
+    add_dead_letters,
+)
 from .demo_arguments import DemoSettings, add_demo
 from .lag_arguments import LagSettings, add_lag
 
-__all__ = ["BrokerSettings", "DemoSettings", "LagSettings", "parse_arguments"]
+__all__ = [
+    "BrokerSettings",
+    "DemoSettings",
+    "LagSettings",
+    "ListLettersSettings",
+    "ReplayLettersSettings",
+    "Settings",
+    "parse_arguments",
+]
 
-Settings = BrokerSettings | DemoSettings | LagSettings
+Settings = BrokerSettings | DemoSettings | LagSettings | ListLettersSettings | ReplayLettersSettings
 
 
 def parse_arguments(argv: Sequence[str] | None) -> Settings:
@@ -22,7 +35,7 @@ def parse_arguments(argv: Sequence[str] | None) -> Settings:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-kafka {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (add_demo, add_lag, add_broker):
+    for add in (add_demo, add_lag, add_dead_letters, add_broker):
         add(commands)
     given = parser.parse_args(argv)
     settings: Settings = given.settings(given)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +20,16 @@ def until_interrupted() -> Iterator[None]:
         pass
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def ending_with_the_pipe() -> Iterator[None]:
+    """Run a block that prints until the reader of a pipe has ended."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python would fail again when it flushes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

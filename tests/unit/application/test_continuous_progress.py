@@ -17,6 +17,8 @@ from pyspark_kafka.domain.continuous.progress import QueryIdentity
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.ports.progress_listener import ProgressListener
 
 if TYPE_CHECKING:
@@ -107,6 +109,17 @@ def test_lag_counts_what_was_there_at_the_report_before(
         recorder.record(epoch(number, end), stream, is_final=True)
         lags.append(recorder.recent[-1].lag)
     assert [lag and lag.total for lag in lags] == [4, 2, 0, 0, 2]
+
+
+def test_bad_records_add_up_over_the_run(stream: KafkaContinuousStream) -> None:
+    """A report has the numbers since the report before, and those of the whole run."""
+    recorder = ProgressRecorder(QUERY, "foreach")
+    for number in range(2):
+        recorder.add(TaskProgress(1, bad_records=BadRecordStats({FailureReason.MALFORMED: 1}, 1)))
+        recorder.record(epoch(number, 1 + number), stream, is_final=True)
+    found = [(report.work.bad_records, report.bad_records) for report in recorder.recent]
+    assert [(each.dead_letters, total.dead_letters) for each, total in found] == [(1, 1), (1, 2)]
+    assert [(each.total, total.total) for each, total in found] == [(1, 1), (1, 2)]
 
 
 def test_a_function_is_a_listener(stream: KafkaContinuousStream) -> None:

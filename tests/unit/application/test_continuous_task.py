@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from dependency_injector import providers
 
 from pyspark_kafka.application import continuous_task
 from pyspark_kafka.application.continuous_errors import FunctionError
@@ -32,19 +33,28 @@ from pyspark_kafka.domain.errors import (
     LogTruncatedError,
     OffsetOutOfRangeError,
     PysparkKafkaError,
+    RecordTooLargeError,
     TopicRecreatedError,
 )
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import WITHOUT_HEADERS
 from pyspark_kafka.domain.security.errors import AuthenticationError
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.errors import MalformedValueError
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.ports.dead_letters import BadRecords, DeadLetters
 from pyspark_kafka.ports.epoch_channel import TaskChannel
+from pyspark_kafka.ports.record_schema import record_schema
 from pyspark_kafka.ports.stream_client import PolledRecords, StreamClient
+from tests.line_values import VALUE_FORMAT
 
-from .conftest import tp
+from .conftest import Kit, tp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pyspark_kafka.application.typed_records import TypedRecords
     from pyspark_kafka.domain.continuous.messages import TaskCommand, TaskMessage
     from pyspark_kafka.domain.data_loss import DataLoss
     from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -156,6 +166,7 @@ def run(
     function: RecordFunction = keep,
     report_every_s: float = 60,
     options: Mapping[str, str] | None = None,
+    typed: TypedRecords | None = None,
 ) -> None:
     given = {"subscribe": "t", "failOnDataLoss": "false", **COMMON, **(options or {})}
     sink = {"topic": "out", "checkpointLocation": "/c", **COMMON}
@@ -167,6 +178,7 @@ def run(
         parse_source_options(given, QueryKind.STREAM),
         sink=parse_sink_options(sink, QueryKind.STREAM),
         report_every_s=report_every_s,
+        typed=typed,
     ).run("host", 7)
 
 
@@ -411,3 +423,109 @@ def test_an_error_of_the_function_names_the_partition_and_the_offsets() -> None:
     assert ".." not in str(raised.value)
     assert isinstance(driver.messages[-1], TaskFailed)
     assert driver.messages[-1].is_permanent
+
+
+def typed_records(kit: Kit, letters: DeadLetters | None = None, **options: str) -> TypedRecords:
+    """Return what decodes lines with a number and a text."""
+    given = {"valueFormat": "line", "valueSchema": "id bigint, user string", **options}
+    container = kit.container(given)
+    container.value_format.override(providers.Callable(lambda _name: VALUE_FORMAT))
+    container.dead_letters.override(providers.Callable(lambda _topic: letters))
+    typed: TypedRecords = container.typed_records(container.value_schemas().resolve())
+    return typed
+
+
+def lines(*values: bytes) -> PolledRecords:
+    offsets = pa.array([*range(len(values))], pa.int64())
+    given: dict[str, pa.Array[Any]] = {
+        "value": pa.array(values, pa.binary()),
+        "offset": offsets,
+    }
+    schema = record_schema(WITHOUT_HEADERS)
+    columns = [given.get(field.name, pa.nulls(len(values), field.type)) for field in schema]
+    return PolledRecords(tp(0), pa.RecordBatch.from_arrays(columns, schema=schema), len(values))
+
+
+def test_a_function_gets_typed_values(kit: Kit) -> None:
+    """Bad records are counted in the report; what is acknowledged is the whole poll."""
+    driver, client = reading([lines(b"1,ada", b"x,eve", b"2,bob")], [lines(b"x,eve")])
+    seen: list[object] = []
+
+    def function(records: pa.RecordBatch) -> None:
+        seen.append(records.column("value").to_pylist())
+
+    run(driver, client, function, typed=typed_records(kit, mode="DROPMALFORMED"))
+    assert seen == [[{"id": 1, "user": "ada"}, {"id": 2, "user": "bob"}]]
+    assert [outputs for _, outputs in client.written] == [[], []]
+    *_, last = driver.reports
+    assert last.progress.bad_records == BadRecordStats({FailureReason.TYPE_MISMATCH: 2})
+    assert last.progress.input_rows == 4
+
+
+class NotedLetters(DeadLetters):
+    """Notes what it is called with, among what others note."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def write(self, bad: BadRecords) -> None:
+        self._notes.append(f"letters: {bad.records.column('offset').to_pylist()}")
+
+    def flush(self) -> int:
+        self._notes.append("acknowledged")
+        return 1
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_letters_are_acknowledged_before_the_output_is_sent(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An offset is acknowledged, or committed with the output, when its letters are in Kafka."""
+    driver, client = reading([lines(b"1,ada", b"x,eve")], [lines(b"2,bob")], [lines(b"x,joe")])
+    notes: list[str] = []
+    typed = typed_records(kit, letters=NotedLetters(notes), deadLetterTopic="bad")
+
+    def write(polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
+        notes.append("output")
+        ScriptedClient.write(client, polled, outputs)
+
+    monkeypatch.setattr(client, "write", write)
+    run(driver, client, lambda _: None, typed=typed)
+    assert notes == [
+        *("letters: [1]", "acknowledged", "output"),
+        "output",
+        *("letters: [0]", "acknowledged", "output"),
+    ]
+    *_, last = driver.reports
+    expected = BadRecordStats({FailureReason.TYPE_MISMATCH: 2}, dead_letters=2)
+    assert last.progress.bad_records == expected
+    assert kit.events.named("records_failed") == ((expected, tp(0), 1),)
+
+
+def test_a_letter_that_is_not_delivered_fails_the_task(kit: Kit) -> None:
+    """Neither the output of its poll is sent, nor is its offset acknowledged."""
+
+    class Refused(NotedLetters):
+        def flush(self) -> int:
+            raise RecordTooLargeError("bad", 0, 9, "it is too large")
+
+    driver, client = reading([lines(b"1,ada", b"x,eve")])
+    typed = typed_records(kit, letters=Refused([]), deadLetterTopic="bad")
+    with pytest.raises(RecordTooLargeError):
+        run(driver, client, lambda _: None, typed=typed)
+    assert client.written == []
+    assert all(offset == 0 for report in driver.reports for offset in report.offsets.values())
+
+
+def test_a_bad_record_ends_a_task_for_good(kit: Kit) -> None:
+    """The function is not called with the records of its poll: another attempt would be, too."""
+    driver, client = reading([lines(b"1,ada", b"x,eve")])
+    seen: list[object] = []
+    with pytest.raises(MalformedValueError, match="offset 1 of t-0"):
+        run(driver, client, seen.append, typed=typed_records(kit))
+    assert seen == []
+    failed = driver.messages[-1]
+    assert isinstance(failed, TaskFailed)
+    assert (failed.condition, failed.is_permanent) == ("KAFKA_MALFORMED_VALUE", True)

@@ -11,6 +11,8 @@ from pyspark_kafka.application import work_meter
 from pyspark_kafka.application.work_meter import WorkMeter, timestamps_of
 from pyspark_kafka.domain.continuous.latency import BUCKETS
 from pyspark_kafka.domain.continuous.messages import TaskProgress
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 
 
 def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
@@ -19,8 +21,12 @@ def test_rows_and_latencies_add_up_until_they_are_taken() -> None:
     meter.acknowledged(2, 3, np.array([now - 5_000, now - 5_000]))
     meter.acknowledged(1, 0, np.array([now + 60_000]))
     meter.acknowledged(4, 4, None)
+    bad = BadRecordStats({FailureReason.MALFORMED: 1}, dead_letters=1)
+    meter.failed(bad)
+    meter.failed(bad)
     taken = meter.take()
     assert (taken.input_rows, taken.output_rows) == (7, 7)
+    assert taken.bad_records == bad + bad
     assert taken.latency.total == 3
     assert taken.latency.percentile(0) == 0
     assert 5_000 <= (taken.latency.percentile(99) or 0) <= 5_600

@@ -40,3 +40,20 @@ def test_what_a_client_cannot_do_is_refused_on_the_driver(
     for write in (source.writer, source.streamWriter):
         with pytest.raises(OptionsError, match=problem):
             write(SCHEMA, False)
+
+
+@pytest.mark.parametrize("invalid", ["kafka.compression.type", "kafka.batch.size"])
+def test_settings_of_dead_letters_are_refused_on_the_driver(client: str, invalid: str) -> None:
+    """A read ignores the settings of producers, unless it has dead letters."""
+    given = {
+        **OPTIONS,
+        "client": client,
+        "subscribe": "t",
+        "valueFormat": "json",
+        "valueSchema": "id bigint",
+        invalid: "rar",
+    }
+    del given["topic"]
+    DefaultSource(given).schema()
+    with pytest.raises(OptionsError, match=invalid):
+        DefaultSource(given | {"deadLetterTopic": "letters"}).schema()

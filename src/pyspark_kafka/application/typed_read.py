@@ -1,0 +1,31 @@
+"""Reading ranges with decoded keys or values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from ..domain.offset_range import OffsetRange
+    from .range_read import RangeRead
+    from .typed_records import TypedRecords
+
+
+@final
+class TypedRead:
+    """The executor's side of a query with typed values."""
+
+    def __init__(self, range_read: RangeRead, typed: TypedRecords) -> None:
+        self._range_read = range_read
+        self._typed = typed
+
+    def read(self, offset_range: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range, in the columns of the schema.
+
+        :raises PysparkKafkaError: as ``RangeRead.read`` and ``TypedRecords.read``.
+        """
+        batches = self._range_read.read(offset_range, self._typed.projection)
+        yield from self._typed.read(offset_range.partition, batches)

@@ -1,0 +1,56 @@
+"""The decoders of columns, kept between the tasks of a process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ..application.column_decoder import ColumnDecoder
+from ..application.new_schemas import NewSchemas
+from ..domain.values.value_options import OnNewSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..domain.values.typed_schema import TypedColumn
+    from ..ports.schema_registry import SchemaRegistry
+    from ..ports.value_format import ValueFormat
+
+MAX_DECODERS: Final = 16
+"""The decoders that are kept: a query has one for each column and schema."""
+
+
+@final
+class ValueDecoders:
+    """Makes a decoder for each column, and keeps those that were used last."""
+
+    def __init__(
+        self,
+        formats: Callable[[str], ValueFormat],
+        registry: Callable[[], SchemaRegistry | None],
+    ) -> None:
+        self._formats = formats
+        self._registry = registry
+        self._decoders: dict[TypedColumn, ColumnDecoder] = {}
+
+    def get(self, column: TypedColumn) -> ColumnDecoder:
+        """Return the decoder of a column.
+
+        :raises OptionsError: if its schema cannot be used.
+        """
+        decoder = self._decoders.pop(column, None) or self._new(column)
+        self._decoders[column] = decoder
+        if len(self._decoders) > MAX_DECODERS:
+            del self._decoders[next(iter(self._decoders))]
+        return decoder
+
+    def _new(self, column: TypedColumn) -> ColumnDecoder:
+        # Loads numba, which a query without typed values may not need yet.
+        from ..adapters.value_framing.value_framing import ValueFraming
+
+        options, registry = column.options, self._registry()
+        value_format = self._formats(options.format)
+        decoder = value_format.decoder(options, column.schema, column.decoded_type)
+        new_schemas = None
+        if options.on_new_schema is OnNewSchema.FAIL and registry and column.version:
+            new_schemas = NewSchemas(registry, column.version)
+        return ColumnDecoder(column, ValueFraming(options, registry), decoder, new_schemas)

@@ -1,0 +1,143 @@
+"""``pyspark-kafka dead-letters``: list dead letters, and write their records back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..application.dead_letter_log import LetterSummary, ReplayStats
+from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
+from ..bootstrap.option_policy import operator_policy
+from ..domain.error_text import excerpt
+from ..domain.errors import requires_extra
+from ..domain.options import QueryKind, parse_source_options
+from .console import Console
+from .lag import DEFAULTS
+from .process import ending_with_the_pipe, logs_redirected_to
+
+if TYPE_CHECKING:
+    from ..application.dead_letter_log import LetterCount
+    from ..domain.options import SourceOptions
+    from .dead_letter_arguments import LetterSource, ListLettersSettings, ReplayLettersSettings
+
+
+def run_list(settings: ListLettersSettings) -> int:
+    """List dead letters, and return the exit status.
+
+    :raises PysparkKafkaError: if the topic cannot be read.
+    """
+    source = settings.source
+    if not settings.as_json:
+        with requires_extra("cli", "rich", "rich, which draws the table,"):
+            import rich  # noqa: F401
+    with logs_redirected_to(logging.NullHandler()):
+        summary = LetterSummary(settings.limit)
+        with dead_letter_log_for(_options(source), source.topic) as log:
+            for found in log.read(log.ranges(), source.wanted):
+                summary.add(found)
+        with ending_with_the_pipe():
+            show = _print_json if settings.as_json else _print_table
+            show(summary)
+    return 0
+
+
+def run_replay(settings: ReplayLettersSettings) -> int:
+    """Write the records of dead letters back, and return the exit status.
+
+    :raises PysparkKafkaError: if the topic cannot be read, or a record cannot be written.
+    """
+    source, options = settings.source, _options(settings.source)
+    with (
+        logs_redirected_to(logging.NullHandler()),
+        dead_letter_log_for(options, source.topic) as log,
+        letter_replay_for(options, settings.to, is_dry=settings.is_dry) as replay,
+    ):
+        ranges = log.ranges(*([log.committed(settings.group)] if settings.group else []))
+        stats = ReplayStats()
+        for found in log.read(ranges, source.wanted, with_records=True):
+            stats += replay.write(found)
+        replay.flush()
+        if settings.group is not None and not settings.is_dry:
+            log.commit(settings.group, ranges)
+    _print_stats(stats, is_dry=settings.is_dry)
+    return 0
+
+
+def _options(source: LetterSource) -> SourceOptions:
+    given = {
+        **DEFAULTS,
+        # Letters that retention deletes meanwhile are no longer listed.
+        "failOnDataLoss": "false",
+        **dict(source.options),
+        "kafka.bootstrap.servers": source.bootstrap_servers,
+        "client": source.client,
+        "subscribe": source.topic,
+    }
+    return parse_source_options(given, QueryKind.STREAM, operator_policy())
+
+
+def _print_json(summary: LetterSummary) -> None:
+    for count in summary.records.values():
+        print(json.dumps(_json(count), ensure_ascii=False), flush=True)
+    if summary.total > len(summary.records):
+        print(_more(summary), file=sys.stderr)
+
+
+def _json(count: LetterCount) -> dict[str, Any]:
+    letter = count.letter
+    return {
+        "topic": letter.origin.topic,
+        "partition": letter.origin.partition,
+        "offset": letter.offset,
+        "reason": letter.reason,
+        "error": letter.error,
+        "query": letter.query,
+        "letters": count.letters,
+    }
+
+
+def _print_table(summary: LetterSummary) -> None:
+    from rich.console import Console as RichConsole
+
+    from .dead_letter_view import letter_table
+
+    out = Console(sys.stdout)
+    if summary.records:
+        RichConsole(highlight=False).print(letter_table(summary))
+    if summary.total > len(summary.records):
+        out.line(_more(summary))
+    counts = summary.reasons.most_common()
+    reasons = ", ".join(f"{count:,} {excerpt(name)}" for name, count in counts)
+    out.line(
+        f"{_quantity(summary.total, 'record')} in {_quantity(summary.letters, 'letter')}"
+        + (f": {reasons}" if reasons else "")
+    )
+    if summary.others:
+        out.line(f"{_quantity(summary.others, 'other record')} in the topic: no dead letters")
+
+
+def _more(summary: LetterSummary) -> str:
+    hidden = summary.total - len(summary.records)
+    return f"and {_quantity(hidden, 'more record')}; raise --limit to list them"
+
+
+def _print_stats(stats: ReplayStats, *, is_dry: bool) -> None:
+    out = Console(sys.stdout)
+    wrote = "Would write" if is_dry else "Wrote"
+    for topic, count in sorted(stats.replayed.items()):
+        out.line(f"{wrote} {_quantity(count, 'record')} to '{excerpt(topic)}'")
+    if not stats.replayed:
+        out.line(f"{wrote} no records")
+    for count, what, why in (
+        (stats.duplicates, "letter", "further letters of the same records"),
+        (stats.unwanted, "letter", "not selected"),
+        (stats.others, "record", "no dead letters"),
+    ):
+        if count:
+            out.line(f"Skipped {_quantity(count, what)}: {why}")
+
+
+def _quantity(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
