@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import pyspark_kafka
-from pyspark_kafka.brokers import connector_jars, settings
+from pyspark_kafka.brokers import avro_jars, connector_jars, settings
 from pyspark_kafka.domain.kafka_settings.restricted import AllowList
 
 from .servers.kafka import SharedKafka
@@ -134,6 +134,13 @@ def s3(servers: Servers) -> S3Server:
 
 
 @pytest.fixture(scope="session")
+def schema_registry(servers: Servers) -> str:
+    """Return the URL of a real schema registry that runs as long as the tests do."""
+    url: str = servers.find("schema_registry")
+    return url
+
+
+@pytest.fixture(scope="session")
 def fresh_name() -> Callable[[], str]:
     """Return what makes names that no other test of the run uses."""
     prefix = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -181,7 +188,7 @@ def spark(spark_home: Path) -> Iterator[SparkSession]:
         session = pyspark_kafka.session(
             SparkSession.builder.master("local[2]")
             .appName("pyspark-kafka tests")
-            .config("spark.jars", ",".join(map(str, connector_jars())))
+            .config("spark.jars", ",".join(map(str, (*connector_jars(), *avro_jars()))))
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.host", "127.0.0.1")

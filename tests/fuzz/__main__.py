@@ -1,6 +1,6 @@
 """Fuzzes what reads bytes of others, guided by the lines that an input reaches.
 
-    python -m tests.fuzz --target decoder|responses|files|kernels --minutes 60 --seed 1
+    python -m tests.fuzz --target decoder|responses|files|json|protobuf|avro --minutes 60 --seed 1
     python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
     python -m tests.fuzz --target files --keep-in-repository 300
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from . import fuzz_record_decoder
+from . import fuzz_record_decoder, fuzz_values
 from .corpus import VALID, read_covering, write_covering
 from .findings import SUFFIX
 from .parsers import encode_input, try_input
@@ -104,7 +104,9 @@ class Run:
 def main() -> int:
     """Run the command, and return how many findings there are, at most 1."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--target", choices=[*TARGETS, KERNELS], default=KERNELS)
+    options.add_argument(
+        "--target", choices=[*TARGETS, KERNELS, *fuzz_values.TRIALS], default=KERNELS
+    )
     options.add_argument("--minutes", type=float, default=1.0)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--keep", type=Path, default=Path("build/fuzz"))
@@ -115,6 +117,8 @@ def main() -> int:
         chosen.keep.mkdir(parents=True, exist_ok=True)
         return min(fuzz_record_decoder.parent(chosen.seed, chosen.minutes, 0, chosen.keep), 1)
     logging.disable()
+    if chosen.target in fuzz_values.TRIALS:
+        return _fuzz_values(chosen)
     run = Run(chosen.target, chosen.keep, chosen.seed)
     if chosen.replay:
         for path in chosen.replay:
@@ -132,6 +136,15 @@ def main() -> int:
     for path in found:
         _say(f"replay: {sys.executable} -m tests.fuzz --target {chosen.target} --replay {path}")
     return min(len(found), 1)
+
+
+def _fuzz_values(chosen: argparse.Namespace) -> int:
+    for path in chosen.replay or ():
+        fuzz_values.replay(chosen.target, path)
+    if chosen.replay:
+        return 0
+    chosen.keep.mkdir(parents=True, exist_ok=True)
+    return min(fuzz_values.parent(chosen.target, chosen.seed, chosen.minutes, chosen.keep), 1)
 
 
 def _say(what: str) -> None:

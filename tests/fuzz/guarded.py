@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
 
 _PAGE: Final = mmap.PAGESIZE
 _PROT_NONE: Final = 0
@@ -33,6 +38,19 @@ def guarded_copy(data: bytes) -> np.ndarray[Any, Any]:
     array[:] = np.frombuffer(data, np.uint8)
     array.flags.writeable = False
     return array
+
+
+@contextmanager
+def replaced(*changes: tuple[ModuleType, str, Any]) -> Iterator[None]:
+    """Give names of modules other values, and their own ones at the end."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    for module, name, value in changes:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 class GuardedNumpy:

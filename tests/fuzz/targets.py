@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from .parsers import Parser
 
 KERNELS: Final = (
+    "pyspark_kafka.adapters.json_values.decode_kernel",
+    "pyspark_kafka.adapters.json_values.part_kernel",
     "pyspark_kafka.adapters.kafka_format.decode_kernel",
     "pyspark_kafka.adapters.kafka_format.encode_kernel",
     "pyspark_kafka.adapters.kafka_format.legacy_kernel",
     "pyspark_kafka.adapters.partitioning.murmur2",
+    "pyspark_kafka.adapters.protobuf_values.decode_kernel",
 )
 
 
@@ -28,7 +31,8 @@ def _decoder() -> Mapping[str, Parser]:
 def _responses() -> Mapping[str, Parser]:
     responses = import_module(f"{__package__}.response_parsers").RESPONSES
     logins = import_module(f"{__package__}.login_parsers").LOGINS
-    return {**responses, **logins}
+    registries = import_module(f"{__package__}.registry_parsers").REGISTRIES
+    return {**responses, **logins, **registries}
 
 
 def _files() -> Mapping[str, Parser]:
@@ -37,8 +41,24 @@ def _files() -> Mapping[str, Parser]:
     return {**files, **options}
 
 
+def _protobuf() -> Mapping[str, Parser]:
+    parsers = import_module(f"{__package__}.protobuf_parsers")
+    parsers.warm_up()
+    messages: Mapping[str, Parser] = parsers.MESSAGES
+    return messages
+
+
+def _json() -> Mapping[str, Parser]:
+    trial = import_module(f"{__package__}.json_trial")
+    trial.try_values(0, [b"{}"])
+    found: Mapping[str, Parser] = trial.VALUES
+    return found
+
+
 TARGETS: Final[Mapping[str, Callable[[], Mapping[str, Parser]]]] = {
     "decoder": _decoder,
     "responses": _responses,
     "files": _files,
+    "protobuf": _protobuf,
+    "json": _json,
 }

@@ -13,7 +13,7 @@ from .targets import TARGETS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-GUIDED = ("responses", "files", "decoder")
+GUIDED = ("responses", "files", "decoder", "protobuf")
 
 
 @pytest.fixture(scope="module", params=GUIDED)

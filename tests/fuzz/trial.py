@@ -29,7 +29,7 @@ from pyspark_kafka.domain.projection import COLUMNS, Projection
 from tests.unit.adapters.kafka_format.batches import CONTROL, TRANSACTIONAL, ZSTD
 from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
-from .guarded import GuardedNumpy, guarded_copy
+from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import END
 
 if TYPE_CHECKING:
@@ -74,14 +74,8 @@ def little_room(room: dict[str, int]) -> Iterator[None]:
         (record_blocks, "SCRATCH_BYTES", room.get("scratch", 16)),
         (record_decoder, "SCRATCH_BYTES", room.get("scratch", 16)),
     )
-    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
-    for module, name, value in changes:
-        setattr(module, name, value)
-    try:
+    with replaced(*changes):
         yield
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
 
 
 def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:

@@ -501,7 +501,7 @@ def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_connector_jars_exist() -> None:
-    """The connector's jars are four files."""
-    found = jars.connector_jars()
-    assert len(found) == 4
+    """The connector's jars are four files, and Avro's is one."""
+    found = (*jars.connector_jars(), *jars.avro_jars())
+    assert len(found) == 4 + 1
     assert all(jar.is_file() for jar in found)

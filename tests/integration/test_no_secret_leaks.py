@@ -26,7 +26,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 from pyspark_kafka.adapters.tokens.providers import token_provider
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 
+from ..servers.http_server import serving
+from ..servers.registry_stub import RegistryStub
 from ..servers.secured import PASSWORD, STORE_PASSWORD, TLS_MECHANISM
 from .commands import HOME, command
 
@@ -47,7 +50,8 @@ PLANTED: Final = f"planted-{secrets.token_hex(8)}"
 """A text that the program leaks on purpose."""
 
 CANARIES: Final[Mapping[str, str]] = {
-    name: f"canary-{secrets.token_hex(12)}" for name in ("key password", "storage secret")
+    name: f"canary-{secrets.token_hex(12)}"
+    for name in ("key password", "storage secret", "registry password", "registry token")
 }
 
 LOGS_EVERYTHING: Final = """
@@ -167,6 +171,35 @@ def stream_options(secured: SecuredBroker, s3: S3Server) -> dict[str, str]:
     }
 
 
+def registry_options(secured: SecuredBroker, url: str) -> list[dict[str, str]]:
+    """Return the options of typed queries with each login at the schema registry."""
+    scheme, _, address = url.partition("://")
+    password = CANARIES["registry password"]
+    given = [
+        {"schema.registry.url": f"{scheme}://user:{password}@{address}"},
+        {
+            "schema.registry.url": url,
+            "schema.registry.basic.auth.user.info": f"user:{password}",
+        },
+        {
+            "schema.registry.url": url,
+            "schema.registry.bearer.auth.token": CANARIES["registry token"],
+        },
+    ]
+    return [secured.options("PLAIN") | {"valueFormat": "avro"} | each for each in given]
+
+
+@contextmanager
+def running_registry(topic: str) -> Iterator[tuple[str, RegistryStub]]:
+    """Run a schema registry with a schema for a topic, whose id is 1."""
+    stub = RegistryStub()
+    fields = [{"name": "id", "type": "long"}]
+    text = json.dumps({"type": "record", "name": "Event", "fields": fields})
+    assert stub.registry.register(f"{topic}-value", Schema(SchemaType.AVRO, text)) == 1
+    with serving(stub.respond) as url:
+        yield url, stub
+
+
 def needles(secured: SecuredBroker) -> dict[str, frozenset[bytes]]:
     """Return what to search for, by name."""
     key = (secured.directory / "client.pem").read_text().splitlines()
@@ -217,14 +250,32 @@ def leaks(
     (inputs / "sitecustomize.py").write_text(LOGS_EVERYTHING)
     found = Leaks(searched, needles(secured))
     environment = surroundings(secured, searched, inputs) | {"SPARK_HOME": str(spark_home)}
-    given = program_input(secured, s3, searched)
+    typed_topic = f"typed-{secrets.token_hex(4)}"
+    secured.cluster.create_topic(typed_topic)
+    with running_registry(typed_topic) as (url, stub):
+        given = program_input(secured, s3, searched)
+        given |= {"typed topic": typed_topic, "typed": registry_options(secured, url)}
+        run_and_search(secured, found, environment, inputs, given)
+        logins = {request.headers["Authorization"].partition(" ")[0] for request in stub.requests}
+    assert logins == {"Basic", "Bearer"}
+    return found
+
+
+def run_and_search(
+    secured: SecuredBroker,
+    found: Leaks,
+    environment: Mapping[str, str],
+    inputs: Path,
+    given: Mapping[str, Any],
+) -> None:
+    """Run the program and the command until all is done."""
+    searched = found.searched
     with found.watching_arguments(), running_program(environment, searched, given) as program:
         ready = program.stdout.readline() if program.stdout else ""
         assert ready == "ready\n", (searched / "errors").read_text()[-4_000:]
         for client in CLIENTS:
             show_lag(secured, client, environment, searched, inputs)
         assert program.poll() is None
-    return found
 
 
 def program_input(secured: SecuredBroker, s3: S3Server, searched: Path) -> dict[str, Any]:

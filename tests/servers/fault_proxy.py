@@ -7,12 +7,15 @@ import errno
 import socket
 import struct
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, final
+from urllib.parse import urlsplit
+
+from pyspark_kafka.brokers.settings import free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 _CHUNK: Final = 65_536
@@ -89,6 +92,15 @@ class FaultProxies:
         proxy.set(OPEN)
         self._proxies.append(proxy)
         return proxy
+
+
+@contextmanager
+def proxied(url: str) -> Iterator[FaultProxy]:
+    """Run a proxy for the server of a URL, on any port."""
+    target = urlsplit(url).port
+    assert target is not None
+    with FaultProxies() as proxies:
+        yield proxies.add(free_ports(1)[0], target)
 
 
 @final

@@ -23,6 +23,7 @@ class Request:
     path: str
     form: Mapping[str, str]
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,20 @@ def serving(
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._respond(urlsplit(self.path).query)
+            self._respond(urlsplit(self.path).query, b"")
 
         def do_POST(self) -> None:
             size = int(self.headers.get("Content-Length", "0"))
-            self._respond(self.rfile.read(size).decode())
+            body = self.rfile.read(size)
+            self._respond(body.decode(), body)
 
         def log_message(self, *_: object) -> None:
             """Write nothing to standard error."""
 
-        def _respond(self, form: str) -> None:
+        def _respond(self, form: str, body: bytes) -> None:
             fields = {name: values[0] for name, values in parse_qs(form).items()}
             path = urlsplit(self.path).path
-            response = respond(Request(path, fields, dict(self.headers.items())))
+            response = respond(Request(path, fields, dict(self.headers.items()), body))
             self.send_response(response.status)
             for name, value in {
                 "Content-Type": "application/json",

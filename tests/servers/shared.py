@@ -140,9 +140,16 @@ def _secured() -> AbstractContextManager[object]:
     return run_secured()
 
 
+def _schema_registry() -> AbstractContextManager[object]:
+    from .apicurio import Apicurio
+
+    return Apicurio()
+
+
 _STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
     "kafka": _kafka,
     "secured": _secured,
     "hdfs": _hdfs,
     "s3": _s3,
+    "schema_registry": _schema_registry,
 }

@@ -131,9 +131,16 @@ def _transactions(options: SinkOptions, trap: Trap, ends: Ends) -> Iterator[Tran
 
 def install(site: Path) -> None:
     """Make a directory for Python's path whose distribution brings the points."""
-    metadata = site / "soak-1.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: soak\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(
-        f"[pyspark_kafka.sink_containers]\nkill_points = {__name__}:{configure.__name__}\n"
+    install_distribution(
+        site,
+        "soak",
+        f"[pyspark_kafka.sink_containers]\nkill_points = {__name__}:{configure.__name__}\n",
     )
+
+
+def install_distribution(site: Path, name: str, entry_points: str) -> None:
+    """Make a distribution in a directory for Python's path that has entry points only."""
+    metadata = site / f"{name}-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(entry_points)

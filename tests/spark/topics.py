@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Producer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -49,6 +49,13 @@ class Topics:
                 producer.produce(
                     topic, value, key, partition, headers=headers, timestamp=1_000_000 + number
                 )
+        assert producer.flush(30) == 0
+
+    def values(self, topic: str, values: Iterable[bytes | None], key: bytes | None = None) -> None:
+        """Write values to the first partition."""
+        producer = self._producer()
+        for value in values:
+            producer.produce(topic, value, key, 0)
         assert producer.flush(30) == 0
 
     def numbers(self, topic: str, partition: int, numbers: range) -> None:

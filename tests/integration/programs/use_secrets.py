@@ -37,6 +37,13 @@ def main() -> None:
     rows = spark.range(given["records"]).selectExpr("CAST(id AS STRING) AS value")
     for options, topic in zip(given["sinks"], (given["topic"], given["copy"]), strict=True):
         write(rows, options, topic)
+    # Confluent's framing with the id 1, then a long of Avro.
+    framed = "unhex(concat('0000000001', lpad(hex(2 * id), 2, '0'))) AS value"
+    write(spark.range(given["records"]).selectExpr(framed), given["sinks"][0], given["typed topic"])
+    typed = [read(spark, options, given["typed topic"]) for options in given["typed"]]
+    for frame in typed:
+        # Two tasks wrote them.
+        assert sorted(row.value.id for row in frame.collect()) == list(range(given["records"]))
     frames = [read(spark, options, given["topic"]) for options in given["logins"]]
     everything = reduce(DataFrame.union, frames)
     assert len(everything.collect()) == len(frames) * given["records"]
@@ -45,6 +52,7 @@ def main() -> None:
     plans = io.StringIO()
     with contextlib.redirect_stdout(plans):
         frames[0].explain("extended")
+        typed[0].explain("extended")
         spark.table("kafka_view").explain("formatted")
     texts = (plans.getvalue(), str(query.lastProgress), given["planted"])
     (searched / "plans").write_text("\n".join(texts))

@@ -1,0 +1,135 @@
+"""Fuzzes the decoders of values, compiled kernels in memory that ends at forbidden pages.
+
+A child process tries one batch after another: each is made from the seed and its number. The parent
+sees that the child ends by itself, or takes too long for a batch, and goes on behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import itertools
+import logging
+import resource
+import struct
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from . import avro_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {"avro": avro_batches.try_batch}
+"""Tries a batch by its seed and number, and returns how many values have each reason."""
+
+_HUNG_S: Final = 30.0
+_BEGIN_S: Final = 300.0
+_MEMORY: Final = 8 * 1024**3
+_STATE: Final = struct.Struct("=q")
+
+
+def child(target: str, seed: int, first: int, keep: Path) -> None:
+    """Try batches until the process is killed; write each number before it is tried."""
+    faulthandler.enable()
+    logging.disable()
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    reasons: Counter[str] = Counter()
+    with (keep / f"{target}.state").open("wb", buffering=0) as state:
+        for number in itertools.count(first):
+            state.seek(0)
+            state.write(_STATE.pack(number))
+            try:
+                reasons += TRIALS[target](seed, number)
+            except Exception:  # noqa: BLE001  # any is a finding
+                _report(target, seed, number, keep, traceback.format_exc())
+            if number % 100 == 0:
+                path = keep / f"{target}.{first}.reasons"
+                path.write_text(" ".join(f"{name}={count}" for name, count in reasons.items()))
+
+
+def parent(target: str, seed: int, minutes: float, keep: Path) -> int:
+    """Start children for some time; return how many findings there are."""
+    for old in (*keep.glob(f"{target}.*"), *keep.glob(f"{target}-*.finding")):
+        old.unlink()
+    first, deadline = 0, time.monotonic() + 60 * minutes
+    while time.monotonic() < deadline:
+        ended = _watch(target, seed, first, keep, deadline)
+        if ended is None:
+            break
+        first = _number(target, keep)
+        if first < 0:
+            sys.exit(f"the child did not begin: {ended}")
+        _report(target, seed, first, keep, ended)
+        first += 1
+    reasons: Counter[str] = Counter()
+    for path in keep.glob(f"{target}.*.reasons"):
+        for pair in path.read_text().split():
+            name, _, count = pair.partition("=")
+            reasons[name] += int(count)
+    findings = len(list(keep.glob(f"{target}-*.finding")))
+    _say(f"{reasons.total()} values, {findings} findings: {dict(reasons.most_common())}")
+    return findings
+
+
+def replay(target: str, path: Path) -> None:
+    """Try a batch again that was a finding."""
+    seed, number = path.stem.split("-")[-2:]
+    TRIALS[target](int(seed), int(number))
+
+
+def _number(target: str, keep: Path) -> int:
+    path = keep / f"{target}.state"
+    data = path.read_bytes() if path.exists() else b""
+    return int(_STATE.unpack(data)[0]) if len(data) == _STATE.size else -1
+
+
+def _watch(target: str, seed: int, first: int, keep: Path, deadline: float) -> str | None:
+    """Run a child until it fails, and say how; ``None`` if it did not before the deadline."""
+    command = [sys.executable, "-m", "tests.fuzz.fuzz_values", target, str(seed), str(first)]
+    with subprocess.Popen([*command, str(keep)]) as process:
+        seen, since = -1, time.monotonic()
+        while True:
+            try:
+                return f"the process ended with {process.wait(timeout=0.5)}"
+            except subprocess.TimeoutExpired:
+                number, now = _number(target, keep), time.monotonic()
+            if now > deadline:
+                process.kill()
+                return None
+            if number != seen:
+                seen, since = number, now
+            elif now - since > (_BEGIN_S if number <= first else _HUNG_S):
+                process.kill()
+                return f"it hung for {now - since:.0f} s"
+
+
+def _report(target: str, seed: int, number: int, keep: Path, what: str) -> None:
+    path = keep / f"{target}-{seed}-{number}.finding"
+    path.write_text(what, encoding="utf-8")
+    _say(f"{what}\nreplay: {sys.executable} -m tests.fuzz --target {target} --replay {path}")
+
+
+def _say(what: str) -> None:
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run a child."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("target", choices=TRIALS)
+    options.add_argument("seed", type=int)
+    options.add_argument("first", type=int)
+    options.add_argument("keep", type=Path)
+    chosen = options.parse_args()
+    child(chosen.target, chosen.seed, chosen.first, chosen.keep)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Trying values in JSON: what has to hold for any bytes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
+from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.value_columns import column_set
+from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.value_options import ValueOptions
+from tests.unit.adapters.json_values.payloads import payloads_of, plain
+
+from .guarded import GuardedNumpy, guarded_copy, replaced
+from .inputs import mutated
+from .parsers import Parser, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Row = tuple[int, int, Any]
+
+SCHEMAS: Final = (
+    "a bigint, b string, c double, d boolean",
+    "a int, b float, c decimal(20,4), d date, e timestamp, f timestamp_ntz, g binary, h smallint",
+    (
+        "a struct<a:bigint,b:string>, b array<string>, c map<string,array<struct<a:tinyint>>>, "
+        "d array<array<double>>, e map<string,map<string,bigint>>, f array<struct<a:array<date>>>"
+    ),
+    ", ".join(f"a_long_name_of_field_{number} string" for number in range(20)) + ", a string",
+)
+LENIENT: Final = dict.fromkeys(
+    (
+        *("allowComments", "allowUnquotedFieldNames", "allowNumericLeadingZeros"),
+        *("allowBackslashEscapingAnyCharacter", "allowUnquotedControlChars"),
+    ),
+    "true",
+)
+PATTERNS: Final = {
+    "dateFormat": "d.M.yyyy[ HH]",
+    "timestampFormat": "yyyyMMdd[ HH:mm:ss.SSSXXX]",
+    "maxNestingDepth": "5",
+    "maxNumLen": "30",
+}
+OPTIONS: Final[tuple[dict[str, str], ...]] = ({}, LENIENT, PATTERNS)
+SEPARATOR: Final = b"\x1e"
+_NOT_PYTHONS: Final = re.compile(rb"'|[-+]I|[\x80-\xff]|\d{900}|\[{50}|\{{50}")
+"""What Python's parser does not read as Jackson does, or not at all."""
+
+_NOT_JSON: Final = {FailureReason.MALFORMED, FailureReason.TRUNCATED}
+
+WORDS: Final = (
+    rb'{ } [ ] : , "a" "b" "c" "d" "e" "f" "g" "h" null true false 0 -1 1.5e3 1e400 NaN -Infinity '
+    rb'"x" "\u00e9" "\ud83d" "\ud83d\ude00" "\n" 12345678901234567890 0.1234567890123456789012 '
+    rb'"2020-01-02" "2020-01-02T03:04:05.678+01:00" "2020-07-01T00:00:00Europe/Paris" "AQID" '
+    rb'"1,5" // /* */ \ " {"a":{"a":1},"a":2} [[1.5],[2]] 007 -0 -0.0 a_b '
+    b"'a' \xc3\xa9 \xff \x00"
+).split()
+
+
+def valid_values() -> list[bytes]:
+    """Return values that the schemas read."""
+    deep = {"a": {"a": 1, "b": "x"}, "b": ["p", None], "c": {"k": [{"a": 1}, {}]}, "d": [[1.5], []]}
+    return [
+        json.dumps({"a": 1, "b": "text \u00e9 \U0001f600", "c": 0.1, "d": True}).encode(),
+        (
+            b'{"a":12,"b":1.5,"c":"1,234.5","d":"2020-02-29","e":"2020-01-02 03:04:05 Asia/Tokyo",'
+            b'"f":"2020-01-02T03:04:05.678","g":"AQID","h":-5}'
+        ),
+        b'{"h":99999,"b":"x\xff"}',
+        b'{"a":1234567890123456789012345678901}',
+        b'{"d":"5.1.2020 10","e":"20200102 03:04:05.678+01:00","a":1}',
+        json.dumps({**deep, "e": {"x": {"y": 1}}, "f": [{"a": ["2020-01-01"]}]}).encode(),
+        json.dumps({f"a_long_name_of_field_{number}": number for number in range(20)}).encode(),
+    ]
+
+
+@cache
+def _decoder(number: int) -> JsonDecoder:
+    schema = SCHEMAS[number % len(SCHEMAS)]
+    settings = OPTIONS[number // len(SCHEMAS) % len(OPTIONS)]
+    options = ValueOptions("value", "json", settings=tuple(settings.items()))
+    return JsonDecoder(parse_struct(schema), parse_json_options(options))
+
+
+def try_values(number: int, values: Sequence[bytes]) -> list[Row]:
+    """Decode a batch, and again with little room and in another order; compare the rows."""
+    rows = _decode(number, values)
+    with little_room():
+        again = _decode(number, values[::-1])
+    assert again[::-1] == rows, [
+        pair for pair in zip(rows, again[::-1], strict=True) if len(set(map(str, pair))) > 1
+    ]
+    if number < len(SCHEMAS):
+        for value, (reason, _, row) in zip(values, rows, strict=True):
+            _hold_peer(value, reason, row)
+    return rows
+
+
+@contextmanager
+def little_room() -> Iterator[None]:
+    """Let columns begin with little memory that ends at forbidden pages."""
+    with replaced((column_set, "np", GuardedNumpy()), (column_set, "_MIN_DATA", 8)):
+        yield
+
+
+def _decode(number: int, values: Sequence[bytes]) -> list[Row]:
+    payloads = payloads_of(values)
+    data = guarded_copy(b"".join(values))
+    column: Any = pa.Array.from_buffers(
+        pa.binary(),
+        len(values),
+        [None, payloads.values.buffers()[1], pa.py_buffer(data)],  # type: ignore[arg-type]
+    )
+    decoded = _decoder(number).decode(replace(payloads, values=column))
+    decoded.column.validate(full=True)
+    rows = plain(decoded.column)
+    assert len(rows) == len(values)
+    _hold_statuses(decoded.reasons, decoded.fields, rows)
+    return list(zip(decoded.reasons.tolist(), decoded.fields.tolist(), rows, strict=True))
+
+
+def _hold_statuses(reasons: Any, fields: Any, rows: list[Any]) -> None:
+    """A bad row is a struct, without fields if all of it is bad; a good one has no bad field."""
+    assert set(np.unique(reasons)) <= set(FailureReason)
+    assert (fields[reasons == 0] == -1).all()
+    for reason, field, row in zip(reasons, fields, rows, strict=True):
+        if reason != 0:
+            assert row is not None
+            assert field >= 0 or not any(value is not None for value in row.values())
+
+
+def _hold_peer(value: bytes, reason: int, row: Any) -> None:
+    """What Python reads is JSON here, and the other way round."""
+    text = value.lstrip(b" \t\r\n")
+    if not text:
+        assert row is None
+        return
+    if _NOT_PYTHONS.search(value) or not text.startswith(b"{"):
+        return
+    try:
+        json.JSONDecoder().raw_decode(text.decode())
+    except ValueError:
+        assert reason in _NOT_JSON, (value, reason)
+    else:
+        assert reason not in _NOT_JSON, (value, reason)
+
+
+def made_value(dice: random.Random, valid: Sequence[bytes]) -> bytes:
+    """Return a valid value, a damaged one, or words of JSON in a row."""
+    kind = dice.random()
+    value = dice.choice(valid)
+    if kind < 0.2:
+        return value
+    if kind < 0.4:
+        return mutated(dice, value)
+    if kind < 0.8:
+        for _ in range(dice.choice((1, 2, 3))):
+            place = dice.randrange(len(value) + 1)
+            cut = place + dice.choice((0, 0, 1, 5, 10))
+            value = value[:place] + dice.choice(WORDS) + value[cut:]
+        return value
+    return (
+        b'{"'
+        + dice.choice(b"abcdefgh").to_bytes()
+        + b'":'
+        + b"".join(
+            dice.choice(WORDS) + dice.choice((b"", b"", b" ", b",", b":"))
+            for _ in range(dice.randrange(8))
+        )
+        + dice.choice((b"}", b"", b"]}"))
+    )
+
+
+def _read(content: bytes) -> None:
+    try_values(content[0] if content else 0, content[1:].split(SEPARATOR))
+
+
+def _valid() -> list[bytes]:
+    return [
+        bytes([number]) + SEPARATOR.join(valid_values())
+        for number in range(len(SCHEMAS) * len(OPTIONS))
+    ]
+
+
+VALUES: Final = by_name(Parser("json", _read, (), _valid()))
+"""The parser of the guided fuzzer."""
+
+
+def main() -> None:
+    """Try as many values as the first argument says, from the seed that the second one is."""
+    count, seed = int(sys.argv[1]), int(sys.argv[2])
+    dice = random.Random(seed)  # noqa: S311  # nothing is secret
+    valid = valid_values()
+    begun, tried, bad = time.process_time(), 0, 0
+    while tried < count:
+        number = dice.randrange(len(SCHEMAS) * len(OPTIONS))
+        values = [made_value(dice, valid) for _ in range(500)]
+        rows = try_values(number, values)
+        tried += len(rows)
+        bad += sum(reason != 0 for reason, _, _ in rows)
+    seconds = time.process_time() - begun
+    sys.stdout.write(f"{tried} values, {bad} of them bad, {seconds:.0f} s of processor time\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The decoder of Protobuf values, held against upb by messages that are made of any bytes."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_kafka.adapters.protobuf_values import decoder as decoder_module
+from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
+from pyspark_kafka.adapters.protobuf_values.message_types import message_type
+from pyspark_kafka.adapters.value_columns import column_set
+from pyspark_kafka.adapters.value_columns.column_set import ColumnSet
+from pyspark_kafka.ports.value_decoder import Payloads
+from tests.unit.adapters.protobuf_values.cases import ALL, PLAIN
+from tests.unit.adapters.protobuf_values.oracle import REFUSED, expected, outcomes
+from tests.unit.adapters.protobuf_values.schemas import message_named
+from tests.unit.adapters.protobuf_values.test_round_trips import NAMES
+from tests.unit.adapters.protobuf_values.wire import damaged, message_bytes
+
+from .guarded import GuardedNumpy, guarded_copy
+from .parsers import Parser, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+
+VARIANTS: Final = 16
+"""How many messages an input becomes besides itself, of each kind."""
+
+_SETTINGS: Final = {
+    "": replace(PLAIN, max_recursion=10),
+    "-all-options": replace(ALL, max_recursion=10),
+}
+
+
+def try_values(name: str, settings: ProtobufSettings, values: Sequence[bytes]) -> None:
+    """Decode messages in both directions, with little room, and hold each against upb's."""
+    descriptor = message_named(name)
+    wanted = message_type(descriptor, settings)
+    decoder = ProtobufDecoder(descriptor, wanted, settings)
+    with little_room():
+        rows = outcomes(decoder.decode(_guarded_payloads(values)))
+        reverse = outcomes(decoder.decode(_guarded_payloads(values[::-1])))
+    assert rows == reverse[::-1]
+    for value, row in zip(values, rows, strict=True):
+        right = expected(descriptor, value, wanted, settings)
+        assert (REFUSED if isinstance(row, int) else row) == right, value.hex()
+
+
+@contextmanager
+def little_room() -> Iterator[None]:
+    """Let columns begin with little memory that ends at forbidden pages."""
+    with (
+        patch.object(column_set, "_MIN_DATA", 1),
+        patch.object(column_set, "np", GuardedNumpy()),
+        patch.object(decoder_module, "ColumnSet", _small_columns),
+    ):
+        yield
+
+
+def warm_up() -> None:
+    """Compile the kernel, and the schemas."""
+    for name in NAMES:
+        try_values(name, PLAIN, [b""])
+
+
+def _small_columns(columns: Any, rows: int, *_: Any) -> ColumnSet:
+    return ColumnSet(columns, rows, 0)
+
+
+def _guarded_payloads(values: Sequence[bytes]) -> Payloads:
+    ends = np.cumsum([len(value) for value in values], dtype=np.int64)
+    starts = np.concatenate(([0], ends[:-1]))
+    offsets = np.concatenate((starts[:1], ends)).astype(np.int32)
+    buffers: list[Any] = [offsets, guarded_copy(b"".join(values))]
+    array = pa.Array.from_buffers(
+        pa.binary(), len(values), [None, *(pa.py_buffer(buffer) for buffer in buffers)]
+    )
+    reasons = np.zeros(len(values), np.uint8)
+    return Payloads(array, starts, ends, reasons, np.full(len(values), -1, np.int32))
+
+
+def _read(name: str, settings: ProtobufSettings, content: bytes) -> None:
+    dice = random.Random(content)  # noqa: S311  # nothing is secret
+    values = [content, *(content[: dice.randrange(len(content) + 1)] for _ in range(VARIANTS))]
+    values += [damaged(dice, content) for _ in range(VARIANTS)]
+    descriptor = message_named(name)
+    made = [message_bytes(dice, descriptor) for _ in range(VARIANTS)]
+    try_values(name, settings, [*values, *made, *(damaged(dice, value) for value in made)])
+
+
+def _valid(name: str) -> list[bytes]:
+    dice = random.Random(name)  # noqa: S311  # nothing is secret
+    return [message_bytes(dice, message_named(name))]
+
+
+MESSAGES: Final = by_name(
+    *(
+        Parser(f"{name}{suffix}", partial(_read, name, settings), (), _valid(name))
+        for name in NAMES
+        for suffix, settings in _SETTINGS.items()
+    )
+)

@@ -1,0 +1,83 @@
+"""The parsers of what schema registries answer, and of framed values, held against any bytes."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
+from pyspark_kafka.adapters.schema_registry import answers
+from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.value_options import Framing, ValueOptions
+from tests.unit.adapters.value_framing.plain_framing import plain_payload
+
+from .guarded import guarded_copy
+from .parsers import Parser, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_VERSION: Final = {
+    "subject": "s",
+    "version": 1,
+    "id": 7,
+    "schemaType": "PROTOBUF",
+    "schema": "message M {}",
+    "references": [{"name": "a.proto", "subject": "a", "version": 3}],
+}
+_ERROR: Final = {"error_code": 40403, "message": "Schema not found"}
+_KNOWN: Final = {1, 2, 3}
+_REGISTRY: Final = MemorySchemaRegistry()
+for _id in _KNOWN:
+    _REGISTRY.register("s", Schema(SchemaType.AVRO, str(_id)))
+
+
+def _answered(parse: Callable[[Mapping[str, Any]], object], content: bytes) -> None:
+    hash(parse(answers.json_object(content)))
+
+
+def _refused(content: bytes) -> None:
+    code, message = answers.error_of(content)
+    assert isinstance(code, int)
+    assert isinstance(message, str)
+
+
+def _framed(form: str, content: bytes) -> None:
+    """Find the payloads of a value and of its halves, in memory that ends where they end."""
+    half = len(content) // 2
+    values = [content, content[:half], content[half:], content]
+    offsets = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    buffers: list[Any] = [offsets, guarded_copy(b"".join(values))]
+    array = pa.Array.from_buffers(pa.binary(), 4, [None, *map(pa.py_buffer, buffers)])
+    options = ValueOptions("value", form, framing=Framing.CONFLUENT)
+    found = ValueFraming(options, _REGISTRY).payloads(array)
+    for row, value in enumerate(values):
+        payload, reason, _ = plain_payload(value, None, Framing.CONFLUENT, form, _KNOWN)
+        assert payload is not None
+        assert found.ends[row] == offsets[row + 1]
+        assert found.ends[row] - found.starts[row] == len(payload)
+        assert FailureReason(found.reasons[row]) is reason
+
+
+def _registry_parsers() -> Mapping[str, Parser]:
+    valid = [json.dumps(each).encode() for each in (_VERSION, _ERROR)]
+    framed = [id_prefix(1) + b"payload", id_prefix(2, (0,)) + b"x", id_prefix(3, (1, 300, 2))]
+    errors = (answers.NonsenseError,)
+    return by_name(
+        Parser("registry-schema", partial(_answered, answers.schema), errors, valid),
+        Parser("registry-version", partial(_answered, answers.subject_version), errors, valid),
+        Parser("registry-id", partial(_answered, answers.registered_id), errors, valid),
+        Parser("registry-error", _refused, (), valid),
+        Parser("framing-avro", partial(_framed, "avro"), (), framed),
+        Parser("framing-protobuf", partial(_framed, "protobuf"), (), framed),
+    )
+
+
+REGISTRIES: Final = _registry_parsers()

@@ -1,0 +1,35 @@
+"""What the fuzzer of JSON values tries."""
+
+from __future__ import annotations
+
+import random
+
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+
+from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, try_values, valid_values
+from .parsers import encode_input, try_input
+
+
+def test_made_values_hold() -> None:
+    """Values of each kind decode alike in any order, and meet the reasons that JSON has."""
+    dice = random.Random(3)  # noqa: S311  # nothing is secret
+    valid = valid_values()
+    met: set[int] = set()
+    for number in range(len(SCHEMAS) * len(OPTIONS)):
+        values = [made_value(dice, valid) for _ in range(200)]
+        met |= {reason for reason, _, _ in try_values(number, values)}
+    assert met >= {
+        FailureReason.NONE,
+        FailureReason.MALFORMED,
+        FailureReason.TRUNCATED,
+        FailureReason.BAD_UTF8,
+        FailureReason.TYPE_MISMATCH,
+        FailureReason.OUT_OF_RANGE,
+        FailureReason.TOO_LARGE,
+    }
+
+
+def test_inputs_of_the_guided_fuzzer() -> None:
+    """Each valid input is read."""
+    for content in VALUES["json"].valid:
+        try_input(VALUES, encode_input("json", content))

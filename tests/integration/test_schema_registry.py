@@ -1,0 +1,130 @@
+"""A real schema registry that goes away and comes back, and what it does not have."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+
+from pyspark_kafka.adapters.value_framing.value_framing import ValueFraming
+from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.domain.values.errors import RegistryUnavailableError
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.registered_schema import (
+    ImportedSchema,
+    Schema,
+    SchemaReference,
+    SchemaType,
+)
+from pyspark_kafka.domain.values.value_options import Framing, RegistryOptions, ValueOptions
+from tests.servers.fault_proxy import OPEN, Rules, Traffic, proxied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark_kafka.ports.schema_registry import SchemaRegistry
+    from tests.servers.fault_proxy import FaultProxy
+
+DOWN: Final = Rules(refuses=True)
+RESETTING: Final = Rules(to_client=Traffic(reset_after=20))
+HOLDING: Final = Rules(to_server=Traffic(is_held=True))
+SHORT_MS: Final = "300"
+
+
+@pytest.fixture
+def proxy(schema_registry: str) -> Iterator[FaultProxy]:
+    """Run a proxy for the registry."""
+    with proxied(schema_registry) as running:
+        yield running
+
+
+@pytest.fixture
+def behind(schema_registry: str, proxy: FaultProxy) -> Callable[[str], SchemaRegistry]:
+    """Return what opens the registry behind the proxy, with a time limit for each call."""
+    url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
+    return lambda timeout_ms: open_registry(
+        RegistryOptions(url, (("request.timeout.ms", timeout_ms),))
+    )
+
+
+def avro(name: str) -> Schema:
+    return Schema(SchemaType.AVRO, f'{{"type":"fixed","name":"{name}","size":4}}')
+
+
+def test_a_registry_that_goes_away_and_comes_back(
+    behind: Callable[[str], SchemaRegistry], proxy: FaultProxy, fresh_name: Callable[[], str]
+) -> None:
+    """Calls fail while it is away, what is known is still known, and later calls succeed."""
+    registry, names = behind(SHORT_MS), [fresh_name() for _ in range(2)]
+    first, second = (registry.register(name, avro(name)) for name in names)
+    assert registry.by_id(first) == avro(names[0])
+    proxy.set(DOWN)
+    for _ in range(2):
+        with pytest.raises(RegistryUnavailableError, match="refused"):
+            registry.by_id(second)
+    assert registry.by_id(first) == avro(names[0])
+    proxy.set(OPEN)
+    assert registry.by_id(second) == avro(names[1])
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [DOWN, Rules(to_client=Traffic(reset_after=20)), Rules(to_server=Traffic(is_held=True))],
+)
+def test_a_call_waits_for_a_registry(
+    behind: Callable[[str], SchemaRegistry],
+    proxy: FaultProxy,
+    fresh_name: Callable[[], str],
+    rules: Rules,
+) -> None:
+    """A call that begins while the registry is away ends well if it comes back in time."""
+    registry, name = behind("20000"), fresh_name()
+    proxy.set(rules)
+    back = threading.Timer(0.5, lambda: proxy.set(OPEN))
+    back.start()
+    try:
+        began = time.monotonic()
+        schema_id = registry.register(name, avro(name))
+        assert time.monotonic() - began >= 0.4
+        assert registry.by_id(schema_id) == avro(name)
+    finally:
+        back.join()
+
+
+def test_imports_are_resolved(schema_registry: str, fresh_name: Callable[[], str]) -> None:
+    """The schemas that a schema imports come with it, from the registry."""
+    registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
+    inner = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage I{name} {{ int32 a = 1; }}\n')
+    registry.register(f"{name}-inner", inner)
+    text = f'syntax = "proto3";\nimport "i.proto";\nmessage O{name} {{ I{name} i = 1; }}\n'
+    reference = SchemaReference("i.proto", f"{name}-inner", 1)
+    schema_id = registry.register(name, Schema(SchemaType.PROTOBUF, text, (reference,)))
+    found = registry.by_id(schema_id)
+    [imported] = found.imports
+    stored = registry.version(f"{name}-inner").schema.text
+    assert imported == ImportedSchema("i.proto", stored)
+    assert registry.version(name).schema == found
+
+
+def test_ids_of_records(schema_registry: str, fresh_name: Callable[[], str]) -> None:
+    """An id that the registry does not have is that record's error alone."""
+    registry, name = open_registry(RegistryOptions(schema_registry)), fresh_name()
+    schema_id = registry.register(name, avro(name))
+    framing = ValueFraming(ValueOptions("value", "avro", framing=Framing.CONFLUENT), registry)
+    ids = [schema_id, 2**31 - 1, 2**32 - 1, 0, schema_id]
+    payloads = framing.payloads(pa.array([id_prefix(each) + b"0123" for each in ids]))
+    unknown = FailureReason.UNKNOWN_SCHEMA
+    assert payloads.reasons.tolist() == [0, unknown, unknown, unknown, 0]
+    assert [payloads.schema_id(row) for row in range(5)] == ids
+
+
+def test_a_registry_without_guids(schema_registry: str) -> None:
+    """Apicurio looks up no GUIDs: this is no error of a record, but of the registry."""
+    registry = open_registry(RegistryOptions(schema_registry))
+    with pytest.raises(RegistryUnavailableError, match="HTTP 404"):
+        registry.by_guid("00000000-0000-4000-8000-000000000000")

@@ -1,0 +1,47 @@
+"""Run a query with dead letters to its end, and start it again whenever it fails.
+
+The argument is a file of JSON; ``tests.soak.test_letter_kills`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from tests.soak.processes import end_with_parent
+from tests.soak.session import session
+
+MAX_STARTS = 10
+
+
+def main(path: Path) -> None:
+    """Copy the numbers of a topic, and print how often the query was started."""
+    config = json.loads(path.read_text())
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    # A task that fails is not tried again: the query fails, and runs its batch again.
+    spark = session(path.parent, "local[2,1]")
+    for number in range(1, MAX_STARTS + 1):
+        query = (
+            spark.readStream.format("pyspark_kafka")
+            .options(**config["read"])
+            .load()
+            .selectExpr("cast(value.number as string) as value")
+            .writeStream.format("pyspark_kafka")
+            .options(**config["write"])
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        except StreamingQueryException:
+            continue
+        print(f"starts: {number}", flush=True)
+        return
+    raise AssertionError("the query did not come to its end")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,165 @@
+"""Workers of a query with dead letters are killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.dead_letter import DeadLetter
+from pyspark_kafka.testing import KafkaWorld, Record, await_until
+from pyspark_kafka.testing.world import COMMITTED
+
+from ..spark_home import unzipped_spark_home
+from . import letter_points
+from .driver_process import DriverProcess
+from .kill_points import DIRECTORY
+from .letter_points import LetterPoint
+from .processes import kill
+from .trap import Trap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+PROGRAM: Final = Path(__file__).parent / "programs" / "run_letters.py"
+PARTITIONS: Final = 2
+RECORDS: Final = 800
+BATCH: Final = 200
+BAD_EVERY: Final = 7
+SECONDS: Final = 120.0
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),
+    pytest.mark.timeout(480),
+]
+
+
+@pytest.fixture
+def world(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Yield the run's Kafka."""
+    world = KafkaWorld("kafka-python", fresh_name, kafka)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """Yield a directory for the query's files, which is removed afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="letters-"))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_each_bad_record_has_a_letter_and_each_good_one_a_row(
+    world: KafkaWorld, directory: Path
+) -> None:
+    """Wherever a worker dies on the way of a letter: rows are there once, letters at least once."""
+    source, bad = produce(world)
+    target, letters = world.topic(PARTITIONS), world.topic(PARTITIONS)
+    driver = driver_of(directory, settings_of(world, directory, source, target, letters))
+    trap = Trap(directory)
+    trap.arm(LetterPoint.WRITING)
+    try:
+        driver.launch()
+        for point in LetterPoint:
+            trap.arm(point)
+            await_until(lambda: not trap.is_armed or driver.has_ended(), SECONDS)
+            assert not trap.is_armed, driver.last_words()
+        await_until(lambda: bool(task_workers(driver)), SECONDS)
+        kill(random.choice(task_workers(driver)))  # noqa: S311  # any of them
+        assert driver.wait(SECONDS) == 0, driver.last_words()
+        said = re.search(r"starts: (\d+)", driver.log())
+        assert said is not None
+        assert int(said[1]) > 1
+    finally:
+        driver.kill()
+    good = Counter(number for number in range(RECORDS) if number % BAD_EVERY)
+    assert numbers_in(world, target) == good
+    assert origins_in(world, letters, source) == bad
+
+
+def task_workers(driver: DriverProcess) -> list[int]:
+    """Return the processes that run tasks."""
+    return [worker.pid for worker in driver.workers() if worker.is_daemon]
+
+
+def produce(world: KafkaWorld) -> tuple[str, set[tuple[int, int]]]:
+    """Write numbers, some of which are none; return their topic, and where the bad ones are."""
+    topic, bad = world.topic(PARTITIONS), set()
+    for partition in range(PARTITIONS):
+        records = []
+        for offset in range(RECORDS // PARTITIONS):
+            number = offset * PARTITIONS + partition
+            if number % BAD_EVERY:
+                records.append(Record(b"%d" % number))
+            else:
+                records.append(Record(b"number %d" % number))
+                bad.add((partition, offset))
+        world.produce(TopicPartition(topic, partition), records)
+    return topic, bad
+
+
+def settings_of(world: KafkaWorld, directory: Path, source: str, target: str, letters: str) -> Path:
+    """Write the settings of the query, and return their file."""
+    shared = {**world.addresses, "client": world.client}
+    read = {
+        **shared,
+        "subscribe": source,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(BATCH),
+        "valueFormat": letter_points.FORMAT,
+        "valueSchema": "number BIGINT",
+        "deadLetterTopic": letters,
+    }
+    write = {
+        **shared,
+        "topic": target,
+        "deliveryGuarantee": "exactly-once",
+        "checkpointLocation": str(directory / "checkpoint"),
+    }
+    settings = directory / "query.json"
+    settings.write_text(json.dumps({"read": read, "write": write}))
+    return settings
+
+
+def driver_of(directory: Path, settings: Path) -> DriverProcess:
+    """Return a driver whose workers meet the points."""
+    letter_points.install(directory / "site")
+    environment = {
+        "PYTHONPATH": str(directory / "site"),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(unzipped_spark_home(directory / "spark")),
+        DIRECTORY: str(directory),
+    }
+    return DriverProcess(PROGRAM, settings, directory / "driver.log", environment)
+
+
+def numbers_in(world: KafkaWorld, topic: str) -> Counter[int]:
+    """Return how often each number is in a topic, as consumers of committed records see it."""
+    partitions = (TopicPartition(topic, number) for number in range(PARTITIONS))
+    rows = (row for one in partitions for row in world.records(one, **COMMITTED))
+    return Counter(int(row["value"]) for row in rows)
+
+
+def origins_in(world: KafkaWorld, letters: str, source: str) -> set[tuple[int, int]]:
+    """Return the partitions and offsets of a topic's letters, which are of records of another."""
+    found = set()
+    for number in range(PARTITIONS):
+        for row in world.records(TopicPartition(letters, number)):
+            headers = [(pair["key"], pair["value"]) for pair in row["headers"]]
+            letter = DeadLetter.from_headers(headers)
+            assert letter is not None
+            assert (letter.origin.topic, letter.reason) == (source, "MALFORMED")
+            found.add((letter.origin.partition, letter.offset))
+    return found

@@ -1,0 +1,141 @@
+"""Records that cannot be decoded, in Spark's queries and in their dead-letter topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from pyspark.errors import PySparkException
+
+import pyspark_kafka
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.bad_records import BadRecordStats
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.testing import KafkaWorld, Record
+
+from .queries import OURS, read, read_stream, run_available_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+VALUES: Final = (b'{"id":1}', b'{"id":"one"}', b'{"id":3}', None, b"{", b'{"id":6}')
+GOOD: Final = [1, 3, None, 6]
+TYPED: Final = {"valueFormat": "json", "valueSchema": "id bigint"}
+SECONDS: Final = 60.0
+ORIGIN: Final = "__connect.errors."
+
+
+@pytest.fixture
+def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Yield the run's Kafka, with each client."""
+    world = KafkaWorld(client, fresh_name, kafka)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def one_client(fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Yield the run's Kafka, with the client that is the default."""
+    world = KafkaWorld("kafka-python", fresh_name, kafka)
+    yield world
+    world.close()
+
+
+def topic_in(world: KafkaWorld) -> str:
+    """Return a topic in which two of six values are bad; one is null."""
+    topic = world.topic()
+    records = [Record(value, b"%d" % number) for number, value in enumerate(VALUES)]
+    world.produce(TopicPartition(topic, 0), records)
+    return topic
+
+
+def given(world: KafkaWorld, topic: str, **more: str) -> dict[str, str]:
+    return {"client": world.client, "subscribe": topic, **TYPED, **more}
+
+
+def letters_in(world: KafkaWorld, topic: str) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """Return the letters in a topic, each with its headers."""
+    return [
+        (row, {pair["key"]: pair["value"].decode() for pair in row["headers"]})
+        for row in world.records(TopicPartition(topic, 0))
+    ]
+
+
+def test_a_batch_query_writes_letters(
+    spark: SparkSession, kafka: KafkaCluster, world: KafkaWorld
+) -> None:
+    """Good records are rows, and each bad one is a letter, though its headers are not read."""
+    topic, letters = topic_in(world), world.topic()
+    options = given(world, topic, deadLetterTopic=letters, includeOffset="false")
+    rows = read(spark, kafka, OURS, **options).select("value.id").collect()
+    assert [row.id for row in rows] == GOOD
+    found = letters_in(world, letters)
+    assert [(row["key"], row["value"]) for row, _ in found] == [
+        (b"1", b'{"id":"one"}'),
+        (b"4", b"{"),
+    ]
+    for (row, headers), offset in zip(found, (1, 4), strict=True):
+        assert row["timestamp"].timestamp() == 1_700_000_000
+        assert headers[f"{ORIGIN}topic"] == topic
+        assert (headers[f"{ORIGIN}partition"], headers[f"{ORIGIN}offset"]) == ("0", str(offset))
+        assert headers[f"{ORIGIN}connector.name"] == "pyspark-kafka"
+        assert headers[f"{ORIGIN}task.id"] == "0"
+        assert headers[f"{ORIGIN}class.name"].startswith("pyspark_kafka.adapters.json_values.")
+
+
+def test_a_stream_writes_letters_and_the_driver_counts_them(
+    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld, tmp_path: Path
+) -> None:
+    """They have the id of the query; a lag listener has their number by reason."""
+    world, topic, letters = one_client, topic_in(one_client), one_client.topic()
+    options = given(world, topic, deadLetterTopic=letters, startingOffsets="earliest")
+    stream = read_stream(spark, kafka, OURS, **options).select("value.id")
+    listener = pyspark_kafka.lag_listener(
+        source_options={**kafka.options, "client": world.client}, dead_letter_topic=letters
+    )
+    spark.streams.addListener(listener)
+    lags = listener.lags(timeout_seconds=SECONDS)
+    try:
+        rows = run_available_now(stream, tmp_path).collect()
+        lag = next(lags)
+    finally:
+        spark.streams.removeListener(listener)
+        listener.close()
+    assert sorted((row.id for row in rows), key=str) == sorted(GOOD, key=str)
+    assert [headers[f"{ORIGIN}connector.name"] for _, headers in letters_in(world, letters)] == [
+        lag.query_id
+    ] * 2
+    reasons = {FailureReason.TYPE_MISMATCH: 1, FailureReason.TRUNCATED: 1}
+    assert lag.bad_records == BadRecordStats(reasons, 2)
+
+
+def test_a_letter_that_cannot_be_written_fails_the_query(
+    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld
+) -> None:
+    """The error names the topic and its option."""
+    world, topic = one_client, topic_in(one_client)
+    missing = world.fresh_name()
+    options = given(world, topic, deadLetterTopic=missing, kafka__max__block__ms="300")
+    with pytest.raises(PySparkException) as caught:
+        read(spark, kafka, OURS, **options).collect()
+    assert f"[KAFKA_UNKNOWN_TOPIC] Topic '{missing}' does not exist" in str(caught.value)
+    assert "'deadLetterTopic'" in str(caught.value)
+
+
+def test_a_query_does_not_read_its_own_letters(
+    spark: SparkSession, kafka: KafkaCluster, one_client: KafkaWorld
+) -> None:
+    """A pattern that matches the dead-letter topic fails at the first bad record in it."""
+    world, topic = one_client, topic_in(one_client)
+    letters = f"{topic}-letters"
+    world.create(letters)
+    world.produce(TopicPartition(letters, 0), [Record(b"{")])
+    options = given(world, topic, deadLetterTopic=letters)
+    del options["subscribe"]
+    with pytest.raises(PySparkException, match="KAFKA_DEAD_LETTER_LOOP"):
+        read(spark, kafka, OURS, **options, subscribePattern=f"{topic}.*").count()
