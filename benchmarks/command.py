@@ -25,6 +25,9 @@ from .results import LatencySection, Section
 from .tables import as_text
 from .topics import Topics
 from .trickle import measure_trickle
+from .typed.decoders import measure_decoders
+from .typed.reads import measure_avro_read, measure_json_read, measure_protobuf_read
+from .typed.writes import measure_typed_write
 from .write_memory import measure_write_memory
 
 if TYPE_CHECKING:
@@ -34,6 +37,11 @@ if TYPE_CHECKING:
 MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
     "batch": measure_batch_read,
     "write": measure_batch_write,
+    "typed-json": measure_json_read,
+    "typed-avro": measure_avro_read,
+    "typed-protobuf": measure_protobuf_read,
+    "typed-write": measure_typed_write,
+    "typed-decoders": measure_decoders,
     "one-core": measure_one_core,
     "decoder": measure_decoder,
     "trickle": measure_trickle,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
-from pyspark_kafka.brokers import connector_jars
+from pyspark_kafka.brokers import avro_jars, connector_jars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def spark_session(slots: int = CORES) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = _start(
         SparkSession.builder.master(f"local[{slots}]")
-        .config("spark.jars", ",".join(map(str, connector_jars())))
+        .config("spark.jars", ",".join(map(str, (*connector_jars(), *avro_jars()))))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")

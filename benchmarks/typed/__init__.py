@@ -1,0 +1,1 @@
+"""Benchmarks of typed values: JSON, Avro and Protobuf."""
