@@ -29,7 +29,9 @@ from pyspark_kafka.domain.kafka_settings.setting import (
     Text,
 )
 from pyspark_kafka.domain.kafka_settings.table import DEFAULT_API_TIMEOUT_MS, SETTINGS
-from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind
+from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind, value_table
+from pyspark_kafka.domain.values.registry_settings import PREFIX as REGISTRY_PREFIX
+from pyspark_kafka.domain.values.registry_settings import REGISTRY_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +56,24 @@ Then the error follows with the first action of a batch, or when a stream starts
 OPTIONS_HEAD: Final = """
 | option | values | default | queries | meaning |
 |---|---|---|---|---|
+"""
+
+TYPED_READS: Final = """
+## Reading typed values
+
+With `valueFormat` or `keyFormat` a read decodes the values or the keys. The other options here need
+one of them.
+"""
+
+REGISTRY: Final = """
+### Settings of the schema registry
+
+| setting | meaning |
+|---|---|
+"""
+
+TYPED_WRITES: Final = """
+## Writing typed values
 """
 
 WRITING: Final = """
@@ -168,6 +188,14 @@ def options_page() -> str:
         + _options(TABLE)
         + WRITING
         + _options(SINK_TABLE)
+        + TYPED_READS
+        + _options(value_table.TABLE)
+        + REGISTRY
+        + "".join(
+            f"| `{REGISTRY_PREFIX}{name}` | {doc} |\n" for name, doc in REGISTRY_SETTINGS.items()
+        )
+        + TYPED_WRITES
+        + _options(value_table.SINK_TABLE)
         + KAFKA.format(refused=_names(reads))
         + "".join(_translations(setting) for setting in sorted(SETTINGS, key=_name))
         + IGNORED_HEAD.format(where="")
