@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from .topics import Topics
 
 
-ORDERS = [(b"ada", b"coffee"), (b"bob", b"tea")]
+ORDERS: list[tuple[bytes | None, bytes]] = [(b"ada", b"coffee"), (b"bob", b"tea")]
+SALES: list[tuple[bytes | None, bytes]] = [
+    (None, b'{"drink": "coffee", "cups": 2}'),
+    (None, b'{"drink": "tea", "cups": 1}'),
+]
 
 
 def test_the_queries_of_the_readme_run(
@@ -31,13 +35,13 @@ def test_the_queries_of_the_readme_run(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The batch shows the rows that the README shows, and both streams copy them."""
-    orders, copied, live = topics.create(1), topics.create(1), topics.create(1)
+    """The batches show the rows that the README shows, and both streams copy the orders."""
+    orders, copied, live, sales = (topics.create(1) for _ in range(4))
 
-    def produce() -> None:
+    def produce(topic: str, records: list[tuple[bytes | None, bytes]]) -> None:
         producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
-        for key, value in ORDERS:
-            producer.produce(orders, value, key, partition=0)
+        for key, value in records:
+            producer.produce(topic, value, key, partition=0)
         assert producer.flush(30) == 0
 
     def records(topic: str) -> list[tuple[bytes, bytes]]:
@@ -45,7 +49,8 @@ def test_the_queries_of_the_readme_run(
         rows = read(spark, kafka, OURS, **committed).collect()
         return [(bytes(row.key), bytes(row.value)) for row in rows]
 
-    produce()
+    produce(orders, ORDERS)
+    produce(sales, SALES)
     page = tmp_path / "README.md"
     page.write_text(
         README.read_text()
@@ -53,11 +58,12 @@ def test_the_queries_of_the_readme_run(
         .replace('"orders"', f'"{orders}"')
         .replace('"orders-copy"', f'"{copied}"')
         .replace('"orders-live"', f'"{live}"')
+        .replace('"sales"', f'"{sales}"')
         .replace("/checkpoints/", f"{tmp_path}/")
     )
     document = DOCUMENTS.parse(page)
     # The last example ships the package; `tests/packaging` runs it without the package installed.
-    batch, stream, continuous, _shipping = document.examples()
+    batch, stream, typed, continuous, _shipping = document.examples()
 
     batch.evaluate()
     assert capsys.readouterr().out.strip() in README.read_text()
@@ -68,11 +74,14 @@ def test_the_queries_of_the_readme_run(
     query.stop()
     assert records(copied) == ORDERS
 
+    typed.evaluate()
+    assert capsys.readouterr().out.strip() in README.read_text()
+
     # It reads what comes after its start, as streams do by default.
     continuous.evaluate()
     query = document.namespace["query"]
     query.processAllAvailable()
-    produce()
+    produce(orders, ORDERS)
     query.processAllAvailable()
     query.stop()
     assert records(live) == ORDERS
