@@ -209,7 +209,8 @@ class HostileSoak(Opened):
             self._check(faults)
             self._check_resources(done)
         except Exception as error:  # noqa: BLE001  # it is told with what was done
-            done.error = f"{type(error).__name__}: {error}"
+            # What queries found until now is not of the next round.
+            done.error = "; ".join([f"{type(error).__name__}: {error}", *self._take_wrong()])
         self._fill(done)
         done.seconds = round(time.monotonic() - began, 1)
         self._say(done.to_json())
@@ -243,7 +244,7 @@ class HostileSoak(Opened):
         arena.ledger.check(time.monotonic() + event_s, lambda: None, event_s)
         arena.note("all numbers are there")
         self._check_groups()
-        wrong = [told for query in arena.queries for told in query.take_wrong()]
+        wrong = self._take_wrong()
         allowed = frozenset().union(*(fault.conditions for fault in faults))
         limit = 2 * self._settings.timeout_s + _SLACK_S
         for query in arena.queries:
@@ -253,6 +254,9 @@ class HostileSoak(Opened):
                 wrong.append(f"{query.name}: {longest} is more than {limit:.1f} s")
         if wrong:
             raise SoakError("; ".join(wrong))
+
+    def _take_wrong(self) -> list[str]:
+        return [told for query in self._arena.queries for told in query.take_wrong()]
 
     def _check_groups(self) -> None:
         """Compare the committed offsets of each group with the query's checkpoint."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-
-from kafka.admin import ConfigResource, ConfigResourceType
-
-from pyspark_kafka.brokers.admin import admin_client
+from typing import TYPE_CHECKING, Final
 
 from ..ledger import SOURCE
 from .fault import Fault
+from .topic_settings import topic_configured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
     from pathlib import Path
 
     from .arena import Arena
@@ -30,13 +26,9 @@ CLEANING: Final = {
 """What brokers need so that compaction and retention are soon at work."""
 
 _SEGMENTS: Final = {"segment.ms": "500"}
-_COMPACTED: Final = {**_SEGMENTS, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
-_DELETED: Final = {**_SEGMENTS, "retention.ms": "1000"}
+_COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", **_SEGMENTS}
+_DELETED: Final = {"retention.ms": "1000", **_SEGMENTS}
 _CHECKPOINT: Final = "cleaner-offset-checkpoint"
-_ADMIN_S: Final = 30.0
-_LAST_S: Final = 1.0
-"""How long brokers may go on with what they were told to end."""
-
 _MAX_PAUSE_S: Final = 2.0
 
 
@@ -44,12 +36,13 @@ _MAX_PAUSE_S: Final = 2.0
 def compact(arena: Arena) -> Iterator[None]:
     """The topic is compacted, which removes every second number."""
     before = _cleaned(arena)
-    with arena.ledger.producer.compacting():
-        with _configured(arena, _COMPACTED):
-            arena.await_event(lambda: _cleaned(arena) != before, "compaction")
-            arena.note("the topic is compacted")
-            yield
-        arena.run_for(_LAST_S)
+    with (
+        arena.ledger.producer.compacting(),
+        topic_configured(arena.cluster, SOURCE, _COMPACTED, arena.await_event),
+    ):
+        arena.await_event(lambda: _cleaned(arena) != before, "compaction")
+        arena.note("the topic is compacted")
+        yield
 
 
 @contextmanager
@@ -58,11 +51,10 @@ def retain_briefly(arena: Arena) -> Iterator[None]:
     producer, before = arena.ledger.producer, _first_segments(arena)
     _tolerate_loss(arena)
     with producer.deleting():
-        with _configured(arena, _DELETED):
+        with topic_configured(arena.cluster, SOURCE, _DELETED, arena.await_event):
             arena.await_event(lambda: _first_segments(arena) != before, "deletion of segments")
             arena.note("segments are deleted")
             yield
-        arena.run_for(_LAST_S)
         # Each broker deletes by its own segments: from here on, they agree.
         ends = producer.ends()
         arena.cluster.delete_records({(SOURCE, one): end for one, end in ends.items()})
@@ -95,24 +87,6 @@ def recreate(arena: Arena) -> Iterator[None]:
 def _tolerate_loss(arena: Arena) -> None:
     for query in arena.queries:
         query.tolerates_loss = True
-
-
-@contextmanager
-def _configured(arena: Arena, config: Mapping[str, str]) -> Iterator[None]:
-    """Set settings of the topic until the block ends."""
-    resources = [ConfigResource(ConfigResourceType.TOPIC, SOURCE, config)]
-    try:
-        with _admin(arena) as admin:
-            # A request that times out may be carried out, too.
-            admin.alter_configs(resources, incremental=True)
-        yield
-    finally:
-        with _admin(arena) as admin:
-            admin.reset_configs(resources, incremental=True)
-
-
-def _admin(arena: Arena) -> AbstractContextManager[Any]:
-    return admin_client(arena.cluster.bootstrap_servers, "the topic", _ADMIN_S)
 
 
 def _cleaned(arena: Arena) -> set[str]:
