@@ -141,11 +141,13 @@ def test_connections_are_refused(proxy: FaultProxy) -> None:
 
 
 def test_a_client_of_a_server_that_is_down_is_reset() -> None:
-    """A proxy accepts and then resets, as a connection to nothing ends."""
+    """A proxy accepts and then resets, as a connection to nothing ends.
+
+    The reset may arrive before ``connect`` has returned, which then raises it.
+    """
     target, port = free_ports(2)
-    with (
-        FaultProxies() as proxies,
-        connect(proxies.add(port, target)) as client,
-        pytest.raises(ConnectionResetError),
-    ):
-        client.recv(1)
+    with FaultProxies() as proxies:
+        proxy = proxies.add(port, target)
+        with pytest.raises(ConnectionResetError), connect(proxy) as client:
+            client.recv(1)
+        assert proxy.connections == 1
