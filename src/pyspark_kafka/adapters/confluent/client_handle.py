@@ -24,6 +24,7 @@ ERROR_SIZE: Final = 512
 """The bytes of a buffer for the text of an error."""
 
 _WAKE_UP: Final = b"."
+_NO_FILE: Final = -1
 
 _QUEUE: Final = {
     # Log lines and errors are polled, so that librdkafka's threads never call Python.
@@ -77,6 +78,11 @@ def notify(library: ctypes.CDLL, queue: int, file: int) -> None:
     It writes the next one only after the queue was polled: poll until it is empty.
     """
     library.rd_kafka_queue_io_event_enable(queue, file, _WAKE_UP, len(_WAKE_UP))
+
+
+def stop_notifying(library: ctypes.CDLL, queue: int) -> None:
+    """Have librdkafka write no more: the file may be closed before the queue's client ends."""
+    library.rd_kafka_queue_io_event_enable(queue, _NO_FILE, None, 0)
 
 
 def handle_event(

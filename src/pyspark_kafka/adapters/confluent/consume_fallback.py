@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from ...domain.errors import MissingOffsetsError, TopicRecreatedError
 from ..fetching import Fetched, FetchedPartition
 from ..kafka_format.record_columns import record_batches
+from .client_closing import close_in_time
 from .client_handle import LEVELS, log
 from .error_codes import OUT_OF_RANGE_ERRORS, PARTITION_EOF
 from .log_truncation import truncation
@@ -81,7 +82,7 @@ class ConsumeFallback:
         self._connection.raise_refusal()
 
     def close(self) -> None:
-        self._consumer.client.close()
+        close_in_time(self._consumer.client.close)
 
 
 @final

@@ -12,7 +12,8 @@ from confluent_kafka import KafkaError
 
 from ...domain.leader_epochs import NO_EPOCH
 from ..process_local import ProcessLocal
-from .client_handle import handle_event, new_client, notify
+from .client_closing import close_in_time
+from .client_handle import handle_event, new_client, notify, stop_notifying
 from .gather_kernel import ConsumerCalls, destroy
 from .librdkafka import CONSUMER, Message, Metadata
 
@@ -78,10 +79,19 @@ class FetchQueue:
     def stop(self) -> None:
         """End the fetch, and drop what was fetched; a second call does nothing."""
         if self._queue:
-            self._library.rd_kafka_consume_stop(self._topic, self._partition)
-            destroy(self.messages, self._calls.addresses)
-            self._library.rd_kafka_queue_destroy(self._queue)
-            self._queue = 0
+            self.release()
+            self.end()
+
+    def release(self) -> None:
+        """Destroy the messages that were taken, and have librdkafka notify no file any more."""
+        stop_notifying(self._library, self._queue)
+        destroy(self.messages, self._calls.addresses)
+
+    def end(self) -> None:
+        """End the fetch after ``release``: wait for librdkafka's main thread."""
+        self._library.rd_kafka_consume_stop(self._topic, self._partition)
+        self._library.rd_kafka_queue_destroy(self._queue)
+        self._queue = 0
 
     def _keep_epoch(self, message: int) -> None:
         if not Message.from_address(message).err:
@@ -102,13 +112,22 @@ class _Handles:
     library: ctypes.CDLL
     client: int
     main_queue: int
+    connection: Connection
+    """librdkafka's threads may call it until the client is destroyed."""
+
     topics: dict[str, int] = field(default_factory=dict)
     fetches: list[FetchQueue] = field(default_factory=list)
 
-    def destroy(self) -> None:
+    def close(self) -> None:
+        stop_notifying(self.library, self.main_queue)
+        for fetch in self.fetches:
+            fetch.release()
+        close_in_time(self._destroy)
+
+    def _destroy(self) -> None:
         # The client last: librdkafka waits until nothing refers to it.
         for fetch in self.fetches:
-            fetch.stop()
+            fetch.end()
         for topic in self.topics.values():
             self.library.rd_kafka_topic_destroy(topic)
         self.library.rd_kafka_queue_destroy(self.main_queue)
@@ -136,7 +155,7 @@ class ConsumerHandle:
         self._connection = connection
         self._calls = ConsumerCalls(library)
         client, main_queue = new_client(library, CONSUMER, connection, config)
-        self._local = ProcessLocal(_Handles(library, client, main_queue))
+        self._local = ProcessLocal(_Handles(library, client, main_queue, connection))
         self._name = library.rd_kafka_name(client).decode()
         weakref.finalize(self, _destroy, self._local).atexit = False
 
@@ -280,4 +299,4 @@ class ConsumerHandle:
 def _destroy(local: ProcessLocal[_Handles]) -> None:
     handles = local.pop()
     if handles is not None:
-        handles.destroy()
+        handles.close()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import Consumer, KafkaError
 
+from .client_closing import close_in_time
 from .connection import number_of
 from .error_codes import NO_COORDINATOR, REFUSED_RESOURCES, TIMED_OUT
 
@@ -89,7 +90,7 @@ class GroupCommitter:
 
     def close(self) -> None:
         """Close the connections."""
-        self._consumer.close()
+        close_in_time(self._consumer.close)
 
     def _consumer_of(self, config: Mapping[str, Any], **options: Any) -> Any:
         return Consumer({**config, "on_commit": self._take_answer}, **options)

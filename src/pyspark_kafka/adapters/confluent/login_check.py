@@ -7,9 +7,11 @@ while a call waits that cannot be told. One client for one broker logs in once.
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...ports.deadline import Deadline
+from .client_closing import close_in_time
 from .client_handle import handle_event, new_client
 from .librdkafka import EVENT_ERROR, PRODUCER, LibraryUnusableError, load
 
@@ -94,4 +96,8 @@ def _logs_in(
         return False
     finally:
         library.rd_kafka_queue_destroy(queue)
-        library.rd_kafka_destroy(client)
+        close_in_time(partial(_destroy, library, client, connection))
+
+
+def _destroy(library: ctypes.CDLL, client: int, _called_until_then: Connection) -> None:
+    library.rd_kafka_destroy(client)

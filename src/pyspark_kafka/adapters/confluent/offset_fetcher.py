@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import wait
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -25,6 +26,7 @@ from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscrip
 from ...domain.topic_partition import TopicPartition
 from ...ports.deadline import Deadline
 from ...ports.offset_fetcher import OffsetFetcher
+from .client_closing import close_in_time
 from .connection import Connection
 from .error_codes import (
     COORDINATOR_ERRORS,
@@ -174,7 +176,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         admin, self._admin = self._admin, None
         if admin is not None:
             # An error that is being raised may refer to it as well, and so keep its threads.
-            admin.__exit__(None, None, None)
+            close_in_time(partial(admin.__exit__, None, None, None))
 
     def _close_committer(self) -> None:
         committer, self._committer = self._committer, None
@@ -279,7 +281,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         except KafkaException as error:
             raise _RefusalError({group_id: error.args[0]}) from error
         finally:
-            consumer.close()
+            close_in_time(consumer.close)
         for partition in found:
             if partition.error:
                 raise _RefusalError({partition: partition.error})

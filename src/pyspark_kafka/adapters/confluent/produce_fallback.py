@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from confluent_kafka import KafkaException, Producer
 
+from .client_closing import close_in_time
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ class ProduceFallback:
     def close(self) -> None:
         """Drop what was not flushed; librdkafka's threads end with the last reference."""
         if self._producer is not None:
-            self._producer.purge()
-            self._producer = None
+            producers, self._producer = [self._producer], None
+            close_in_time(partial(_drop_last, producers))
 
     def _queue(self, rows: PartitionedRows, place: int, record: Mapping[str, Any]) -> bool:
         """Queue a record; return whether there was room."""
@@ -122,6 +123,12 @@ class ProduceFallback:
         self.wait(wait_s)
         if self._reports.failed is not None:
             raise delivery_error(self._connection, self._reports.failed)
+
+
+def _drop_last(producers: list[Any]) -> None:
+    """Drop what was not flushed, and the last reference to a producer."""
+    producers[0].purge()
+    producers.clear()
 
 
 def _records(rows: PartitionedRows) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,8 @@ from ...ports.deadline import Deadline
 from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import read_only
 from ..process_local import ProcessLocal
-from .client_handle import ERROR_SIZE, handle_event, new_client, notify
+from .client_closing import close_in_time
+from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL, REFUSED_RESOURCES, UNREACHABLE_ERRORS
 from .leader_check import LeaderCheck
@@ -59,9 +60,16 @@ class _Handles:
     library: ctypes.CDLL
     client: int
     main_queue: int
+    connection: Connection
+    """librdkafka's threads may call it until the client is destroyed."""
+
     topics: dict[str, int] = field(default_factory=dict)
 
-    def destroy(self) -> None:
+    def close(self) -> None:
+        stop_notifying(self.library, self.main_queue)
+        close_in_time(self._destroy)
+
+    def _destroy(self) -> None:
         # librdkafka would wait for what is queued.
         self.library.rd_kafka_purge(self.client, _PURGE_ALL)
         for topic in self.topics.values():
@@ -95,7 +103,7 @@ class SimpleProducer:
         self.library = self._library = library
         self._connection = connection
         client, main_queue = new_client(library, PRODUCER, connection, config, EVENT_DR)
-        self._handles = _Handles(library, client, main_queue)
+        self._handles = _Handles(library, client, main_queue, connection)
         self._name = library.rd_kafka_name(client).decode()
         self._calls = ProducerCalls(library, client)
         self._reports = DeliveryReports(library)
@@ -342,4 +350,4 @@ class SimpleProducer:
 def _destroy(local: ProcessLocal[_Handles]) -> None:
     handles = local.pop()
     if handles is not None:
-        handles.destroy()
+        handles.close()

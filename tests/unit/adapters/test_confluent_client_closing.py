@@ -1,0 +1,237 @@
+"""Closing a client of librdkafka's has a deadline, also if librdkafka's threads never end."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Final, final
+
+import pytest
+
+from pyspark_kafka.adapters.confluent import (
+    client_closing,
+    consume_fallback,
+    group_committer,
+    login_check,
+    offset_fetcher,
+    produce_fallback,
+)
+from pyspark_kafka.adapters.confluent.client_closing import close_in_time
+from pyspark_kafka.adapters.confluent.connection import Connection
+from pyspark_kafka.adapters.confluent.consume_fallback import ConsumeFallback
+from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
+from pyspark_kafka.adapters.confluent.group_committer import GroupCommitter
+from pyspark_kafka.adapters.confluent.librdkafka import load
+from pyspark_kafka.adapters.confluent.login_check import check_login
+from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
+from pyspark_kafka.adapters.confluent.produce_fallback import ProduceFallback
+from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SERVERS: Final = {"bootstrap.servers": "127.0.0.1:1"}
+OPTIONS: Final = parse_source_options(
+    {"client": "confluent", "subscribe": "t", "kafka.bootstrap.servers": "127.0.0.1:1"},
+    QueryKind.BATCH,
+)
+PARTITION: Final = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def connection() -> Connection:
+    """Return settings of a broker that is never reached."""
+    return Connection(OPTIONS)
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
+    """Yield a client whose threads last until the end of the test, beyond the deadline."""
+    monkeypatch.setattr(client_closing, "MAX_CLOSE_S", 0.05)
+    stuck = Stuck()
+    yield stuck
+    stuck.is_free.set()
+    await_until(lambda: stuck.ended == stuck.closed)
+
+
+@final
+class Stuck:
+    """Is librdkafka, or a client of confluent-kafka, whose threads do not end until it is free."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self._library = load()
+        self.is_free = threading.Event()
+        self.closed = self.ended = 0
+        self.notified: dict[int, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def rd_kafka_destroy(self, client: int) -> None:
+        """Destroy a handle once it is free."""
+        self.close()
+        self._library.rd_kafka_destroy(client)
+
+    def rd_kafka_queue_io_event_enable(self, queue: int, file: int, *payload: Any) -> None:
+        """Remember the file that is notified."""
+        self.notified[queue] = file
+        self._library.rd_kafka_queue_io_event_enable(queue, file, *payload)
+
+    def close(self) -> None:
+        """Wait until it is free."""
+        self.closed += 1
+        self.is_free.wait()
+        self.ended += 1
+
+    purge = close
+
+    def poll(self, *_: object) -> None:
+        """Return no event."""
+
+
+def consumer_handle(stuck: Any, connection: Connection) -> Callable[[], None]:
+    handle = ConsumerHandle(stuck, connection, SERVERS)
+    handle.start(PARTITION, 0)
+    return handle.close
+
+
+def collected_consumer(stuck: Any, connection: Connection) -> Callable[[], None]:
+    handles = [ConsumerHandle(stuck, connection, SERVERS)]
+
+    def collect() -> None:
+        handles.clear()
+        gc.collect()
+
+    return collect
+
+
+def producer_handle(stuck: Any, connection: Connection) -> Callable[[], None]:
+    return SimpleProducer(stuck, connection, SERVERS, 0).close
+
+
+def committer(stuck: Any, connection: Connection) -> Callable[[], None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_committer, "Consumer", lambda *_, **__: stuck)
+        return GroupCommitter(connection, "g").close
+
+
+def admin_client(stuck: Any, _: Connection) -> Callable[[], None]:
+    fetcher = ConfluentOffsetFetcher(OPTIONS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(offset_fetcher, "AdminClient", lambda *_, **__: stuck)
+        fetcher._client()
+    return fetcher.close
+
+
+def group_reader(stuck: Any, _: Connection) -> Callable[[], None]:
+    fetcher = ConfluentOffsetFetcher(OPTIONS)
+
+    def read_group() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(offset_fetcher, "Consumer", lambda *_, **__: stuck)
+            patch.setattr(stuck, "committed", lambda partitions, **_: partitions, raising=False)
+            fetcher._committed("g", [PARTITION])
+
+    return read_group
+
+
+def consume_client(stuck: Any, connection: Connection) -> Callable[[], None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consume_fallback, "Consumer", lambda *_, **__: stuck)
+        unused: Any = None
+        return ConsumeFallback(connection, {}, {}, unused, unused).close
+
+
+def produce_client(stuck: Any, connection: Connection) -> Callable[[], None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(produce_fallback, "Producer", lambda *_, **__: stuck)
+        return ProduceFallback(connection, {}).close
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        consumer_handle,
+        collected_consumer,
+        producer_handle,
+        committer,
+        admin_client,
+        group_reader,
+        consume_client,
+        produce_client,
+    ],
+)
+def test_a_client_that_does_not_end_is_left_to_itself(
+    client: Callable[[Any, Connection], Callable[[], None]],
+    stuck: Stuck,
+    connection: Connection,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Closing it returns after the deadline, with one line in the log."""
+    client(stuck, connection)()
+    await_until(lambda: stuck.closed == 1)
+    assert stuck.ended == 0
+    [line] = caplog.messages
+    assert line.startswith("A client of librdkafka is not closed after ")
+
+
+def test_a_login_check_that_does_not_end_is_left_to_itself(
+    stuck: Stuck, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It returns that no broker answered, although its client does not end."""
+    monkeypatch.setattr(login_check, "load", lambda: stuck)
+    connection.timeout_s = 0.4
+    assert not check_login(connection, SERVERS)
+    await_until(lambda: stuck.closed == 1)
+    assert stuck.ended == 0
+
+
+def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """It is closed when the call returns, which logs nothing."""
+    closed: list[int] = []
+    close_in_time(lambda: closed.append(threading.get_ident()))
+    assert closed
+    assert threading.get_ident() not in closed
+    assert not caplog.messages
+
+
+def test_the_error_of_a_client_is_raised() -> None:
+    """The thread of the caller raises what closing has raised."""
+    with pytest.raises(ZeroDivisionError):
+        close_in_time(lambda: 1 // 0)
+
+
+def test_a_client_is_closed_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the interpreter shuts down, the caller closes it."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(_thread, "start_new_thread", fail)
+    closed: list[int] = []
+    close_in_time(lambda: closed.append(threading.get_ident()))
+    assert closed == [threading.get_ident()]
+
+
+def test_no_file_is_notified_after_closing(stuck: Stuck, connection: Connection) -> None:
+    """Threads that have not ended write to no file, whose number may be another's by then."""
+    reading, writing = os.pipe()
+    library: Any = stuck
+    consumer = ConsumerHandle(library, connection, SERVERS)
+    producer = SimpleProducer(library, connection, SERVERS, 0)
+    for queue in (consumer.start(PARTITION, 0), consumer, producer):
+        queue.notify(writing)
+    assert list(stuck.notified.values()) == [writing] * 3
+    consumer.close()
+    producer.close()
+    assert list(stuck.notified.values()) == [-1] * 3
+    os.close(reading)
+    os.close(writing)
