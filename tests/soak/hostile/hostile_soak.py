@@ -63,6 +63,7 @@ _CLOSED_S: Final = 30.0
 """How long the other sides of connections may take to see that their clients are closed."""
 
 _LOOK_S: Final = 0.5
+_AGAIN_S: Final = 0.05
 
 _POOLED_CONNECTIONS: Final = 10
 """What botocore and urllib3 keep open for a host, for each thread with a file system of fsspec."""
@@ -294,18 +295,28 @@ class HostileSoak(Opened):
 
     def _await_first_resources(self) -> Resources:
         """Wait until there is no more than after the first round, and return what there is."""
+        if self._first is None:
+            self._first = self._await_equal_counts()
         deadline, ceilings = time.monotonic() + _CLOSED_S, self._ceilings()
-        now, before = self._count_resources(), None
-        while now != before or now.beyond(self._first or now, ceilings):
+        while more := (now := self._count_resources()).beyond(self._first, ceilings):
             if time.monotonic() > deadline:
-                more = now.beyond(self._first or before or now, ceilings)
                 # The next round answers for what it adds itself.
                 self._first = now
                 raise SoakError(f"more than after the first round: {more}")
-            self._arena.run_for(_LOOK_S)
-            now, before = self._count_resources(), now
-        self._first = self._first or now
+            self._arena.run_for(_AGAIN_S)
         return now
+
+    def _await_equal_counts(self) -> Resources:
+        """Wait until what there is stays the same for a while, and return it."""
+        counts = [self._count_resources()]
+
+        def stays() -> bool:
+            self._arena.run_for(_LOOK_S)
+            counts.append(self._count_resources())
+            return counts[-1] == counts[-2]
+
+        self._arena.await_event(stays, "equal counts of threads, sockets and files", _CLOSED_S)
+        return counts[-1]
 
     def _ceilings(self) -> dict[str, int]:
         """Return how many there may be of what comes and goes, even if the first round had fewer.
