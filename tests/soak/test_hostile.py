@@ -34,6 +34,7 @@ SHORT: Final = HostileSettings(
     max_fault_s=2.0,
     max_faults=1,
     rate=200,
+    rounds_per_count=2,
 )
 _DISK: Final = ("disk of checkpoints full",) if can_mount() else ()
 ROUNDS: Final[tuple[tuple[str, ...], ...]] = (
@@ -96,3 +97,8 @@ def test_each_fault_has_a_round() -> None:
     """A fault is in one of the short rounds, or it is said why it is left out."""
     in_rounds = [name for names in ROUNDS for name in names]
     assert sorted([*in_rounds, *LEFT_OUT]) == sorted(fault.name for fault in FAULTS)
+
+
+def test_leftovers_of_each_round_are_counted() -> None:
+    """What a round leaves behind is counted after it or after the next one, also at the end."""
+    assert len(ROUNDS) % SHORT.rounds_per_count == 1

@@ -86,6 +86,12 @@ class HostileSettings:
     max_fault_s: float = 25.0
     max_faults: int = 2
     rate: int = 400
+    rounds_per_count: int = 1
+    """Threads, sockets and files are counted after the first of so many rounds.
+
+    The queries close their clients for it, and open them again.
+    """
+
     event_s: float = 180.0
     """How long an event is waited for; the first flow waits for kernels, too."""
 
@@ -110,7 +116,10 @@ class HostileRound(JsonLine):
     numbers: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)
     resources: dict[str, int] = field(default_factory=dict)
-    """How many threads, sockets and files there are at the end, without clients of queries."""
+    """How many threads, sockets and files there are at the end, without clients of queries.
+
+    Empty if they were not counted.
+    """
 
     seconds: float = 0.0
     error: str | None = None
@@ -143,6 +152,7 @@ class HostileSoak(Opened):
         self._wanted = faults
         self._first: Resources | None = None
         """What there was after the first round."""
+        self._rounds = 0
 
     def _open(self, closing: ExitStack) -> None:
         directory = Path(tempfile.mkdtemp(prefix="hostile-soak-"))
@@ -208,10 +218,12 @@ class HostileSoak(Opened):
         try:
             self._strike(faults, chance)
             self._check(faults)
-            self._check_resources(done)
+            if self._rounds % self._settings.rounds_per_count == 0:
+                self._check_resources(done)
         except Exception as error:  # noqa: BLE001  # it is told with what was done
             # What queries found until now is not of the next round.
             done.error = "; ".join([f"{type(error).__name__}: {error}", *self._take_wrong()])
+        self._rounds += 1
         self._fill(done)
         done.seconds = round(time.monotonic() - began, 1)
         self._say(done.to_json())
