@@ -13,6 +13,7 @@ from ..kernels.compiled import kernel_function
 from ..kernels.memory import (
     copy_memory,
     load_uint8,
+    load_uint32,
     load_uint64,
     store_uint8,
     store_uint32,
@@ -27,6 +28,7 @@ _ONES: Final = U(0x0101010101010101)
 _HIGH: Final = U(0x8080808080808080)
 _QUOTES: Final = U(0x2222222222222222)
 _BACKSLASHES: Final = U(0x5C5C5C5C5C5C5C5C)
+_SPACES: Final = U(0x2020202020202020)
 _MAX_ESCAPED: Final = 12
 """The bytes of the longest character: two escaped surrogates."""
 
@@ -56,6 +58,13 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
             break
         if limit - at < _MAX_ESCAPED:
             return NO_ROOM
+        rest = end - source
+        if rest < 8:
+            word = _load_tail(source, rest)
+            if not _needs_care(word):
+                store_uint64(at, word)
+                at += rest
+                break
         first = load_uint8(source)
         if first < 0x80:
             at = _put_ascii(at, first)
@@ -76,6 +85,19 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
         return NO_ROOM
     store_uint8(at, _QUOTE)
     return at + 1
+
+
+@kernel_function
+def _load_tail(source: int, size: int) -> Any:
+    """Return 1 to 7 bytes, followed by spaces; no byte behind them is read."""
+    if size >= 4:
+        word = U(load_uint32(source))
+        word |= U(load_uint32(source + size - 4)) << U(8 * (size - 4))
+    else:
+        middle = size // 2
+        word = U(load_uint8(source)) | U(load_uint8(source + middle)) << U(8 * middle)
+        word |= U(load_uint8(source + size - 1)) << U(8 * (size - 1))
+    return word | _SPACES << U(8 * size)
 
 
 @kernel_function

@@ -21,6 +21,7 @@ from pyspark_kafka.domain.values.data_types import StructField, StructType
 from pyspark_kafka.domain.values.registered_schema import SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.value_types import arrow_type
+from tests.fuzz.guarded import guarded_copy
 
 INNER = StructType((StructField("x", types.INTEGER), StructField("y", types.STRING)))
 NESTED = StructType(
@@ -125,6 +126,33 @@ def test_a_decimal_keeps_its_digits(unscaled: int, scale: int) -> None:
     number = Decimal((unscaled < 0, digits, -scale))
     array = pa.array([{"x": number}], pa.struct([("x", pa.decimal128(38, scale))]))
     assert texts_of(one_column(types.DecimalType(38, scale)).encode(array)) == [str(number)]
+
+
+@pytest.mark.parametrize("is_ascii", [False, True])
+def test_characters_are_escaped_at_every_place_of_a_text(*, is_ascii: bool) -> None:
+    """Kernels look at eight bytes at once, or at the fewer that are left."""
+    letters = "abcdefghijklmnopqrst"
+    texts = [
+        letters[:place] + special + letters[place:size]
+        for size in range(len(letters))
+        for place in range(size + 1)
+        for special in ("", '"', "\\", "\n", "\x01", "é", "€", "😀")
+    ]
+    array = pa.StructArray.from_arrays([pa.array(texts)], names=["x"])
+    settings = {"writeNonAsciiCharacterAsCodePoint": "true"} if is_ascii else {}
+    written = texts_of(one_column(types.STRING, **settings).encode(array))
+    # Python writes the digits of a code point in lower case, and Jackson in upper case.
+    expected = [json.dumps(text, ensure_ascii=is_ascii) for text in texts]
+    assert [text.lower() for text in written] == expected
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_nothing_behind_the_last_text_is_read(size: int) -> None:
+    text = guarded_copy(b"abcdefghi"[:size])
+    offsets = pa.py_buffer(struct.pack("<ii", 0, size))
+    column = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(text)])  # type: ignore[arg-type]  # the stubs know bytes only
+    array = pa.StructArray.from_arrays([column], names=["x"])
+    assert texts_of(one_column(types.STRING).encode(array)) == [f'"{bytes(text).decode()}"']
 
 
 def test_texts_longer_than_the_memory_are_written() -> None:
