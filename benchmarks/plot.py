@@ -24,6 +24,8 @@ OURS: Final = {
     "kafka-python": "#1f77b4",
     "confluent": "#ff7f0e",
     "decoder": "#2ca02c",
+    "kafka-python, tuned": "#08519c",
+    "confluent, tuned": "#a63603",
     "kafka-python, exactly-once": "#9ecae1",
     "confluent, exactly-once": "#fdbe85",
 }
