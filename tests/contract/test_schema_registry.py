@@ -64,6 +64,13 @@ class OverMemory(SchemaRegistryContract):
         memory.register(subject, schema)
         return guid_of(schema), schema
 
+    def test_versions_have_guids(
+        self, registry: SchemaRegistry, guid: tuple[str, Schema], subject: str
+    ) -> None:
+        """A version and a schema that is looked up have the GUID."""
+        known, schema = guid
+        assert registry.version(subject).guid == registry.look_up(subject, schema).guid == known
+
 
 class TestMemorySchemaRegistry(OverMemory):
     @pytest.fixture

@@ -86,7 +86,7 @@ def _fields(schema: Schema) -> dict[str, Any]:
 
 def _version(found: SubjectVersion) -> dict[str, Any]:
     place = {"subject": found.subject, "version": found.version, "id": found.schema_id}
-    return {**place, **_fields(found.schema)}
+    return {**place, "guid": found.guid, **_fields(found.schema)}
 
 
 def _refusal(status: int, code: int, message: str) -> Response:

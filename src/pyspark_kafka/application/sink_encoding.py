@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ..domain.errors import OptionsError
 from ..domain.values.encoded_column import EncodedColumn, subject_of
-from ..domain.values.errors import UnencodableValueError
+from ..domain.values.errors import UnencodableValueError, UnknownSchemaError
 from ..domain.values.value_options import LATEST, Framing
 from ..ports.record_schema import HEADERS
 from ..ports.value_types import data_type_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..domain.options import SinkOptions
     from ..domain.storage_path import StoragePath
     from ..domain.values.data_types import StructType
+    from ..domain.values.registered_schema import Schema
     from ..domain.values.value_options import ValueOptions
     from ..ports.schema_registry import SchemaRegistry
     from ..ports.value_encoder import ValueEncoder
@@ -34,6 +35,9 @@ class WireFormat(Protocol):
 
     def id_prefix(self, schema_id: int, message_indexes: Sequence[int] | None = None) -> bytes:
         """Return the framing of a schema id."""
+
+    def guid_header(self, guid: str, message_indexes: Sequence[int] | None = None) -> bytes:
+        """Return the framing of a GUID, which only headers have."""
 
     def header_name(self, column: str) -> str:
         """Return the name of the header with a schema id."""
@@ -123,15 +127,19 @@ class SinkEncoding:
         version = LATEST if options.use_latest_version else options.schema_version
         if version is not None:
             found = registry.version(subject, None if version == LATEST else version)
-            settled = EncodedColumn(options, column.data_type, found.schema, found.schema_id)
+            settled = EncodedColumn(
+                options, column.data_type, found.schema, found.schema_id, found.guid
+            )
             # The registry's schema must fit the rows before any is sent.
             self._encoder(settled)
             return settled
-        if options.auto_register_schemas:
-            schema_id = registry.register(subject, encoder.schema)
-        else:
-            schema_id = registry.look_up(subject, encoder.schema).schema_id
-        return EncodedColumn(options, column.data_type, None, schema_id)
+        if not options.auto_register_schemas:
+            found = registry.look_up(subject, encoder.schema)
+            return EncodedColumn(options, column.data_type, None, found.schema_id, found.guid)
+        schema_id = registry.register(subject, encoder.schema)
+        is_in_header = options.framing is Framing.CONFLUENT_HEADER
+        guid = _guid(registry, subject, encoder.schema) if is_in_header else None
+        return EncodedColumn(options, column.data_type, None, schema_id, guid)
 
     def _encoder(self, column: EncodedColumn) -> ValueEncoder:
         make = self._formats(column.options.format).encoder
@@ -175,10 +183,15 @@ class SinkEncoding:
                 raise ValueError("the subject needs a topic")
             column = self._settled(column, subject, encoder)
             encoder = self._encoder(column)
+        return _Registered(encoder, self._framing(column, encoder.message_indexes))
+
+    def _framing(self, column: EncodedColumn, message_indexes: Sequence[int] | None) -> bytes:
+        """Return the framing of a schema: an id where the registry has no GUID for a header."""
+        if column.options.framing is Framing.CONFLUENT_HEADER and column.guid is not None:
+            return self._wire_format.guid_header(column.guid, message_indexes)
         if column.schema_id is None:
             raise ValueError("a registered schema has an id")
-        indexes = encoder.message_indexes
-        return _Registered(encoder, self._wire_format.id_prefix(column.schema_id, indexes))
+        return self._wire_format.id_prefix(column.schema_id, message_indexes)
 
     def _pinned(self, options: ValueOptions, data_type: StructType) -> EncodedColumn:
         """Return what the driver has prepared, if it has."""
@@ -224,6 +237,15 @@ class SinkEncoding:
 def _depends_on_topic(options: ValueOptions) -> bool:
     """Return whether the subject of a column depends on the topic of a row."""
     return options.framing is not Framing.NONE and subject_of(options, None, "") is None
+
+
+def _guid(registry: SchemaRegistry, subject: str, schema: Schema) -> str | None:
+    """Return the GUID of a schema that was registered, or ``None`` if the registry has none."""
+    try:
+        return registry.look_up(subject, schema).guid
+    except UnknownSchemaError:
+        # A replica of the registry may not have it yet.
+        return None
 
 
 def _subject(options: ValueOptions, topic: str | None, encoder: ValueEncoder) -> str | None:

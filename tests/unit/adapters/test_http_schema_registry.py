@@ -292,18 +292,22 @@ def test_answers_that_are_no_schema(body: bytes) -> None:
         {"version": 0},
         {"version": None},
         {"subject": None},
+        {"guid": "7"},
+        {"guid": 7},
     ],
 )
 def test_answers_that_are_no_version(fields: dict[str, object]) -> None:
-    """Ids and versions are numbers of Java's ``int``."""
+    """Ids and versions are numbers of Java's ``int``, and GUIDs are optional."""
     good: dict[str, object] = {"subject": "s", "version": 1, "id": 7, "schema": "x"}
     [name] = fields
-    assert subject_version(good).version == 1
+    assert (subject_version(good).version, subject_version(good).guid) == (1, None)
+    guid = "89791762-2336-4186-9674-299b90a802e2"
+    assert subject_version(good | {"guid": guid}).guid == guid
     with pytest.raises(NonsenseError, match=f"for '{name}'"):
         subject_version(good | fields)
 
 
-NAMES: Final = ("schema", "schemaType", "references", "name", "subject", "version", "id")
+NAMES: Final = ("schema", "schemaType", "references", "name", "subject", "version", "id", "guid")
 LEAVES: Final[st.SearchStrategy[object]] = st.sampled_from(
     [None, True, -1, 1, 2**40, 0.5, "AVRO", "x", "ü", [], {}, [[]]]
 )

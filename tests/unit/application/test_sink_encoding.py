@@ -73,6 +73,8 @@ READ_ONLY = ValueFormat(no_decoder, no_decoder)
 class Subjects(SchemaRegistry):
     """A registry in memory, which counts registrations and takes no second schema."""
 
+    guid: str | None = None
+
     def __init__(self, **subjects: str) -> None:
         self.subjects = {name.replace("_", "-"): [text] for name, text in subjects.items()}
         self.registrations: list[str] = []
@@ -93,12 +95,12 @@ class Subjects(SchemaRegistry):
             raise UnknownSchemaError(self.url, f"subject {subject}")
         number = version or len(texts)
         schema = Schema(SchemaType.AVRO, texts[number - 1])
-        return SubjectVersion(subject, number, self._id(subject), schema)
+        return SubjectVersion(subject, number, self._id(subject), schema, self.guid)
 
     def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
         if self.subjects.get(subject) != [schema.text]:
             raise UnknownSchemaError(self.url, f"schema of {subject}")
-        return SubjectVersion(subject, 1, self._id(subject), schema)
+        return SubjectVersion(subject, 1, self._id(subject), schema, self.guid)
 
     def register(self, subject: str, schema: Schema) -> int:
         self.registrations.append(subject)
@@ -209,6 +211,38 @@ def test_ids_may_be_in_headers() -> None:
         [{"key": "b", "value": None}, own],
     ]
     assert batch.schema.field("headers").type == HEADERS
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"useLatestVersion": "true"}, {"autoRegisterSchemas": "false"}]
+)
+@pytest.mark.parametrize("framing", ["confluent-header", "confluent"])
+def test_guids_are_in_headers(framing: str, given: dict[str, str]) -> None:
+    """A header has the GUID if the registry has one; before values there are only ids."""
+    registry = Subjects(t_value=str(TYPE))
+    registry.guid = "89791762-2336-4186-9674-299b90a802e2"
+    options = sink(topic="t", valueFraming=framing, **REGISTRY, **given)
+    driver = encoding(options, registry)
+    batch = encoding(driver.prepare({"value": TYPE})).encode(batch_of([1]))
+    if framing == "confluent":
+        assert batch["value"].to_pylist() == [framed(1, "1")]
+        return
+    guid = bytes.fromhex("8979176223364186 9674299b90a802e2")
+    assert batch["value"].to_pylist() == [b"1"]
+    assert batch["headers"].to_pylist() == [[{"key": "__value_schema_id", "value": b"\1" + guid}]]
+
+
+def test_an_id_is_in_the_header_before_the_registry_finds_the_schema() -> None:
+    """Where a replica does not have a new schema yet, its id is written."""
+
+    class Late(Subjects):
+        def look_up(self, subject: str, schema: Schema) -> SubjectVersion:
+            raise UnknownSchemaError(self.url, f"schema of {subject} {schema}")
+
+    options = sink(topic="t", valueFraming="confluent-header", **REGISTRY)
+    batch = encoding(options, Late()).encode(batch_of([1]))
+    header = {"key": "__value_schema_id", "value": framed(1, "")}
+    assert batch["headers"].to_pylist() == [[header]]
 
 
 def test_headers_are_added_where_there_are_none() -> None:

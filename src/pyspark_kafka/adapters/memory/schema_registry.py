@@ -109,7 +109,8 @@ class MemorySchemaRegistry(SchemaRegistry):
 
     def _subject_version(self, subject: str, number: int) -> SubjectVersion:
         schema_id = self._subjects[subject][number - 1]
-        return SubjectVersion(subject, number, schema_id, self._schemas[schema_id - 1])
+        schema = self._schemas[schema_id - 1]
+        return SubjectVersion(subject, number, schema_id, schema, guid_of(schema))
 
 
 def guid_of(schema: Schema) -> str:

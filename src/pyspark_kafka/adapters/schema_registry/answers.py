@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from ...domain.option_values import INT32_MAX
@@ -66,7 +67,18 @@ def schema(fields: Fields) -> Schema:
 def subject_version(fields: Fields) -> SubjectVersion:
     """Return a version of a subject."""
     version, schema_id = _number(fields, "version", 1), _number(fields, "id", 0)
-    return SubjectVersion(_text(fields, "subject"), version, schema_id, schema(fields))
+    return SubjectVersion(
+        _text(fields, "subject"), version, schema_id, schema(fields), _guid(fields.get("guid"))
+    )
+
+
+def _guid(found: object) -> str | None:
+    if found is None:
+        return None
+    try:
+        return str(uuid.UUID(str(found)))
+    except ValueError:
+        _refuse("its answer has no GUID for 'guid'")
 
 
 def _references(found: object) -> tuple[SchemaReference, ...]:

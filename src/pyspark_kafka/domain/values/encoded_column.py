@@ -20,12 +20,14 @@ class EncodedColumn:
 
     ``schema`` is the registry's, or ``None`` if the encoder derives its own. ``schema_id`` is
     ``None`` where the subject depends on the topic of a row: then tasks register the schema.
+    ``guid`` is ``None`` if the registry has none, or ids are in front of values.
     """
 
     options: ValueOptions
     data_type: StructType
     schema: Schema | None = None
     schema_id: int | None = None
+    guid: str | None = None
 
 
 def subject_of(options: ValueOptions, topic: str | None, record_name: str | None) -> str | None:

@@ -53,9 +53,13 @@ class Schema:
 @final
 @dataclass(frozen=True, slots=True)
 class SubjectVersion:
-    """A version of a subject: a schema with the registry's id of it."""
+    """A version of a subject: a schema with the registry's id of it.
+
+    ``guid`` is ``None`` if the registry has none.
+    """
 
     subject: str
     version: int
     schema_id: int
     schema: Schema
+    guid: str | None = None
