@@ -30,6 +30,7 @@ LOOPBACK: Final = ("127.0.0.1", "localhost")
 """The names of every listener in the tests."""
 
 _DAY: Final = timedelta(days=1)
+_KDF_ROUNDS: Final = 1_000
 
 _SIGNS_CERTIFICATES: Final = x509.KeyUsage(
     digital_signature=False,
@@ -70,7 +71,7 @@ class Certificate:
         """Return a PKCS12 keystore, as ``keytool`` makes it."""
         own, *others = self.chain
         return pkcs12.serialize_key_and_certificates(
-            b"key", self.key, own, others, _encryption(password)
+            b"key", self.key, own, others, _store_encryption(password)
         )
 
     def write_pem(self, path: Path, password: str = "") -> Path:
@@ -148,7 +149,7 @@ def truststore(trusted: Sequence[Authority], password: str) -> bytes:
         pkcs12.PKCS12Certificate(authority.certificate, f"authority-{number}".encode())
         for number, authority in enumerate(trusted)
     ]
-    return pkcs12.serialize_java_truststore(entries, _encryption(password))
+    return pkcs12.serialize_java_truststore(entries, _store_encryption(password))
 
 
 def certificates_pem(certificates: Iterable[x509.Certificate]) -> str:
@@ -183,3 +184,16 @@ def _general_name(host: str) -> x509.GeneralName:
 
 def _encryption(password: str) -> KeySerializationEncryption:
     return BestAvailableEncryption(password.encode()) if password else NoEncryption()
+
+
+def _store_encryption(password: str) -> KeySerializationEncryption:
+    """Return the best encryption of a store, in few rounds: a broker spends a second on 20,000."""
+    if not password:
+        return NoEncryption()
+    return (
+        PrivateFormat.PKCS12.encryption_builder()
+        .kdf_rounds(_KDF_ROUNDS)
+        .key_cert_algorithm(pkcs12.PBES.PBESv2SHA256AndAES256CBC)
+        .hmac_hash(SHA256())
+        .build(password.encode())
+    )
