@@ -25,7 +25,7 @@ test: $(READY) ## run every test, against a real Apache Kafka and a real Spark
 soak: $(READY) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-fuzz: $(FUZZ_READY) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro --minutes 60'
+fuzz: $(FUZZ_READY) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 mutants: $(MUTANTS_READY) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'

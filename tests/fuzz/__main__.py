@@ -1,6 +1,7 @@
 """Fuzzes what reads bytes of others, guided by the lines that an input reaches.
 
     python -m tests.fuzz --target decoder|responses|files|json|protobuf|avro --minutes 60 --seed 1
+    python -m tests.fuzz --target encode-json|encode-avro|encode-protobuf --minutes 60
     python -m tests.fuzz --target files --replay build/fuzz/findings/files/x.input
     python -m tests.fuzz --target files --keep-in-repository 300
 

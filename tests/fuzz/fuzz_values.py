@@ -1,4 +1,4 @@
-"""Fuzzes the decoders of values, compiled kernels in memory that ends at forbidden pages.
+"""Fuzzes decoders and encoders of values, compiled kernels in memory that ends at forbidden pages.
 
 A child process tries one batch after another: each is made from the seed and its number. The parent
 sees that the child ends by itself, or takes too long for a batch, and goes on behind it.
@@ -20,12 +20,17 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from . import avro_batches
+from . import avro_batches, encoder_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {"avro": avro_batches.try_batch}
+TRIALS: Final[dict[str, Callable[[int, int], Counter[str]]]] = {
+    "avro": avro_batches.try_batch,
+    "encode-avro": encoder_batches.try_avro,
+    "encode-json": encoder_batches.try_json,
+    "encode-protobuf": encoder_batches.try_protobuf,
+}
 """Tries a batch by its seed and number, and returns how many values have each reason."""
 
 _HUNG_S: Final = 30.0
