@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ..domain.errors import OptionsError
 from ..domain.values.encoded_column import EncodedColumn, subject_of
 from ..domain.values.errors import UnencodableValueError, UnknownSchemaError
-from ..domain.values.value_options import LATEST, Framing
+from ..domain.values.value_options import LATEST, Framing, SubjectNameStrategy
 from ..ports.record_schema import HEADERS
 from ..ports.value_types import data_type_of
 from .schema_files import with_schema_file
@@ -115,16 +115,19 @@ class SinkEncoding:
 
     def _column(self, options: ValueOptions, data_type: StructType) -> EncodedColumn:
         plain = EncodedColumn(options, data_type)
-        encoder = self._encoder(plain)
-        if options.framing is Framing.NONE:
-            return plain
-        subject = _subject(options, self._options.topic, encoder)
-        return plain if subject is None else self._settled(plain, subject, encoder)
+        is_framed = options.framing is not Framing.NONE
+        subject = self._subject(plain, self._options.topic) if is_framed else None
+        if subject is not None:
+            return self._settled(plain, subject)
+        if not is_framed or _version(options) is None:
+            # The rows must fit their schema before any is sent.
+            self._encoder(plain)
+        return plain
 
-    def _settled(self, column: EncodedColumn, subject: str, encoder: ValueEncoder) -> EncodedColumn:
+    def _settled(self, column: EncodedColumn, subject: str) -> EncodedColumn:
         """Return a column with the registry's schema of a subject."""
         options, registry = column.options, self._registry()
-        version = LATEST if options.use_latest_version else options.schema_version
+        version = _version(options)
         if version is not None:
             found = registry.version(subject, None if version == LATEST else version)
             settled = EncodedColumn(
@@ -133,13 +136,28 @@ class SinkEncoding:
             # The registry's schema must fit the rows before any is sent.
             self._encoder(settled)
             return settled
+        schema = self._encoder(column).schema
         if not options.auto_register_schemas:
-            found = registry.look_up(subject, encoder.schema)
+            found = registry.look_up(subject, schema)
             return EncodedColumn(options, column.data_type, None, found.schema_id, found.guid)
-        schema_id = registry.register(subject, encoder.schema)
+        schema_id = registry.register(subject, schema)
         is_in_header = options.framing is Framing.CONFLUENT_HEADER
-        guid = _guid(registry, subject, encoder.schema) if is_in_header else None
+        guid = _guid(registry, subject, schema) if is_in_header else None
         return EncodedColumn(options, column.data_type, None, schema_id, guid)
+
+    def _subject(self, column: EncodedColumn, topic: str | None) -> str | None:
+        """Return the subject; an encoder is made only if its name has the name of a record.
+
+        Without the registry's schema, some formats have no encoder.
+        """
+        options = column.options
+        has_record = options.subject_name_strategy is not SubjectNameStrategy.TOPIC_NAME
+        needs_record = has_record and options.subject is None
+        record_name = self._encoder(column).record_name if needs_record else None
+        try:
+            return subject_of(options, topic, record_name)
+        except ValueError as error:
+            raise OptionsError([str(error)]) from error
 
     def _encoder(self, column: EncodedColumn) -> ValueEncoder:
         make = self._formats(column.options.format).encoder
@@ -174,15 +192,14 @@ class SinkEncoding:
         self, options: ValueOptions, data_type: StructType, topic: str | None
     ) -> _Registered:
         column = self._pinned(options, data_type)
-        encoder = self._encoder(column)
         if options.framing is Framing.NONE:
-            return _Registered(encoder)
+            return _Registered(self._encoder(column))
         if column.schema_id is None:
-            subject = _subject(options, topic, encoder)
+            subject = self._subject(column, topic)
             if subject is None:
                 raise ValueError("the subject needs a topic")
-            column = self._settled(column, subject, encoder)
-            encoder = self._encoder(column)
+            column = self._settled(column, subject)
+        encoder = self._encoder(column)
         return _Registered(encoder, self._framing(column, encoder.message_indexes))
 
     def _framing(self, column: EncodedColumn, message_indexes: Sequence[int] | None) -> bytes:
@@ -248,11 +265,9 @@ def _guid(registry: SchemaRegistry, subject: str, schema: Schema) -> str | None:
         return None
 
 
-def _subject(options: ValueOptions, topic: str | None, encoder: ValueEncoder) -> str | None:
-    try:
-        return subject_of(options, topic, encoder.record_name)
-    except ValueError as error:
-        raise OptionsError([str(error)]) from error
+def _version(options: ValueOptions) -> int | None:
+    """Return the version whose schema the registry gives, if the options name one."""
+    return LATEST if options.use_latest_version else options.schema_version
 
 
 def _rows_of(batch: pa.RecordBatch, topic: object) -> Any:

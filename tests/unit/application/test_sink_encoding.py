@@ -62,11 +62,20 @@ def number_encoder(
     return Numbers(options.schema or str(data_type))
 
 
+def message_encoder(
+    options: ValueOptions, schema: Schema | None, data_type: StructType
+) -> ValueEncoder:
+    if schema is None:
+        raise OptionsError(["a schema is needed"])
+    return number_encoder(options, schema, data_type)
+
+
 def no_decoder(*_: object) -> Any:
     pytest.fail("nothing is decoded")
 
 
 NUMBERS = ValueFormat(no_decoder, no_decoder, number_encoder)
+MESSAGES = ValueFormat(no_decoder, no_decoder, message_encoder)
 READ_ONLY = ValueFormat(no_decoder, no_decoder)
 
 
@@ -126,7 +135,7 @@ def encoding(options: SinkOptions, registry: SchemaRegistry | None = None) -> Si
         assert registry is not None
         return registry
 
-    formats = {"avro": NUMBERS, "ro": READ_ONLY}.__getitem__
+    formats = {"avro": NUMBERS, "message": MESSAGES, "ro": READ_ONLY}.__getitem__
     return SinkEncoding(options, formats, opened, wire_format, lambda path: f"in {path}".encode())
 
 
@@ -271,6 +280,20 @@ def test_a_version_can_be_named() -> None:
     options = sink(topic="t", valueSchemaVersion="1", **REGISTRY)
     [column] = encoding(options, registry).prepare({"value": TYPE}).encoded
     assert column.schema == Schema(SchemaType.AVRO, str(TYPE))
+
+
+@pytest.mark.parametrize("version", [{"useLatestVersion": "true"}, {"valueSchemaVersion": "1"}])
+@pytest.mark.parametrize("topic", [{"topic": "t"}, {}], ids=["one topic", "topics of rows"])
+def test_a_format_may_need_the_schema_of_the_registry(
+    version: dict[str, str], topic: dict[str, str]
+) -> None:
+    """As Protobuf does, whose schemas cannot be derived from rows."""
+    given = sink(**{**version, **topic, **REGISTRY, "valueFormat": "message"})
+    registry = Subjects(t_value=str(TYPE))
+    prepared = encoding(given, registry).prepare({"value": TYPE})
+    encoded = encoding(prepared, registry).encode(batch_of([7], topic=pa.array(["t"])))
+    assert encoded["value"].to_pylist() == [framed(1, "7")]
+    assert registry.registrations == []
 
 
 def test_nothing_is_registered_if_the_options_say_so() -> None:
