@@ -16,7 +16,7 @@ CLI := $(BIN)/python -m pyspark_kafka
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## stream events from a broker through Spark to another topic: make demo ARGS=--continuous
+demo: $(READY) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
 	@$(CLI) demo $(ARGS)
 
 test: $(READY) ## run every test, against a real Apache Kafka and a real Spark

@@ -11,6 +11,7 @@ import pyspark_kafka
 from pyspark_kafka.cli.continuous_orders import HEADINGS
 
 ORDERS = 2_000
+TYPED = "Values are read from JSON, and written as JSON (valueFormat=json)."
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 
 pytestmark = pytest.mark.usefixtures("fast_programs")
@@ -37,6 +38,7 @@ def test_demo(tmp_path: Path, client: str) -> None:
     ended = demo(tmp_path, "--events", str(ORDERS), "--client", client)
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
+    assert TYPED in lines
     assert any(line.split() == ["batch", "rows", "rows/s", "lag"] for line in lines)
     assert any(line.startswith("country") and "revenue" in line for line in lines)
     assert any(line.startswith("DE ") for line in lines)
@@ -52,6 +54,7 @@ def test_continuous_demo(tmp_path: Path) -> None:
     ended = demo(tmp_path, "--events", str(ORDERS), "--continuous")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
+    assert TYPED in lines
     reports = [line for line in lines[lines.index(HEADINGS) :] if line[:5].strip().isdecimal()]
     assert {len(line) for line in reports} == {len(HEADINGS)}
     assert any(line.startswith("From an order to the acknowledgement of its") for line in lines)

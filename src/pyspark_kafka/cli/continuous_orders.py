@@ -13,7 +13,7 @@ from .. import continuous
 from ..domain.continuous.latency import LatencyHistogram
 from .console import progress_bar
 from .order_feed import PER_SECOND, OrderFeed
-from .order_stream import show_result
+from .order_stream import JSON, show_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,12 @@ HEADINGS: Final = "epoch  rows/s in  rows/s out      lag  p50 ms  p99 ms  restar
 _SHORT_WAIT: Final = {"kafka.fetch.max.wait.ms": "2"}
 """Unlike Kafka, the embedded broker does not answer a waiting fetch as soon as records arrive."""
 
-_COUNTRY: Final = '"country":"(?P<country>[A-Z]{2})"'
 _POLL_SECONDS: Final = 0.2
 
 
 def orders_by_country(orders: pa.RecordBatch) -> pa.RecordBatch:
     """Return orders as records whose key is the country; executors run this."""
-    country = pc.struct_field(pc.extract_regex(orders["value"], _COUNTRY), "country")
+    country = pc.struct_field(orders["value"], "country")
     return pa.RecordBatch.from_arrays(
         [country, orders["value"], orders["headers"]], ["key", "value", "headers"]
     )
@@ -48,7 +47,8 @@ def stream_orders_continuously(
 ) -> None:
     """Produce orders, copy them by country, and check that none is missing."""
     console.line(f"A continuous query passes {count:,} orders on as they are produced,")
-    console.line(f"{PER_SECOND:,} a second, to topic '{source.results}', by country:")
+    console.line(f"{PER_SECOND:,} a second, to topic '{source.results}', by country.")
+    console.line("Values are read from JSON, and written as JSON (valueFormat=json).")
     console.line()
     console.line(HEADINGS)
     console.live("Starting the tasks ...")
@@ -56,8 +56,8 @@ def stream_orders_continuously(
     query = continuous.start(
         spark,
         orders_by_country,
-        source={**source.options, "includeHeaders": "true", **_SHORT_WAIT},
-        sink={**source.connection, "topic": str(source.results)},
+        source={**source.options, **JSON, "includeHeaders": "true", **_SHORT_WAIT},
+        sink={**source.connection, **JSON, "topic": str(source.results)},
         checkpointLocation=str(checkpoint),
         listeners=[reports.put],
     )

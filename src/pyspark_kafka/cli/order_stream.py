@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from .console import Console
     from .topics import TopicSource
 
-_ORDER: Final = "order_id STRING, country STRING, category STRING, amount DECIMAL(10, 2)"
+JSON: Final = {
+    "valueFormat": "json",
+    "valueSchema": "order_id STRING, country STRING, amount DECIMAL(10, 2)",
+}
+"""The options by which a column ``value`` is an order: its JSON is read and written."""
 
 
 def stream_orders(
@@ -28,7 +32,8 @@ def stream_orders(
 ) -> None:
     """Produce orders, stream them to the topic of results, and check that none is missing."""
     console.line(f"Streaming {count:,} orders as they are produced, {PER_SECOND:,} a second,")
-    console.line(f"to topic '{source.results}', by country:")
+    console.line(f"to topic '{source.results}', by country.")
+    console.line("Values are read from JSON, and written as JSON (valueFormat=json).")
     console.line()
     console.line(HEADINGS)
     console.live("Starting the query ...")
@@ -59,24 +64,16 @@ def show_result(
 
 
 def orders_of(spark: SparkSession, source: TopicSource) -> DataFrame:
-    """Return the topic as a streaming data frame of orders."""
-    from pyspark.sql import functions as sql
-
+    """Return the topic as a streaming data frame of orders: the column ``value`` is a struct."""
     reader = spark.readStream.format("pyspark_kafka")
-    records = reader.options(**source.options, includeHeaders="true").load()
-    order = sql.from_json(sql.col("value").cast("string"), _ORDER)
-    return records.select(order.alias("order"), "headers").select("order.*", "headers")
+    return reader.options(**source.options, **JSON, includeHeaders="true").load()
 
 
 def records_by_country(orders: DataFrame) -> DataFrame:
     """Return orders as records: the key is the country, and a header holds the channel."""
     from pyspark.sql import functions as sql
 
-    return orders.select(
-        sql.col("country").alias("key"),
-        sql.to_json(sql.struct("order_id", "country", "amount")).alias("value"),
-        "headers",
-    )
+    return orders.select(sql.col("value.country").alias("key"), "value", "headers")
 
 
 def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
@@ -84,12 +81,9 @@ def results_of(spark: SparkSession, source: TopicSource) -> DataFrame:
     from pyspark.sql import functions as sql
 
     options = {**source.connection, "subscribe": str(source.results), "includeHeaders": "true"}
-    records = spark.read.format("pyspark_kafka").options(**options).load()
-    order = sql.from_json(sql.col("value").cast("string"), _ORDER)
+    records = spark.read.format("pyspark_kafka").options(**options, **JSON).load()
     channel = sql.map_from_entries("headers")["channel"].cast("string")
-    return records.select(order.alias("order"), channel.alias("channel")).select(
-        "order.*", "channel"
-    )
+    return records.select("value.*", channel.alias("channel"))
 
 
 def revenue_by_country(orders: DataFrame) -> DataFrame:
@@ -109,7 +103,8 @@ def revenue_by_country(orders: DataFrame) -> DataFrame:
 
 def _start(records: DataFrame, source: TopicSource, checkpoint: Path) -> StreamingQuery:
     options = {"topic": str(source.results), "checkpointLocation": str(checkpoint)}
-    writer = records.writeStream.format("pyspark_kafka").options(**source.connection, **options)
+    writer = records.writeStream.format("pyspark_kafka")
+    writer = writer.options(**source.connection, **options, **JSON)
     return writer.trigger(processingTime="1 second").start()
 
 
