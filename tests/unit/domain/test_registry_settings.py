@@ -32,7 +32,7 @@ def test_a_url_alone() -> None:
     """Without settings there is no login, and TLS verifies the host by default."""
     found = registry_settings(options())
     assert found.servers == (RegistryServer(URL),)
-    assert (found.token, found.headers, found.timeout_ms) == ("", (), 30_000)
+    assert (found.token, found.headers, found.timeout_ms) == ("", (), 20_000)
     assert found.tls.checks_hostname
     assert registry_problems(options()) == []
 

@@ -267,7 +267,9 @@ FORMAT_OPTIONS: Final[Mapping[str, tuple[Option[Any], ...]]] = {
             "Reads dates and timestamps in the formats of Spark 1.x and 2.0, too.",
             default=True,
         ),
-        text_option("timeZone", "a time zone", "The zone of timestamps that name none."),
+        text_option(
+            "timeZone", "a time zone", "The zone of timestamps that name none, by default `UTC`."
+        ),
         text_option("locale", "`en-US`", "The language of names of months and days."),
         text_option("maxNestingDepth", "a number, 1000", "How deeply a value may be nested."),
         text_option("maxNumLen", "a number, 1000", "How many digits a number may have."),

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "schema.registry."
 
-DEFAULT_TIMEOUT_MS: Final = 30_000
+DEFAULT_TIMEOUT_MS: Final = 20_000
+"""Less than the 30 s of silence after which a continuous task counts as lost: it fails with the
+registry's error instead."""
 
 _BASIC_SOURCE: Final = "basic.auth.credentials.source"
 _USER_INFO: Final = "basic.auth.user.info"
