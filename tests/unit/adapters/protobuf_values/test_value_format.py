@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.protobuf_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
 
@@ -42,6 +44,20 @@ def test_a_message_of_a_registered_schema() -> None:
     assert row["color"] == "RED"
     nested = replace(OPTIONS, message="test.Nested.Innermost")
     assert str(VALUE_FORMAT.data_type(nested, schema)) == "struct<words:array<string>,id:bigint>"
+
+
+def test_rows_are_written_with_a_schema_in_a_text() -> None:
+    """It is registered as it is, unless the registry's is taken."""
+    text = 'syntax = "proto3";\nmessage A { int32 id = 1; }\n'
+    options, struct = replace(OPTIONS, schema=text), parse_struct("id int")
+    assert VALUE_FORMAT.encoder is not None
+    encoder = VALUE_FORMAT.encoder(options, None, struct)
+    assert encoder.schema == registered(text)
+    assert encoder.encode(pa.array([{"id": 5}])).to_pylist() == [number(1, 5)]
+    newer = registered(text.replace("1;", "2;"))
+    encoder = VALUE_FORMAT.encoder(options, newer, struct)
+    assert encoder.schema == newer
+    assert encoder.encode(pa.array([{"id": 5}])).to_pylist() == [number(2, 5)]
 
 
 @pytest.mark.parametrize(
