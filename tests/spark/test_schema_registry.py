@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -11,19 +12,24 @@ import fastavro
 import pytest
 from pyspark.errors import PySparkException
 
-from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.adapters.value_framing.wire_format import id_prefix, parse_framing
 from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.domain.values.errors import describe_failure
+from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.testing import await_until
 
+from ..servers.apicurio import Apicurio
 from ..servers.fault_proxy import OPEN, Rules, proxied
 from .queries import OURS, read, read_stream, run_available_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from pyspark_kafka.brokers import KafkaCluster
     from tests.servers.fault_proxy import FaultProxy
@@ -41,6 +47,15 @@ AGE: Final[Fields] = [*DRINK, {"name": "age", "type": "int", "default": -1}]
 WITHOUT_USER: Final[Fields] = [AGE[1], AGE[2]]
 OTHER_TYPE: Final[Fields] = [{"name": "user", "type": "string"}, {"name": "age", "type": "string"}]
 
+KEY: Final = "int64 id = 1; string name = 2;"
+NEWER_KEY: Final = "int64 id = 1; string title = 2; int32 added = 3;"
+SHORTER_KEY: Final = "int64 id = 1;"
+OTHER_KEY: Final = "string id = 1;"
+
+SECONDS: Final = 120.0
+TIMEOUT: Final = "schema__registry__request__timeout__ms"
+SHORT_MS: Final = "1000"
+
 
 @pytest.fixture
 def proxy(schema_registry: str) -> Iterator[FaultProxy]:
@@ -57,11 +72,15 @@ class Orders:
         self._topics = topics
         self._registry = open_registry(RegistryOptions(url))
 
-    def register(self, fields: Fields, subject: str = "") -> int:
+    def register(self, fields: Fields, subject: str = "value") -> int:
         """Register a record with fields, for the topic's values unless a subject is given."""
         text = json.dumps({"type": "record", "name": "Order", "fields": fields})
-        schema = Schema(SchemaType.AVRO, text)
-        return self._registry.register(subject or f"{self.topic}-value", schema)
+        return self._registry.register(f"{self.topic}-{subject}", Schema(SchemaType.AVRO, text))
+
+    def key_prefix(self, fields: str, subject: str = "key") -> bytes:
+        """Register a message with fields, and return what comes before such keys."""
+        schema = Schema(SchemaType.PROTOBUF, f'syntax = "proto3";\nmessage Order {{ {fields} }}\n')
+        return id_prefix(self._registry.register(f"{self.topic}-{subject}", schema), (0,))
 
     def value(self, schema_id: int, **record: Any) -> bytes:
         """Return a framed record."""
@@ -74,72 +93,175 @@ class Orders:
         """Write values."""
         self._topics.values(self.topic, values)
 
+    def write_pairs(self, *pairs: tuple[bytes | None, bytes | None]) -> None:
+        """Write keys and values."""
+        self._topics.pairs(self.topic, pairs)
+
 
 def typed(orders: Orders, url: str, **others: str) -> dict[str, str]:
     """Return the options of a query on the values of orders."""
-    registry = {"schema__registry__url": url, "schema__registry__request__timeout__ms": "500"}
     earliest = {"subscribe": orders.topic, "startingOffsets": "earliest"}
-    return {**earliest, "valueFormat": "avro", **registry, **others}
+    return {**earliest, "valueFormat": "avro", "schema__registry__url": url, **others}
 
 
-def rows(table: DataFrame) -> list[Any]:
-    return [tuple(row) for row in table.select("offset", "value.*").orderBy("offset").collect()]
+def rows(table: DataFrame, *columns: str) -> list[Any]:
+    """Return the offsets, the fields of the values, and further columns."""
+    selected = table.select("offset", "value.*", *columns)
+    return [tuple(row) for row in selected.orderBy("offset").collect()]
+
+
+def id_of(prefix: bytes) -> int:
+    """Return the id of a prefix."""
+    found, _ = parse_framing(prefix)
+    assert isinstance(found, int)
+    return found
+
+
+def started(
+    spark: SparkSession, kafka: KafkaCluster, orders: Orders, url: str, client: str, mode: str
+) -> StreamingQuery:
+    """Start a query that keeps its rows in a table of its name."""
+    given = {**typed(orders, url, client=client, mode=mode), TIMEOUT: str(int(SECONDS * 1000))}
+    stream = read_stream(spark, kafka, OURS, **given).select("offset", "value")
+    name = f"{orders.topic}_{mode}"
+    return stream.writeStream.format("memory").queryName(name).start()
+
+
+def has_batch(query: StreamingQuery) -> bool:
+    """Return whether a query runs a batch with records."""
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
 
 def test_records_of_many_schemas(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, schema_registry: str, client: str
 ) -> None:
-    """Records of several versions alternate; each is read as the newest one, or is a bad one."""
+    """Versions alternate; keys and values are read as the newest one, or have an error."""
     orders = Orders(topics, schema_registry)
     first, second, third = (orders.register(fields) for fields in (USER, DRINK, AGE))
-    old = [orders.value(first, user=f"old{number}") for number in range(3)]
-    new = [orders.value(third, user=f"new{number}", drink=None, age=number) for number in range(3)]
-    incompatible = orders.register(OTHER_TYPE, f"{orders.topic}-other")
-    removed = orders.register(WITHOUT_USER, f"{orders.topic}-removed")
-    orders.write(
-        *(value for pair in zip(old, new, strict=True) for value in pair),
-        orders.value(second, user="second", drink="tea"),
-        None,
-        id_prefix(UNKNOWN_ID) + b"x",
-        b"not framed",
-        orders.value(incompatible, user="eve", age="x"),
-        orders.value(removed, drink="tea", age=5),
-        old[0],
-    )
-    given = typed(orders, schema_registry, client=client)
-    assert rows(read(spark, kafka, OURS, **given, mode="PERMISSIVE")) == [
-        *(
-            row
-            for number in range(3)
-            for row in (
-                (2 * number, f"old{number}", None, -1),
-                (2 * number + 1, f"new{number}", None, number),
-            )
+    old_key, new_key = (orders.key_prefix(fields) for fields in (KEY, NEWER_KEY))
+    incompatible = orders.register(OTHER_TYPE, "other")
+    removed = orders.register(WITHOUT_USER, "removed")
+    incompatible_key = orders.key_prefix(OTHER_KEY, "other-key")
+    old = old_key + b"\x08\x07\x12\x01a", orders.value(first, user="old")
+    new = new_key + b"\x08\x08\x18\x05", orders.value(third, user="new", drink=None, age=9)
+    no_schema = id_prefix(UNKNOWN_ID, (0,))
+    orders.write_pairs(
+        *(pair for _ in range(3) for pair in (old, new)),
+        (
+            orders.key_prefix(SHORTER_KEY, "shorter-key") + b"\x08\x09",
+            orders.value(second, user="second", drink="tea"),
         ),
-        (6, "second", "tea", -1),
-        *((offset, None, None, None) for offset in range(7, 12)),
-        (12, "old0", None, -1),
+        (None, None),
+        (no_schema, id_prefix(UNKNOWN_ID) + b"x"),
+        (b"not framed", b"not framed"),
+        (incompatible_key + b"\x0a\x01x", orders.value(incompatible, user="eve", age="x")),
+        (old[0], orders.value(removed, drink="tea", age=5)),
+        old,
+    )
+    framings = {"keyFormat": "protobuf", "includeErrors": "true", "mode": "PERMISSIVE"}
+    table = read(spark, kafka, OURS, **typed(orders, schema_registry, client=client), **framings)
+
+    def told(reason: FailureReason, schema_id: int | str = "", field: str = "") -> str:
+        return describe_failure(reason, field, schema_id)
+
+    unknown, not_framed = FailureReason.UNKNOWN_SCHEMA, FailureReason.NO_FRAMING
+    unfit, none = FailureReason.INCOMPATIBLE_SCHEMA, (None, None, None)
+    key = 7, "a", None
+    found_old = "old", None, -1, None, *key, None
+    found_new = "new", None, 9, None, 8, None, 5, None
+    assert rows(table, "valueError", "key.*", "keyError") == [
+        (offset, *found)
+        for offset, found in enumerate(
+            [
+                *(found for _ in range(3) for found in (found_old, found_new)),
+                ("second", "tea", -1, None, 9, None, None, None),
+                (*none, None, *none, None),
+                (*none, told(unknown, UNKNOWN_ID), *none, told(unknown, UNKNOWN_ID)),
+                (*none, told(not_framed), *none, told(not_framed)),
+                (
+                    *none,
+                    told(unfit, incompatible, "age"),
+                    *none,
+                    told(unfit, id_of(incompatible_key)),
+                ),
+                (*none, told(unfit, removed, "user"), *key, None),
+                found_old,
+            ]
+        )
     ]
 
 
 def test_errors_of_records(
-    spark: SparkSession, kafka: KafkaCluster, topics: Topics, schema_registry: str
+    spark: SparkSession,
+    kafka: KafkaCluster,
+    topics: Topics,
+    schema_registry: str,
+    tmp_path: Path,
 ) -> None:
-    """The error names the record and the id of its schema."""
+    """The error names the record, the id of its schema and the field; also that of a stream."""
     orders = Orders(topics, schema_registry)
-    orders.register(AGE)
-    incompatible = orders.register(OTHER_TYPE, f"{orders.topic}-other")
-    orders.write(id_prefix(UNKNOWN_ID), orders.value(incompatible, user="eve", age="x"))
-    unknown = f"the schema registry has no schema with its id, schema id {UNKNOWN_ID}."
-    other = rf"cannot be read as the schema of the query .*, schema id {incompatible}\."
-    for offset, told in enumerate((unknown, other)):
+    own, incompatible = orders.register(AGE), orders.register(OTHER_TYPE, "other")
+    ended = orders.value(own, user="ada", drink="tea", age=9)[:-1]
+    orders.write(
+        id_prefix(UNKNOWN_ID),
+        orders.value(incompatible, user="eve", age="x"),
+        ended,
+    )
+    errors = (
+        describe_failure(FailureReason.UNKNOWN_SCHEMA, "", UNKNOWN_ID),
+        describe_failure(FailureReason.INCOMPATIBLE_SCHEMA, "age", incompatible),
+        describe_failure(FailureReason.TRUNCATED, "age", own),
+    )
+    for offset, error in enumerate(errors):
         start = json.dumps({orders.topic: {"0": offset}})
         given = {**typed(orders, schema_registry), "startingOffsets": start}
-        record = f"record at offset {offset} of {orders.topic}-0 cannot be decoded"
-        with pytest.raises(
-            PySparkException, match=rf"\[KAFKA_MALFORMED_VALUE\] .*{record}.*{told}"
-        ):
-            read(spark, kafka, OURS, **given).collect()
+        if offset == len(errors) - 1:
+            stream = read_stream(spark, kafka, OURS, **given)
+            run: Callable[[], object] = partial(run_available_now, stream, tmp_path)
+        else:
+            run = read(spark, kafka, OURS, **given).collect
+        with pytest.raises(PySparkException) as caught:
+            run()
+        assert (
+            "[KAFKA_MALFORMED_VALUE] The value of the record at offset "
+            f"{offset} of {orders.topic}-0 cannot be decoded: {error}. To keep"
+        ) in str(caught.value)
+
+
+def test_streams_wait_for_a_registry_that_is_killed_and_started_again(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """Streams go on with schemas that are new to them, and only bad records are dropped."""
+    apicurio = Apicurio()
+    with apicurio as url:
+        orders = Orders(topics, url)
+        ada = orders.value(orders.register(USER), user="ada")
+        orders.write(ada)
+        queries = {
+            "confluent": started(spark, kafka, orders, url, "confluent", "DROPMALFORMED"),
+            "kafka-python": started(spark, kafka, orders, url, "kafka-python", "PERMISSIVE"),
+        }
+        try:
+            for query in queries.values():
+                query.processAllAvailable()
+            bob = orders.value(orders.register(DRINK), user="bob", drink="tea")
+            removed = orders.value(orders.register(WITHOUT_USER, "removed"), drink="tea", age=5)
+            apicurio.kill()
+            orders.write(bob, ada, removed, id_prefix(UNKNOWN_ID), bob)
+            await_until(lambda: all(map(has_batch, queries.values())), SECONDS)
+            apicurio.start()
+            for query in queries.values():
+                query.processAllAvailable()
+        finally:
+            for query in queries.values():
+                query.stop()
+    good = [(0, "ada"), (1, "bob"), (2, "ada"), (5, "bob")]
+    found = {client: rows(spark.table(query.name)) for client, query in queries.items()}
+    assert found == {
+        "confluent": good,
+        "kafka-python": [*good[:3], (3, None), (4, None), good[3]],
+    }
 
 
 def test_a_registry_that_is_down_while_tasks_run(
@@ -156,10 +278,11 @@ def test_a_registry_that_is_down_while_tasks_run(
     orders.write(orders.value(schema_id, user="ada"))
     url = f"http://{proxy.address}{urlsplit(schema_registry).path}"
     given = typed(orders, url, client=client, mode="DROPMALFORMED")
+    impatient = read(spark, kafka, OURS, **given, **{TIMEOUT: SHORT_MS})
     table = read(spark, kafka, OURS, **given)
     proxy.set(DOWN)
     with pytest.raises(PySparkException, match="KAFKA_SCHEMA_REGISTRY_UNAVAILABLE"):
-        rows(table)
+        rows(impatient)
     proxy.set(OPEN)
     assert rows(table) == [(0, "ada")]
 
@@ -179,14 +302,14 @@ def test_a_stream_goes_on_when_the_registry_is_back(
     orders.write(orders.value(first, user="ada"), orders.value(second, user="bob", drink="tea"))
     given = typed(orders, url, deadLetterTopic=letters)
 
-    def run(rules: Rules) -> list[Any]:
+    def run(rules: Rules, **more: str) -> list[Any]:
         proxy.set(OPEN)
-        stream = read_stream(spark, kafka, OURS, **given).select("offset", "value.user")
+        stream = read_stream(spark, kafka, OURS, **given, **more).select("offset", "value.user")
         proxy.set(rules)
         found = run_available_now(stream, tmp_path)
         return [tuple(row) for row in found.orderBy("offset").collect()]
 
     with pytest.raises(PySparkException, match="KAFKA_SCHEMA_REGISTRY_UNAVAILABLE"):
-        run(DOWN)
+        run(DOWN, **{TIMEOUT: SHORT_MS})
     assert run(OPEN) == [(0, "ada"), (1, "bob")]
     assert read(spark, kafka, OURS, subscribe=letters).count() == 0

@@ -138,16 +138,31 @@ def test_schemas_are_registered_before_the_first_record(
 
 
 def test_rows_are_registered_by_their_topics(
-    one_client: Sinks, topics: Topics, schema_registry: str
+    one_client: Sinks, topics: Topics, schema_registry: str, tmp_path: Path
 ) -> None:
+    """Protobuf keys have the ids of their schemas before them, Avro values in headers."""
     spark, (first, second) = one_client.spark, (topics.create(1), topics.create(1))
-    table = spark.range(10).selectExpr(
-        f"if(id < 5, '{first}', '{second}') topic", "struct(id) value"
+    file = tmp_path / "key.proto"
+    file.write_text('syntax = "proto3";\nmessage Key { int64 id = 1; string name = 2; }\n')
+    table = spark.range(1, 11).selectExpr(
+        f"if(id < 6, '{first}', '{second}') topic",
+        "struct(id, cast(id as string) name) key",
+        "struct(id) value",
     )
-    one_client.write_stream(table, **registering(schema_registry, deliveryGuarantee="exactly-once"))
-    for topic in (first, second):
+    framing = {"keyFormat": "protobuf", "valueFraming": "confluent-header"}
+    one_client.write_stream(
+        table,
+        **registering(schema_registry, deliveryGuarantee="exactly-once", **framing),
+        keySchema=str(file),
+        keyMessage="Key",
+    )
+    for topic, ids in ((first, range(1, 6)), (second, range(6, 11))):
         typed = read(
-            spark, one_client.kafka, OURS, subscribe=topic, valueFormat="avro",
-            schema__registry__url=schema_registry,
+            spark, one_client.kafka, OURS, subscribe=topic, includeHeaders="true",
+            kafka__isolation__level="read_committed", **registering(schema_registry, **framing),
         )  # fmt: skip
-        assert typed.selectExpr("value.id").count() == 5
+        found = typed.selectExpr("key.*", "value.id", "headers.key").orderBy("value.id")
+        header = ["__value_schema_id"]
+        assert [tuple(row) for row in found.collect()] == [
+            (number, str(number), number, header) for number in ids
+        ]

@@ -82,6 +82,14 @@ def rows(table: DataFrame) -> list[Any]:
     return [tuple(row) for row in table.orderBy("offset").collect()]
 
 
+def malformed(topic: str) -> str:
+    """Return how the error begins of a topic's bad record."""
+    return (
+        f"[KAFKA_MALFORMED_VALUE] The value of the record at offset 1 of {topic}-0 cannot be "
+        "decoded: it has another type than the schema (field 'id'). To keep reading, set"
+    )
+
+
 def typed_of(struct: StructType) -> Any:
     return typed_schema(ALL_COLUMNS, [TypedColumn(ValueOptions("value", "json"), struct)])
 
@@ -174,8 +182,7 @@ def test_bad_records(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -
 
     with pytest.raises(PySparkException) as caught:
         read(spark, kafka, OURS, subscribe=topic, **JSON).collect()
-    assert "[KAFKA_MALFORMED_VALUE] The value of the record at offset 1 of" in str(caught.value)
-    assert f"{topic}-0 cannot be decoded" in str(caught.value)
+    assert malformed(topic) in str(caught.value)
 
     kept = read(spark, kafka, OURS, subscribe=topic, includeErrors="true", **JSON)
     assert kept.columns[:5] == ["key", "value", "valueError", "valueBytes", "topic"]
@@ -216,20 +223,19 @@ def test_bad_options_fail_at_load(spark: SparkSession, kafka: KafkaCluster) -> N
 def test_a_stream_of_json_with_dead_letters(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """Rows without bad records, which are in the other topic when the batch ends."""
+    """A stream fails at a bad record, and with a topic for those it goes on without them."""
     topic, letters = topics.create(), topics.create()
     topics.values(topic, [ADA, BAD, BOB])
-    stream = read_stream(
-        spark,
-        kafka,
-        OURS,
-        subscribe=topic,
-        startingOffsets="earliest",
-        deadLetterTopic=letters,
-        **JSON,
-    )
-    output = run_available_now(stream.select("offset", "value.user"), tmp_path)
-    assert rows(output) == [(0, "ada"), (2, "bob")]
+
+    def run(**more: str) -> DataFrame:
+        given = {"subscribe": topic, "startingOffsets": "earliest", **JSON, **more}
+        stream = read_stream(spark, kafka, OURS, **given)
+        return run_available_now(stream.select("offset", "value.user"), tmp_path)
+
+    with pytest.raises(PySparkException) as caught:
+        run()
+    assert malformed(topic) in str(caught.value)
+    assert rows(run(deadLetterTopic=letters)) == [(0, "ada"), (2, "bob")]
     written = read(spark, kafka, OURS, subscribe=letters, includeHeaders="true").collect()
     [letter] = written
     headers = {header["key"]: bytes(header["value"]) for header in letter["headers"]}

@@ -53,8 +53,12 @@ class Topics:
 
     def values(self, topic: str, values: Iterable[bytes | None], key: bytes | None = None) -> None:
         """Write values to the first partition."""
+        self.pairs(topic, ((key, value) for value in values))
+
+    def pairs(self, topic: str, pairs: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Write keys and values to the first partition."""
         producer = self._producer()
-        for value in values:
+        for key, value in pairs:
             producer.produce(topic, value, key, 0)
         assert producer.flush(30) == 0
 

@@ -14,7 +14,9 @@ from pyspark.errors import StreamingQueryException
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
 
-MAX_STARTS = 10
+MAX_STARTS = 12
+CLIENTS = ("kafka-python", "confluent")
+"""The clients that read and write letters, in turns."""
 
 
 def main(path: Path) -> None:
@@ -26,7 +28,7 @@ def main(path: Path) -> None:
     for number in range(1, MAX_STARTS + 1):
         query = (
             spark.readStream.format("pyspark_kafka")
-            .options(**config["read"])
+            .options(**config["read"], client=CLIENTS[number % len(CLIENTS)])
             .load()
             .selectExpr("cast(value.number as string) as value")
             .writeStream.format("pyspark_kafka")
