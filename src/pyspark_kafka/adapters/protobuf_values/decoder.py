@@ -38,8 +38,8 @@ class ProtobufDecoder(ValueDecoder):
         self._any_json = (
             AnyJson(message, self._program, settings) if self._program.any_columns else None
         )
-        self._writers = WriterChecks(message, data_type)
         self._names = tuple(column.path for column in self._program.columns[1:])
+        self._writers = WriterChecks(message, data_type, self._names)
         self._marks = np.zeros(len(self._program.columns), np.int64)
         self._slots = np.zeros(max(self._program.slots, 1), np.int64)
         self._stack = np.zeros(at.STACK_WORDS, np.int64)
@@ -53,7 +53,7 @@ class ProtobufDecoder(ValueDecoder):
         return self._names
 
     def decode(self, payloads: Payloads) -> DecodedValues:
-        reasons = self._writers.checked(payloads)
+        reasons, unreadable = self._writers.checked(payloads)
         starts = np.ascontiguousarray(payloads.starts, np.int64)
         ends = np.ascontiguousarray(payloads.ends, np.int64)
         fields = np.full(len(starts), -1, np.int32)
@@ -69,6 +69,7 @@ class ProtobufDecoder(ValueDecoder):
             column = self._any_json.shown(column, reasons, fields)
         # The kernel writes numbers of columns. Column 0 is the struct itself, which has no name.
         fields[fields >= 0] -= 1
+        np.copyto(fields, unreadable, where=unreadable >= 0)
         return DecodedValues(column, reasons, fields)
 
     def _run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -15,13 +16,12 @@ from .field_shapes import inner_message, is_map
 from .proto_compiler import compiled_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
     from google.protobuf.descriptor import Descriptor
 
-    from ...domain.values.data_types import DataType
     from ...ports.value_decoder import Payloads, WriterSchema
+    from ..kernels.arrays import Int32Array, UInt8Array
 
 MAX_WRITERS: Final = 1_000
 """The writer schemas whose result is kept."""
@@ -51,75 +51,102 @@ _ENCODINGS: Final[Mapping[int, str]] = {
 
 
 @final
-class WriterChecks:
-    """The failure reasons of writer schemas, of which each is looked at once."""
+@dataclass(frozen=True, slots=True)
+class WriterCheck:
+    """Why values of a writer cannot be read, and the field that is the cause, if it is one."""
 
-    def __init__(self, message: Descriptor, data_type: StructType) -> None:
+    reason: FailureReason = FailureReason.NONE
+    field: str | None = None
+
+
+@final
+class WriterChecks:
+    """Checks the schemas of writers, each of which is looked at once."""
+
+    def __init__(self, message: Descriptor, data_type: StructType, names: Sequence[str]) -> None:
         self._message = message
         self._data_type = data_type
-        self._known: dict[WriterSchema, FailureReason] = {}
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._known: dict[WriterSchema, WriterCheck] = {}
 
-    def checked(self, payloads: Payloads) -> npt.NDArray[np.uint8]:
-        """Return the reasons of payloads, with those of their writers' schemas."""
-        reasons = payloads.reasons.copy()
-        of_writers = np.array([self._reason(one) for one in payloads.schemas], np.uint8)
-        if of_writers.any():
+    def checked(self, payloads: Payloads) -> tuple[UInt8Array, Int32Array]:
+        """Return the reasons of payloads with those of their writers, and the fields' numbers.
+
+        A number is an index of the names that were given, or -1.
+        """
+        reasons, fields = payloads.reasons.copy(), np.full(len(payloads.starts), -1, np.int32)
+        checks = [self._check_of(one) for one in payloads.schemas]
+        if any(one.reason for one in checks):
+            of_writers = np.array([one.reason for one in checks], np.uint8)
+            numbers = np.array([self._numbers.get(one.field or "", -1) for one in checks], np.int32)
             chosen = (reasons == FailureReason.NONE) & (payloads.writers >= 0)
-            reasons[chosen] = of_writers[payloads.writers[chosen]]
-        return reasons
+            writers = payloads.writers[chosen]
+            reasons[chosen], fields[chosen] = of_writers[writers], numbers[writers]
+        return reasons, fields
 
-    def _reason(self, writer: WriterSchema) -> FailureReason:
+    def _check_of(self, writer: WriterSchema) -> WriterCheck:
         if writer not in self._known:
             if len(self._known) >= MAX_WRITERS:
                 self._known.clear()
             self._known[writer] = self._check(writer)
         return self._known[writer]
 
-    def _check(self, writer: WriterSchema) -> FailureReason:
+    def _check(self, writer: WriterSchema) -> WriterCheck:
         if writer.schema.type is not SchemaType.PROTOBUF:
-            return FailureReason.INCOMPATIBLE_SCHEMA
+            return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
         try:
             message = compiled_messages(writer.schema).at(writer.message_indexes)
         except InvalidDescriptorError:
-            return FailureReason.INCOMPATIBLE_SCHEMA
+            return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
         if message is None:
-            return FailureReason.UNKNOWN_MESSAGE
+            return WriterCheck(FailureReason.UNKNOWN_MESSAGE)
         if message.full_name != self._message.full_name:
-            return FailureReason.INCOMPATIBLE_SCHEMA
-        is_readable = can_read(self._message, message, self._data_type)
-        return FailureReason.NONE if is_readable else FailureReason.INCOMPATIBLE_SCHEMA
+            return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA)
+        field = unreadable_field(self._message, message, self._data_type)
+        if field is not None:
+            return WriterCheck(FailureReason.INCOMPATIBLE_SCHEMA, field)
+        return WriterCheck()
 
 
-def can_read(reader: Descriptor, writer: Descriptor, wanted: StructType) -> bool:
-    """Return whether all wanted fields that the writer has are encoded as the reader expects."""
+def unreadable_field(reader: Descriptor, writer: Descriptor, wanted: StructType) -> str | None:
+    """Return the first wanted field that the writer encodes otherwise, or ``None``.
+
+    A field in a message is ``outer.inner``, and ``outer.element.inner`` in a repeated one.
+    """
     # Names are compared as in the program: without case.
-    types = {one.name.lower(): one.type for one in wanted.fields}
+    wanted_fields = {one.name.lower(): one for one in wanted.fields}
     for field in reader.fields:
-        kind = types.get(field.name.lower())
+        one = wanted_fields.get(field.name.lower())
         other = writer.fields_by_number.get(field.number)
-        if kind is not None and other is not None and not _can_read_field(field, other, kind):
-            return False
-    return True
+        if one is not None and other is not None:
+            found = _unreadable(field, other, one)
+            if found is not None:
+                return found
+    return None
 
 
-def _can_read_field(reader: FieldDescriptor, writer: FieldDescriptor, wanted: DataType) -> bool:
+def _unreadable(
+    reader: FieldDescriptor, writer: FieldDescriptor, wanted: StructField
+) -> str | None:
     encodings = {_ENCODINGS[reader.type], _ENCODINGS[writer.type]}
     if encodings == {"message", "bytes"}:
-        return True
+        return None
     if len(encodings) > 1:
-        return False
+        return wanted.name
     if reader.message_type is None:
-        return True
-    entry_or_struct = _struct_of(reader, wanted)
-    return entry_or_struct is None or can_read(
-        inner_message(reader), inner_message(writer), entry_or_struct
-    )
+        return None
+    path, struct = _struct_of(reader, wanted)
+    if struct is None:
+        return None
+    inner = unreadable_field(inner_message(reader), inner_message(writer), struct)
+    return None if inner is None else f"{path}.{inner}"
 
 
-def _struct_of(field: FieldDescriptor, wanted: DataType) -> StructType | None:
+def _struct_of(field: FieldDescriptor, wanted: StructField) -> tuple[str, StructType | None]:
     """Return the wanted fields of a message, or ``None`` where it is wanted as one value."""
-    if is_map(field) and isinstance(wanted, MapType):
-        return StructType((StructField("key", wanted.key), StructField("value", wanted.value)))
-    if isinstance(wanted, ArrayType):
-        wanted = wanted.element
-    return wanted if isinstance(wanted, StructType) else None
+    path, kind = wanted.name, wanted.type
+    if is_map(field) and isinstance(kind, MapType):
+        return path, StructType((StructField("key", kind.key), StructField("value", kind.value)))
+    if isinstance(kind, ArrayType):
+        path, kind = f"{path}.element", kind.element
+    return path, kind if isinstance(kind, StructType) else None

@@ -55,23 +55,38 @@ def test_versions_in_one_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "line", "field"),
     [
-        ("message Order { sint64 id = 1; }", LINE),
-        ("message Order { fixed64 id = 1; }", LINE),
-        ("message Order { double id = 1; }", LINE),
-        ("message Order { int64 id = 1; Line name = 2; int32 line = 4; }", LINE),
-        (FIRST, "message Line { int32 count = 1; }"),
-        ("message Other { int64 id = 1; }", LINE),
-        ("message Order {", LINE),
+        ("message Order { sint64 id = 1; }", LINE, "id"),
+        ("message Order { fixed64 id = 1; }", LINE, "id"),
+        ("message Order { double id = 1; }", LINE, "id"),
+        ("message Order { int64 id = 1; Line name = 2; int32 line = 4; }", LINE, "line"),
+        (FIRST, "message Line { int32 count = 1; }", "line.count"),
+        ("message Other { int64 id = 1; }", LINE, None),
+        ("message Order {", LINE, None),
     ],
 )
-def test_schemas_that_cannot_be_read(text: str, line: str) -> None:
+def test_schemas_that_cannot_be_read(text: str, line: str, field: str | None) -> None:
     """Another encoding of a wanted field, or another message, is that writer's failure alone."""
     writers = WriterSchema(1, schema(text, line)), WriterSchema(2, schema(FIRST))
     batch = written([number(1, 7), number(1, 8)], [0, 1], *writers)
-    rows = outcomes(decoder(FIRST).decode(batch))
-    assert rows == [Reason.INCOMPATIBLE_SCHEMA, {"id": 8, "name": None, "line": None}]
+    reader = decoder(FIRST)
+    result = reader.decode(batch)
+    assert outcomes(result) == [Reason.INCOMPATIBLE_SCHEMA, {"id": 8, "name": None, "line": None}]
+    assert [reader.field_names[one] if one >= 0 else None for one in result.fields] == [field, None]
+
+
+@pytest.mark.parametrize("wanted", ["repeated Line lines", "map<string, Line> lines"])
+def test_fields_in_repeated_messages_that_cannot_be_read(wanted: str) -> None:
+    """The field that a message in a list or a map encodes otherwise is named."""
+    text = f"message Order {{ {wanted} = 1; }}"
+    reader = decoder(text)
+    other = WriterSchema(
+        1, schema(text, "message Line { sint32 count = 1; repeated float codes = 2; }")
+    )
+    result = reader.decode(written([b""], [0], other))
+    inner = "value" if wanted.startswith("map") else "element"
+    assert reader.field_names[result.fields[0]] == f"lines.{inner}.codes"
 
 
 @pytest.mark.parametrize(
