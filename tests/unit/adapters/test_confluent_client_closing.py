@@ -203,21 +203,33 @@ def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> N
     assert not caplog.messages
 
 
-def test_the_error_of_a_client_is_raised() -> None:
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_the_error_of_a_client_is_raised(is_collected: bool) -> None:
     """The thread of the caller raises what closing has raised."""
     with pytest.raises(ZeroDivisionError):
-        close_in_time(lambda: 1 // 0)
+        close_in_time(lambda: 1 // 0, is_collected=is_collected)
 
 
-def test_a_client_is_closed_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_closing_logs_leaves_no_thread() -> None:
+    """The line's thread is no longer among the threads of the process."""
+    before = set(threading.enumerate())
+    close_in_time(lambda: client_closing.log.warning("closed"))
+    await_until(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_client_is_closed_where_no_thread_can_start(
+    is_collected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While the interpreter shuts down, the caller closes it."""
 
     def fail(*_: object) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(_thread, "start_new_thread", fail)
+    monkeypatch.setattr(threading, "_start_new_thread", fail)
     closed: list[int] = []
-    close_in_time(lambda: closed.append(threading.get_ident()))
+    close_in_time(lambda: closed.append(threading.get_ident()), is_collected=is_collected)
     assert closed == [threading.get_ident()]
 
 

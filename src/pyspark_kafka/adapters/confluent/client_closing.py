@@ -6,10 +6,9 @@ librdkafka waits for its threads without a limit, which sometimes never end
 
 from __future__ import annotations
 
-# A garbage collection may close a client while this thread holds a lock of ``threading``, for
-# which ``threading.Thread`` would wait.
 import _thread
 import logging
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
@@ -22,15 +21,22 @@ MAX_CLOSE_S: Final = 30.0
 """How long closing may take; it usually takes milliseconds."""
 
 
-def close_in_time(close: Callable[[], object]) -> None:
+def close_in_time(close: Callable[[], object], *, is_collected: bool = False) -> None:
     """Close a client and wait until it is closed, for ``MAX_CLOSE_S`` at most.
 
     A client that is not closed in time is closed in the background. ``close`` must keep
     everything that librdkafka's threads may use until then. Its exceptions are raised here.
+
+    ``is_collected`` is for a client that a garbage collection may close. Its ``close`` must not
+    log: the lines would leave an object of ``threading`` behind.
     """
     closing = _Closing(close)
     try:
-        _thread.start_new_thread(closing.run, ())
+        if is_collected:
+            # This thread may hold a lock of `threading`, for which a new `Thread` would wait.
+            _thread.start_new_thread(closing.run, ())
+        else:
+            threading.Thread(target=closing.run, name="client-closing", daemon=True).start()
     except RuntimeError:  # the interpreter shuts down, or there are too many threads
         closing.run()
     if not closing.ended.acquire(timeout=MAX_CLOSE_S):

@@ -122,7 +122,7 @@ class _Handles:
         stop_notifying(self.library, self.main_queue)
         for fetch in self.fetches:
             fetch.release()
-        close_in_time(self._destroy)
+        close_in_time(self._destroy, is_collected=True)
 
     def _destroy(self) -> None:
         # The client last: librdkafka waits until nothing refers to it.

@@ -67,7 +67,7 @@ class _Handles:
 
     def close(self) -> None:
         stop_notifying(self.library, self.main_queue)
-        close_in_time(self._destroy)
+        close_in_time(self._destroy, is_collected=True)
 
     def _destroy(self) -> None:
         # librdkafka would wait for what is queued.
