@@ -15,6 +15,7 @@ import pyspark_kafka
 from pyspark_kafka.brokers import avro_jars, connector_jars, settings
 from pyspark_kafka.domain.kafka_settings.restricted import AllowList
 
+from .scheduling import OneSoakAtATime
 from .servers.kafka import SharedKafka
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
     from pyspark_kafka.brokers import KafkaCluster
@@ -72,6 +74,12 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes run the tests: further ones for more than single tests."""
     return 0 if all("::" in path for path in config.args) else PROCESSES
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneSoakAtATime | None:
+    """Return what distributes the tests, unless another distribution is asked for."""
+    return OneSoakAtATime(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,7 +22,12 @@ FAULTS: Final = (
     Fault("stopped driver woken", wake_driver, (THREADS,), may_reorder=True),
 )
 
-QUERIES: Final = [query for query in CONTINUOUS_QUERIES if query.client == "kafka-python"]
+QUERIES: Final = [
+    query
+    for query in CONTINUOUS_QUERIES
+    if query.client == "kafka-python" and query.is_exactly_once
+]
+"""The one of which most can go wrong."""
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes"),
