@@ -183,7 +183,7 @@ def test_records_of_many_schemas(
                     *none,
                     told(unfit, incompatible, "age"),
                     *none,
-                    told(unfit, id_of(incompatible_key)),
+                    told(unfit, id_of(incompatible_key), "id"),
                 ),
                 (*none, told(unfit, removed, "user"), *key, None),
                 found_old,
