@@ -52,6 +52,9 @@ BOTH: Final = (*PYTHON, *CONFLUENT)
 BOUND_S: Final = 10.0
 """How long a lie may keep a use that has a second, on a machine that is busy."""
 
+ATTEMPTS: Final = 3
+"""A machine may pause for as long as an impatient client waits, before it is lied to."""
+
 BY_USE: Final[dict[Use, tuple[str, ...]]] = {
     read: ("ApiVersions", "Metadata", "Fetch"),
     stream: ("Fetch",),
@@ -613,10 +616,13 @@ def test_a_lie_ends_in_an_error_or_is_survived(world: HostileWorld, told: Told) 
         assert told.use(world) == HONEST[told.use]
     else:
         world.limits = IMPATIENT
-        started = time.monotonic()
-        with pytest.raises(told.error, match=rf"(?s)^\[KAFKA_.*{told.text}"):
-            told.use(world)
-        assert time.monotonic() - started < BOUND_S
+        for _ in range(ATTEMPTS):
+            started = time.monotonic()
+            with pytest.raises(told.error, match=rf"(?s)^\[KAFKA_.*{told.text}"):
+                told.use(world)
+            assert time.monotonic() - started < BOUND_S
+            if world.broker.answered[told.lie.api]:
+                break
     assert world.broker.answered[told.lie.api]
 
 
