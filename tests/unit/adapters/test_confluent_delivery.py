@@ -64,6 +64,13 @@ def test_each_failure_has_an_error(connection: Connection, code: int, kind: type
     assert type(delivery_error(connection, undelivered(code))) is kind
 
 
+@pytest.mark.parametrize("code", [KafkaError._UNKNOWN_PARTITION, KafkaError._DESTROY])
+def test_a_partition_that_has_gone(connection: Connection, code: int) -> None:
+    """The error says that the topic was deleted, also for a record that was still queued."""
+    error = delivery_error(connection, undelivered(code))
+    assert "why: the topic was deleted, and maybe recreated. Check" in str(error)
+
+
 @pytest.mark.parametrize(
     "code", [NO_LEADERS, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.LISTENER_NOT_FOUND]
 )

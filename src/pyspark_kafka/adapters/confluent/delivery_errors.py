@@ -22,7 +22,7 @@ from .error_codes import (
     MESSAGE_TIMED_OUT,
     MESSAGE_TOO_LARGE,
     REJECTED_ERRORS,
-    UNKNOWN_PARTITION,
+    REMOVED_PARTITION_ERRORS,
     UNKNOWN_TOPIC_ERRORS,
 )
 from .producer_config import MESSAGE_MAX_BYTES
@@ -79,7 +79,7 @@ def delivery_error(connection: Connection, record: Undelivered) -> Exception:
     if record.code in REJECTED_ERRORS:
         return RejectedRecordError(*facts, record.reason)
     reason = record.reason
-    if record.code == UNKNOWN_PARTITION:  # it existed when the metadata were fetched
+    if record.code in REMOVED_PARTITION_ERRORS:  # it existed when the metadata were fetched
         reason = f"{reason}: the topic was deleted, and maybe recreated"
     if record.code == MESSAGE_TIMED_OUT and connection.last_error:
         reason = f"{reason} ({connection.last_error})"

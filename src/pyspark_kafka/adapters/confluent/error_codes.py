@@ -30,6 +30,10 @@ REJECTED_ERRORS: Final = frozenset({KafkaError.INVALID_RECORD, ANOTHER_INVALID_R
 """A broker rejected a record by a rule of its topic."""
 UNKNOWN_PARTITION: Final[int] = KafkaError._UNKNOWN_PARTITION
 
+REMOVED_PARTITION_ERRORS: Final = frozenset({UNKNOWN_PARTITION, KafkaError._DESTROY})
+"""A record's partition has gone: librdkafka may end it with records that are still queued
+(``rd_kafka_toppar_destroy_final``)."""
+
 UNREACHABLE_ERRORS: Final = frozenset(
     {
         ALL_BROKERS_DOWN,
