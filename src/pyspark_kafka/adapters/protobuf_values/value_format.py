@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ...domain.errors import OptionsError, requires_extra
-from ...domain.values.registered_schema import Schema, SchemaType
+from ...domain.values.registered_schema import SchemaType
+from ...domain.values.typed_schema import text_schema
 from ...ports.value_format import ValueFormat
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
     from ...domain.values.data_types import StructType
+    from ...domain.values.registered_schema import Schema
     from ...domain.values.value_options import ValueOptions
     from ...ports.value_decoder import ValueDecoder
     from ...ports.value_encoder import ValueEncoder
@@ -87,8 +89,7 @@ def _unusable(options: ValueOptions, error: Exception) -> OptionsError:
 
 
 def _encoder(options: ValueOptions, schema: Schema | None, struct: StructType) -> ValueEncoder:
-    if schema is None and options.schema is not None:
-        schema = Schema(SchemaType.PROTOBUF, options.schema)
+    schema = schema or text_schema(options)
     with requires_extra("protobuf", "google", "The package protobuf"):
         from .descriptors import InvalidDescriptorError
         from .encoder import ProtobufEncoder
