@@ -20,7 +20,7 @@ from .servers.kafka import SharedKafka
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
 from .spark.topics import Topics
-from .spark_home import unzipped_spark_home
+from .spark_home import make_spark_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,10 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let this process find the run's servers: its own, or its parent's."""
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
-        # Processes of tests and of Spark inherit it.
-        directory = tempfile.TemporaryDirectory(prefix="pyspark-kafka-krb5-")
+        # Processes of tests and of Spark inherit both.
+        directory = tempfile.TemporaryDirectory(prefix="pyspark-kafka-tests-")
         config.add_cleanup(directory.cleanup)
         os.environ[KRB5_CONFIG] = f"{directory.name}/krb5.conf"
+        os.environ["SPARK_HOME"] = str(make_spark_home(Path(directory.name) / "spark"))
     config.stash[SERVERS] = LocalServers() if given is None else RemoteServers(given["servers"])
     # A port is free until its broker is up: processes that start brokers at once choose from
     # different ones.
@@ -170,25 +171,15 @@ def topics(kafka: KafkaCluster, fresh_name: Callable[[], str]) -> Topics:
 
 
 @pytest.fixture(scope="session")
-def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the home of Spark for this process, and for programs that a test starts."""
-    return unzipped_spark_home(tmp_path_factory.mktemp("spark"))
-
-
-@pytest.fixture
-def fast_programs(spark_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the programs that a test starts find Spark in this home."""
-    monkeypatch.setenv("SPARK_HOME", str(spark_home))
-
-
-@pytest.fixture(scope="session")
-def spark(spark_home: Path) -> Iterator[SparkSession]:
+def spark(servers: Servers) -> Iterator[SparkSession]:
     """Run Spark in this process, with this source and with the JVM connector."""
     from pyspark.sql import SparkSession
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # It pays if the run starts many programs that use Spark.
+        servers.find("class_archive")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_HOME", str(spark_home))
         # An operator of this Spark lets queries import what tests define.
         patch.setenv(AllowList.MODULES.variable, __package__)
         # The issuer of tokens listens on any port.

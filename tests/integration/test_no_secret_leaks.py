@@ -239,7 +239,6 @@ def descendants(process: int) -> list[int]:
 def leaks(
     secured: SecuredBroker,
     s3: S3Server,
-    spark_home: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Leaks:
     """Run the queries and the command, kill all processes at once, and search what is left."""
@@ -249,7 +248,7 @@ def leaks(
         folder.mkdir(parents=True)
     (inputs / "sitecustomize.py").write_text(LOGS_EVERYTHING)
     found = Leaks(searched, needles(secured))
-    environment = surroundings(secured, searched, inputs) | {"SPARK_HOME": str(spark_home)}
+    environment = surroundings(secured, searched, inputs)
     typed_topic = f"typed-{secrets.token_hex(4)}"
     secured.cluster.create_topic(typed_topic)
     with running_registry(typed_topic) as (url, stub):

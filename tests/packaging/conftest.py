@@ -45,9 +45,8 @@ def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark_home: Path) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let neither this checkout nor this run's variables reach a child, but for Spark's home."""
     for name in ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SPARK_HOME", str(spark_home))
     monkeypatch.chdir(tmp_path)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Client, Listener
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark_kafka.brokers import KafkaCluster
@@ -146,10 +148,17 @@ def _schema_registry() -> AbstractContextManager[object]:
     return Apicurio()
 
 
+def _class_archive() -> AbstractContextManager[None]:
+    from ..spark_home import making_class_archive
+
+    return making_class_archive(Path(os.environ["SPARK_HOME"]))
+
+
 _STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
     "kafka": _kafka,
     "secured": _secured,
     "hdfs": _hdfs,
     "s3": _s3,
     "schema_registry": _schema_registry,
+    "class_archive": _class_archive,
 }

@@ -20,8 +20,10 @@ what clocks need.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
+import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
@@ -33,6 +35,7 @@ from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
 from ..servers.proxied import run_proxied
 from ..servers.secured import MECHANISMS, run_secured
+from ..spark_home import make_spark_home
 from .continuous_soak import CONTINUOUS_QUERIES, ContinuousSoak
 from .faults import FAULTS
 from .hostile.checkpoints import STORAGES, run_checkpoints
@@ -71,6 +74,8 @@ def main() -> int:
     run = next(run for name, run in _RUNS.items() if name == "kills" or vars(chosen)[name])
     chosen.log.parent.mkdir(parents=True, exist_ok=True)
     with chosen.log.open("a") as log, ExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="soak-spark-"))
+        os.environ["SPARK_HOME"] = str(make_spark_home(Path(home)))
 
         def say(line: str) -> None:
             for output in (log, sys.stdout):

@@ -61,17 +61,13 @@ class DriverSetup:
 class ContinuousDriver(DriverProcess):
     """Runs continuous queries, whose checkpoints it shares with drivers before and after it."""
 
-    def __init__(self, directory: Path, spark_home: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         """Take a directory that is empty or missing, for all but checkpoints."""
         self._directory = directory
         self._tasks = directory / "tasks"
         self._tasks.mkdir(parents=True)
         self.points = EpochPoints(directory / "points")
-        environment = {
-            "PYSPARK_PYTHON": sys.executable,
-            # Spark gives a worker 10 s to connect, which so many processes may take to start.
-            "SPARK_HOME": str(spark_home),
-        }
+        environment = {"PYSPARK_PYTHON": sys.executable}
         log = directory / "driver.log"
         super().__init__(PROGRAM, directory / "config.json", log, environment)
 

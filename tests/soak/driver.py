@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
-from ..spark_home import unzipped_spark_home
 from . import kill_points
 from .driver_process import DriverProcess
 
@@ -108,8 +107,6 @@ class Driver(DriverProcess):
         environment = {
             "PYTHONPATH": str(directory / "site"),
             "PYSPARK_PYTHON": sys.executable,
-            # Spark gives a worker 10 s to connect, which so many processes may take to start.
-            "SPARK_HOME": str(unzipped_spark_home(directory / "spark")),
             kill_points.DIRECTORY: str(directory),
             **(variables or {}),
         }

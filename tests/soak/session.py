@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_JAVA: Final = "-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""It is started again and again, and has little to do for long."""
-
 
 def session(
     directory: Path, master: str, settings: Mapping[str, str] | None = None
@@ -22,7 +19,7 @@ def session(
     """Start Spark, which keeps its own files in a directory."""
     temporary = directory / "tmp"
     temporary.mkdir(exist_ok=True)
-    options = f"-Djava.io.tmpdir={temporary} {_JAVA}"
+    options = f"-Djava.io.tmpdir={temporary}"
     builder = (
         SparkSession.Builder()
         .master(master)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.brokers.metadata import known_leaders
 
-from ..spark_home import unzipped_spark_home
 from .base import Opened
 from .continuous_driver import TASKS, THREADS, ContinuousDriver, DriverSetup
 from .ledger import REPLICATED, SOURCE, Ledger
@@ -70,7 +69,6 @@ class Stage(Opened):
         )
         self.ledger = closing.enter_context(ledger)
         self.producer, self.readers = ledger.producer, ledger.readers
-        self._spark_home = unzipped_spark_home(self.directory / "spark")
         closing.callback(self.kill_driver)
 
     def _remove(
@@ -98,7 +96,7 @@ class Stage(Opened):
     def new_driver(self) -> ContinuousDriver:
         """Return a driver with files of its own, which the next start takes."""
         self._drivers += 1
-        return ContinuousDriver(self.directory / f"driver-{self._drivers}", self._spark_home)
+        return ContinuousDriver(self.directory / f"driver-{self._drivers}")
 
     def start_driver(
         self, setup: DriverSetup | None = None, driver: ContinuousDriver | None = None

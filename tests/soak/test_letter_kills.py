@@ -19,7 +19,6 @@ from pyspark_kafka.domain.values.dead_letter import DeadLetter
 from pyspark_kafka.testing import KafkaWorld, Record, await_until
 from pyspark_kafka.testing.world import COMMITTED
 
-from ..spark_home import unzipped_spark_home
 from . import letter_points
 from .driver_process import DriverProcess
 from .kill_points import DIRECTORY
@@ -139,7 +138,6 @@ def driver_of(directory: Path, settings: Path) -> DriverProcess:
     environment = {
         "PYTHONPATH": str(directory / "site"),
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": str(unzipped_spark_home(directory / "spark")),
         DIRECTORY: str(directory),
     }
     return DriverProcess(PROGRAM, settings, directory / "driver.log", environment)

@@ -14,8 +14,6 @@ ORDERS = 2_000
 TYPED = "Values are read from JSON, and written as JSON (valueFormat=json)."
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 
-pytestmark = pytest.mark.usefixtures("fast_programs")
-
 
 def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the demo with its temporary files in a directory."""

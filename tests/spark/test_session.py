@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parent / "programs" / "start_sessions.py"
 
 
 @pytest.fixture(scope="module")
-def found(spark_home: Path) -> dict[str, Any]:
+def found() -> dict[str, Any]:
     """Run the program in a new process: a JVM's settings are fixed at its start."""
     ran = subprocess.run(
         [sys.executable, PROGRAM],
@@ -26,7 +26,6 @@ def found(spark_home: Path) -> dict[str, Any]:
         check=True,
         env={
             **os.environ,
-            "SPARK_HOME": str(spark_home),
             "PYSPARK_KAFKA_DISALLOWED_OPTIONS": "acks",
             # As from spark-submit or spark-defaults.conf.
             "PYSPARK_SUBMIT_ARGS": "--conf spark.redaction.regex=mine pyspark-shell",

@@ -444,7 +444,6 @@ def test_our_source_feeds_our_sink(
     assert sorted(both[0].collect()) == sorted(both[1].collect())
 
 
-@pytest.mark.usefixtures("fast_programs")
 def test_a_task_that_is_tried_again_loses_nothing(
     kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:

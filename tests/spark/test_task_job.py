@@ -127,7 +127,6 @@ def test_a_python_worker_that_exits_is_a_failure(runner: SparkTaskRunner) -> Non
     assert "Python worker exited unexpectedly (crashed)" in failure
 
 
-@pytest.mark.usefixtures("fast_programs")
 def test_executors_and_spark_itself_may_be_lost(tmp_path: Path) -> None:
     """Spark runs a lost task as another attempt of its slot; without a driver the job fails.
 

@@ -1,0 +1,73 @@
+"""A home of the installed Spark that starts fast."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+_JAVA_OPTIONS: Final = (
+    # The second compiler, and threads for garbage, cost tests more than they save.
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    # A killed JVM leaves its file behind.
+    "-XX:-UsePerfData",
+    # An archive that is missing, or of other jars, is not used.
+    *("-Xlog:cds=off", "-Xlog:cds+dynamic=off"),
+)
+
+_SUBMIT: Final = """#!/bin/sh
+export SPARK_LAUNCHER_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+exec {installed} --properties-file {properties} "$@"
+"""
+"""Java lets no directory with files be in the class path of archived classes: `conf` is empty."""
+
+
+def class_archive(home: Path) -> Path:
+    """Return where Java looks for the archive of a home's classes."""
+    return home / "classes.jsa"
+
+
+def java_options(*more: str) -> str:
+    """Return the options of Java with which drivers and executors are started."""
+    return " ".join((*_JAVA_OPTIONS, *more))
+
+
+def make_spark_home(directory: Path) -> Path:
+    """Return a home of the installed Spark, in a new directory, in which pyspark is not zipped.
+
+    A Python that Spark starts, as it does for each stream, compiles pyspark again if it comes out
+    of a zip. That takes longer than the rest of its start. JVMs have options that a short run gains
+    by, before a session's options.
+    """
+    unzipped = directory / "python" / "lib" / "pyspark.zip"
+    unzipped.mkdir(parents=True)
+    installed = _location("pyspark")
+    for package in (installed, _location("py4j")):
+        (unzipped / package.name).symlink_to(package)
+    (directory / "jars").symlink_to(installed / "jars")
+    for name in ("bin", "conf"):
+        (directory / name).mkdir()
+    for script in (installed / "bin").iterdir():
+        (directory / "bin" / script.name).symlink_to(script)
+    _replace_submit(directory, installed / "bin" / "spark-submit")
+    return directory
+
+
+def _replace_submit(home: Path, installed: Path) -> None:
+    options = java_options(f"-XX:SharedArchiveFile={class_archive(home)}")
+    properties = home / "spark.properties"
+    properties.write_text(
+        f"spark.driver.defaultJavaOptions {options}\nspark.executor.defaultJavaOptions {options}\n"
+    )
+    submit = home / "bin" / "spark-submit"
+    submit.unlink()
+    submit.write_text(_SUBMIT.format(installed=installed, properties=properties))
+    submit.chmod(0o755)
+
+
+def _location(package: str) -> Path:
+    """Return the directory of a package, without importing it."""
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
