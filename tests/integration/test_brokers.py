@@ -14,7 +14,8 @@ import confluent_kafka
 import kafka
 import pytest
 
-from pyspark_kafka.brokers import EmbeddedBroker, KafkaCluster, jars
+from pyspark_kafka.brokers import EmbeddedBroker, KafkaCluster, jars, require_java
+from pyspark_kafka.brokers.class_archive import archive_path
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError
 from pyspark_kafka.brokers.metadata import known_leaders
 from pyspark_kafka.domain.errors import KafkaRequestError, MissingDependencyError
@@ -305,6 +306,13 @@ def test_data_stays_in_a_given_directory(tmp_path: Path) -> None:
         confluent_write(cluster.options, "kept", 0, 3)
     with KafkaCluster(directory=tmp_path) as cluster:
         assert confluent_read(cluster.options, "kept", 0, 3) == expected(3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is mapped to memory")
+def test_brokers_share_an_archive_of_classes(single_broker: KafkaCluster) -> None:
+    """Java maps the archive of this version of Kafka, which the first start made."""
+    maps = Path(f"/proc/{single_broker._processes[0].pid}/maps").read_text()
+    assert str(archive_path(jars.KAFKA_VERSION, require_java())) in maps
 
 
 def test_start_that_fails(tmp_path: Path) -> None:

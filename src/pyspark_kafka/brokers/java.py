@@ -19,7 +19,7 @@ def require_java(minimum: int = 17) -> Path:
     :raises JavaError: if there is none, or its major version is below ``minimum``.
     """
     java = find_java(minimum)
-    answer = _version_answer(java)
+    answer = version_answer(java)
     major = major_version(answer)
     if major is None:
         raise JavaError(f"{java} does not print its version", minimum)
@@ -53,7 +53,8 @@ def major_version(answer: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _version_answer(java: Path) -> str:
+def version_answer(java: Path) -> str:
+    """Return what a Java says about its version, or an empty text if it says nothing."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"],

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, final
 
 from ..domain.errors import KafkaRequestError
 from ..ports.deadline import Deadline
 from .admin import admin_client, is_assigned, reassign_partition, upgrade_features
+from .class_archive import archive_options, archive_path, make_once
 from .errors import BrokerStartError
 from .jars import KAFKA_VERSION, kafka_jars
 from .java import require_java
@@ -68,13 +69,15 @@ class KafkaCluster:
         self._versions = [version] * brokers
         self._nodes: tuple[Node, ...] = ()
         self._processes: dict[int, JavaProcess] = {}
+        self._archives: dict[str, Path] = {}
 
     def __enter__(self) -> Self:
         if self._nodes:
             raise RuntimeError("the cluster is already running")
+        self._java_path = require_java()
         for version in set(self._versions):
             kafka_jars(version)
-        self._java_path = require_java()
+            self._make_archive(version)
         self._root = self._directory or Path(tempfile.mkdtemp(prefix="pyspark-kafka-"))
         try:
             self._nodes = new_nodes(self._brokers, self._root.resolve(), self._port)
@@ -225,6 +228,17 @@ class KafkaCluster:
     def _java_options(self, node: Node) -> Sequence[str]:
         return java_options(node, self._nodes)
 
+    def _make_archive(self, version: str) -> None:
+        make_once(self._archive(version), lambda options: _ArchivingBroker(version, options).run())
+
+    def _archive(self, version: str) -> Path:
+        if version not in self._archives:
+            self._archives[version] = archive_path(version, self._java_path)
+        return self._archives[version]
+
+    def _class_options(self, node: Node) -> Sequence[str]:
+        return archive_options(self._archive(self._versions[node.id]))
+
     def _format(self) -> None:
         cluster_id = new_cluster_id()
         formats = []
@@ -233,7 +247,7 @@ class KafkaCluster:
             node.properties.write_text(as_properties_file(properties))
             if not (node.data / "meta.properties").exists():
                 tool = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c")
-                formats.append(self._java(node, "format.log", *tool))
+                formats.append(self._java(node, "format.log", self._class_options(node), *tool))
         try:
             for process in formats:
                 if process.wait(_START_SECONDS) != 0:
@@ -243,11 +257,12 @@ class KafkaCluster:
                 process.kill()
 
     def _launch(self, node: Node) -> None:
-        self._processes[node.id] = self._java(node, "server.log", "kafka.Kafka")
+        options = self._class_options(node)
+        self._processes[node.id] = self._java(node, "server.log", options, "kafka.Kafka")
 
-    def _java(self, node: Node, log: str, *main: str) -> JavaProcess:
+    def _java(self, node: Node, log: str, more: Sequence[str], *main: str) -> JavaProcess:
         jars = kafka_jars(self._versions[node.id])
-        options = self._java_options(node)
+        options = (*more, *self._java_options(node))
         java = (str(self._java_path), "-cp", f"{jars}/*")
         command = [*java, *options, *main, str(node.properties)]
         return JavaProcess(command, node.directory, node.directory / log)
@@ -342,3 +357,24 @@ class KafkaCluster:
         servers = ",".join(node.address for node in self._live_nodes())
         with admin_client(servers, request, _ADMIN_SECONDS) as admin:
             yield admin
+
+
+@final
+class _ArchivingBroker(KafkaCluster):
+    """A broker whose Java archives the classes that it has loaded when it ends."""
+
+    def __init__(self, version: str, options: Sequence[str]) -> None:
+        super().__init__(version=version)
+        self._options = options
+
+    def run(self) -> None:
+        """Start the broker, use it, and shut it down."""
+        with self:
+            self.create_topic("classes")
+            self.stop_broker(0)
+
+    def _make_archive(self, version: str) -> None:
+        """Leave that to the end of the broker."""
+
+    def _launch(self, node: Node) -> None:
+        self._processes[node.id] = self._java(node, "server.log", self._options, "kafka.Kafka")

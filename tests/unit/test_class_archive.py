@@ -1,0 +1,71 @@
+"""The archive of the classes that Kafka's brokers load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.brokers.class_archive import archive_options, archive_path, make_once
+from pyspark_kafka.brokers.errors import BrokerStartError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def written_to(options: Sequence[str]) -> Path:
+    """Return the file to which Java would write an archive."""
+    return Path(options[0].removeprefix("-XX:ArchiveClassesAtExit="))
+
+
+def test_an_archive_is_made_once(tmp_path: Path) -> None:
+    """It is complete when it has its name, and is not made again."""
+    archive = tmp_path / "classes.jsa"
+    runs = []
+
+    def run(options: Sequence[str]) -> None:
+        assert not archive.exists()
+        assert not written_to(options).exists()
+        written_to(options).write_text("classes")
+        runs.append(options)
+
+    written_to([str(archive.with_suffix(".part"))]).write_text("left by a process that was killed")
+    make_once(archive, run)
+    make_once(archive, run)
+    assert archive.read_text() == "classes"
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("error", [None, BrokerStartError("the broker ended", Path("log"))])
+def test_brokers_start_without_an_archive(tmp_path: Path, error: Exception | None) -> None:
+    """Nothing fails if a Java writes none, or its broker does not start."""
+
+    def run(_: Sequence[str]) -> None:
+        if error:
+            raise error
+
+    make_once(tmp_path / "classes.jsa", run)
+    assert not (tmp_path / "classes.jsa").exists()
+
+
+def test_an_archive_is_for_one_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of Kafka, or another Java at the same place, has another archive."""
+    monkeypatch.setenv("PYSPARK_KAFKA_CACHE", str(tmp_path / "cache"))
+    java = tmp_path / "java"
+    paths = []
+    for answer in ("17.0.1", "17.0.2"):
+        java.write_text(f"#!/bin/sh\necho {answer}\n")
+        java.chmod(0o755)
+        paths += [archive_path(version, java) for version in ("3.9.1", "4.3.1")]
+    assert len(set(paths)) == len(paths)
+    assert {path.parent for path in paths} == {tmp_path / "cache"}
+
+
+def test_java_says_nothing_about_an_archive(tmp_path: Path) -> None:
+    """The options name the archive, and turn warnings about it off."""
+    assert archive_options(tmp_path / "a.jsa") == (
+        f"-XX:SharedArchiveFile={tmp_path}/a.jsa",
+        "-Xlog:cds=off",
+        "-Xlog:cds+dynamic=off",
+    )
