@@ -30,10 +30,9 @@ def demo(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-def test_demo(tmp_path: Path, client: str) -> None:
+def test_demo(tmp_path: Path) -> None:
     """The demo streams every event, shows batches and a table, and leaves nothing behind."""
-    ended = demo(tmp_path, "--events", str(ORDERS), "--client", client)
+    ended = demo(tmp_path, "--events", str(ORDERS), "--client", "kafka-python")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
     assert TYPED in lines
@@ -49,7 +48,7 @@ def test_demo(tmp_path: Path, client: str) -> None:
 
 def test_continuous_demo(tmp_path: Path) -> None:
     """A continuous query passes every event on, shows its progress, and leaves nothing behind."""
-    ended = demo(tmp_path, "--events", str(ORDERS), "--continuous")
+    ended = demo(tmp_path, "--events", str(ORDERS), "--continuous", "--client", "confluent")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
     assert TYPED in lines
