@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SERVERS: Final = pytest.StashKey[Servers]()
 DESK: Final = pytest.StashKey[ServerDesk]()
 
-PROCESSES: Final = 3
+PROCESSES: Final = 4
 """Of a run of many tests, on two cores: most wait for a server or for Spark."""
 
 SLOWEST_FIRST: Final = ("soak", "spark", "conformance", "packaging", "integration", "contract")

@@ -15,6 +15,12 @@ _JAVA_OPTIONS: Final = (
     *("-Xlog:cds=off", "-Xlog:cds+dynamic=off"),
 )
 
+_FILE_MANAGER: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""Spark's own for other storages. Its default for local files runs `readlink` for each of them, ten
+times or more in a batch."""
+
 _SUBMIT: Final = """#!/bin/sh
 export SPARK_LAUNCHER_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 exec {installed} --properties-file {properties} "$@"
@@ -56,9 +62,12 @@ def make_spark_home(directory: Path) -> Path:
 def _replace_submit(home: Path, installed: Path) -> None:
     options = java_options(f"-XX:SharedArchiveFile={class_archive(home)}")
     properties = home / "spark.properties"
-    properties.write_text(
-        f"spark.driver.defaultJavaOptions {options}\nspark.executor.defaultJavaOptions {options}\n"
-    )
+    settings = {
+        "spark.driver.defaultJavaOptions": options,
+        "spark.executor.defaultJavaOptions": options,
+        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+    }
+    properties.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     submit = home / "bin" / "spark-submit"
     submit.unlink()
     submit.write_text(_SUBMIT.format(installed=installed, properties=properties))
