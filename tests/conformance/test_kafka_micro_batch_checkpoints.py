@@ -190,3 +190,5 @@ def _rename_query(checkpoint: Path) -> None:
     that it has stopped already (``AsyncProgressTrackingMicroBatchExecution.cleanup``).
     """
     (checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    # Hadoop's checksum of the former content.
+    (checkpoint / ".metadata.crc").unlink(missing_ok=True)
