@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.range_calculator import split_ranges
+from pyspark_kafka.domain.task_limits import TaskLimits
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .peer import Held, peer
@@ -29,7 +30,8 @@ def assert_split(
 ) -> None:
     """Split ranges here and with the JVM connector's class."""
     assert expected
-    assert split_ranges(ranges, min_partitions, max_records_per_partition) == expected
+    limits = TaskLimits(min_partitions, None, max_records_per_partition)
+    assert split_ranges(ranges, limits) == expected
     assert theirs(jvm, ranges, min_partitions, max_records_per_partition) == expected
 
 
@@ -252,7 +254,7 @@ def test_random_ranges_are_cut_as_by_the_jvm_connector(jvm: JvmConnector) -> Non
         min_partitions = chance.choice((None, 1, 2, 6, 7, 20, 61))
         smallest = max(1, max(one.size for one in ranges) // 30)
         max_records = chance.choice((None, chance.randint(smallest, 40 * smallest)))
-        ours = split_ranges(ranges, min_partitions, max_records)
+        ours = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
         assert ours == theirs(jvm, ranges, min_partitions, max_records)
         cut += len(ours) > len(ranges)
     assert cut > 50

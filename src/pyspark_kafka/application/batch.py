@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.range_calculator import needs_split, split_unbound
+from ..domain.range_joining import join_ranges, needs_join
 from ..domain.record_filter import RecordFilter
 from .errors import ResolvedOffsetsError
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..domain.options import SourceOptions
+    from ..domain.range_joining import TaskRanges
     from ..domain.topic_partition import TopicPartition
     from .offset_reader import KafkaOffsetReader
 
@@ -27,6 +29,13 @@ class KafkaBatch:
     def __init__(self, offset_reader: KafkaOffsetReader, options: SourceOptions) -> None:
         self._offset_reader = offset_reader
         self._options = options
+
+    def plan_tasks(self, record_filter: RecordFilter = ALL_RECORDS) -> tuple[TaskRanges, ...]:
+        """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
+        ranges = self.plan_input_partitions(record_filter)
+        limit = self._options.max_partitions
+        resolved = self._bound(ranges) if needs_join(ranges, limit) else {}
+        return join_ranges(ranges, limit, resolved)
 
     def plan_input_partitions(
         self, record_filter: RecordFilter = ALL_RECORDS
@@ -72,11 +81,11 @@ class KafkaBatch:
         return kept
 
     def _split(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
-        limits = self._options.min_partitions, self._options.max_records_per_partition
-        resolved = self._bound(ranges) if needs_split(ranges, *limits) else {}
+        limits = self._options.task_limits
+        resolved = self._bound(ranges) if needs_split(ranges, limits) else {}
         return tuple(
             one
-            for one in split_unbound(ranges, resolved, *limits)
+            for one in split_unbound(ranges, resolved, limits)
             if not one.is_bound or one.size > 0
         )
 

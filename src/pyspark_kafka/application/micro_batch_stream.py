@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from ..domain.available_now import check_available_now
 from ..domain.lag import Lag
+from ..domain.range_joining import join_ranges
 from .errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..domain.offset_range import OffsetRange
     from ..domain.options import SourceOptions
     from ..domain.partition_offsets import PartitionOffsets
+    from ..domain.range_joining import TaskRanges
     from ..domain.read_limits import ReadLimit
     from .admission import Admission
     from .initial_offsets import InitialOffsets
@@ -105,6 +107,10 @@ class KafkaMicroBatchStream:
             latest = self._offset_reader.latest(end)
             check_available_now(self._prefetched, end, latest)
         return self._planner.plan(self._start_as_of(end, start), end)
+
+    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[TaskRanges, ...]:
+        """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
+        return join_ranges(self.plan_input_partitions(start, end), self._options.max_partitions)
 
     def commit(self, end: PartitionOffsets) -> None:
         """Notify that a batch that ends at ``end`` is committed."""

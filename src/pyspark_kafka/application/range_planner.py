@@ -47,8 +47,7 @@ class RangePlanner:
         self.report_deleted(start, end.keys())
         return split_ranges(
             list(self._ranges(begin, end)),
-            self._options.min_partitions,
-            self._options.max_records_per_partition,
+            self._options.task_limits,
         )
 
     def report(self, loss: DataLoss) -> None:

@@ -1,4 +1,4 @@
-"""Reading one range in a task: binding open ends, and handling data loss."""
+"""Reading ranges in a task: binding open ends, and handling data loss."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from ..domain.errors import (
     UnknownTopicError,
 )
 from ..domain.offset_range import OffsetRange
-from ..domain.partition_offsets import EARLIEST, LATEST
+from ..domain.partition_offsets import EARLIEST, LATEST, PartitionOffsets
 from .errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import pyarrow as pa
 
     from ..domain.options import SourceOptions
-    from ..domain.partition_offsets import PartitionOffsets
     from ..domain.projection import Projection
     from ..domain.topic_partition import TopicPartition
     from ..ports.offset_fetcher import OffsetFetcher
@@ -51,6 +50,18 @@ class RangeRead:
         self._options = options
         self._events = events
 
+    def read_all(
+        self, ranges: Sequence[OffsetRange], projection: Projection
+    ) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+        """Yield the partition and the records of each range, to be read one after another.
+
+        :raises PysparkKafkaError: as ``read``, also when the records are read.
+        """
+        bound = self._bind(ranges)
+        self._reader.expect([one for one in bound if one.size])
+        for one in bound:
+            yield one.partition, self._read(one, projection)
+
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.
 
@@ -63,7 +74,11 @@ class RangeRead:
         :raises ResolvedOffsetsError: if an open end turns out to be on the wrong side of the other.
         :raises PysparkKafkaError: as ``RecordReader.read``.
         """
-        whole = rest = self._bind(offset_range)
+        [whole] = self._bind([offset_range])
+        yield from self._read(whole, projection)
+
+    def _read(self, whole: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
+        rest = whole
         replaced = 0
         while rest.size > 0:
             try:
@@ -135,28 +150,42 @@ class RangeRead:
         self._events.data_lost(loss)
         return rest.starting_at(skipped_to)
 
-    def _bind(self, offset_range: OffsetRange) -> OffsetRange:
-        if offset_range.is_bound:
-            return offset_range
-        partition = offset_range.partition
-        fetcher = self._fetcher()
-        start, end = offset_range.from_offset, offset_range.until_offset
-        if start == EARLIEST:
-            start = self._single(fetcher.earliest, partition)
-        if end == LATEST:
-            end = self._single(fetcher.latest, partition)
-        if start > end:
-            # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
-            raise ResolvedOffsetsError(partition, start, end)
-        return OffsetRange(partition, start, end)
+    def _bind(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+        starts = self._fetched(
+            [one.partition for one in ranges if one.from_offset == EARLIEST],
+            lambda fetcher, open_ones: fetcher.earliest(open_ones),
+        )
+        ends = self._fetched(
+            [one.partition for one in ranges if one.until_offset == LATEST],
+            lambda fetcher, open_ones: fetcher.latest(open_ones),
+        )
+        return [_bound(one, starts, ends) for one in ranges]
 
-    def _single(
+    def _fetched(
         self,
-        fetch: Callable[[Collection[TopicPartition]], PartitionOffsets],
-        partition: TopicPartition,
-    ) -> int:
-        offsets = fetch([partition])
-        if partition not in offsets:
+        partitions: Collection[TopicPartition],
+        fetch: Callable[[OffsetFetcher, Collection[TopicPartition]], PartitionOffsets],
+    ) -> PartitionOffsets:
+        if not partitions:
+            return PartitionOffsets()
+        offsets = fetch(self._fetcher(), partitions)
+        if missing := {one.topic for one in partitions if one not in offsets}:
             option = self._options.subscription.option
-            raise UnknownTopicError([partition.topic], option, self._options.bootstrap_servers)
-        return offsets[partition]
+            raise UnknownTopicError(sorted(missing), option, self._options.bootstrap_servers)
+        return offsets
+
+
+def _bound(
+    offset_range: OffsetRange, starts: PartitionOffsets, ends: PartitionOffsets
+) -> OffsetRange:
+    partition, start, end = (
+        offset_range.partition,
+        offset_range.from_offset,
+        offset_range.until_offset,
+    )
+    start = starts[partition] if start == EARLIEST else start
+    end = ends[partition] if end == LATEST else end
+    if start > end:
+        # As KafkaSourceRDD.compute does, also if failOnDataLoss is false.
+        raise ResolvedOffsetsError(partition, start, end)
+    return OffsetRange(partition, start, end)

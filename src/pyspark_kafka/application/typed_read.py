@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -23,9 +23,12 @@ class TypedRead:
         self._typed = typed
 
     def read(self, offset_range: OffsetRange) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range, in the columns of the schema.
+        """Yield the records of a range, as ``read_all`` does."""
+        return self.read_all([offset_range])
 
-        :raises PysparkKafkaError: as ``RangeRead.read`` and ``TypedRecords.read``.
+    def read_all(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Yield the records of ranges, in the columns of the schema.
+
+        :raises PysparkKafkaError: as ``RangeRead.read_all`` and ``TypedRecords.read_all``.
         """
-        batches = self._range_read.read(offset_range, self._typed.projection)
-        yield from self._typed.read(offset_range.partition, batches)
+        yield from self._typed.read_all(self._range_read.read_all(ranges, self._typed.projection))

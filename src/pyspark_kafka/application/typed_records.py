@@ -73,15 +73,16 @@ class TypedRecords:
         """The columns to read."""
         return self._schema.projection(has_letters=self._letters is not None)
 
-    def read(
-        self, partition: TopicPartition, batches: Iterable[pa.RecordBatch]
+    def read_all(
+        self, ranges: Iterable[tuple[TopicPartition, Iterable[pa.RecordBatch]]]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range; all of its letters are acknowledged at the end.
+        """Yield the records of ranges; all of their letters are acknowledged at the end.
 
         :raises PysparkKafkaError: as ``decode`` and ``DeadLetters``.
         """
-        for batch in batches:
-            yield from self.decode(partition, batch)
+        for partition, batches in ranges:
+            for batch in batches:
+                yield from self.decode(partition, batch)
         self.flush()
         self.report_failures()
 

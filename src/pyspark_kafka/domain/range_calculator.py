@@ -16,39 +16,41 @@ from .offset_range import OffsetRange
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .task_limits import TaskLimits
     from .topic_partition import TopicPartition
 
 
-def split_ranges(
-    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
-) -> tuple[OffsetRange, ...]:
+def split_ranges(ranges: Sequence[OffsetRange], limits: TaskLimits) -> tuple[OffsetRange, ...]:
     """Split bound ranges; empty ones are dropped.
 
     First into ranges of at most ``max_records_per_partition`` offsets; if these are fewer than
-    ``min_partitions``, large ones are split again, into about that many. Both are positive, or
-    ``None`` for no limit.
+    ``min_partitions``, large ones are split again, into about that many. With ``max_partitions``,
+    all are split that are larger than one of ``min_partitions`` equal parts.
     """
     parts = _without_empty(ranges)
-    if max_records_per_partition is not None:
-        parts = _split_to_size(parts, max_records_per_partition)
-    if min_partitions is not None and min_partitions > len(parts):
-        parts = _split_to_count(parts, min_partitions)
+    wanted = limits.min_partitions
+    if limits.max_records_per_partition is not None:
+        parts = _split_to_size(parts, limits.max_records_per_partition)
+    if wanted is not None and limits.splits_largest and parts:
+        parts = _split_to_size(parts, math.ceil(_total(parts) / wanted))
+    elif wanted is not None and wanted > len(parts):
+        parts = _split_to_count(parts, wanted)
     return tuple(parts)
 
 
-def needs_split(
-    ranges: Sequence[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
-) -> bool:
+def needs_split(ranges: Sequence[OffsetRange], limits: TaskLimits) -> bool:
     """Return whether to split the ranges of a batch query, whose ends may be open.
 
     Open ends count as the numbers -2 and -1: a range from earliest to latest has size 1 and is
     never too large.
     """
-    return (min_partitions is not None and min_partitions > len(ranges)) or (
-        max_records_per_partition is not None
-        and any(
-            offset_range.until_offset - offset_range.from_offset > max_records_per_partition
-            for offset_range in ranges
+    wanted, max_size = limits.min_partitions, limits.max_records_per_partition
+    return (
+        limits.splits_largest
+        or (wanted is not None and wanted > len(ranges))
+        or (
+            max_size is not None
+            and any(one.until_offset - one.from_offset > max_size for one in ranges)
         )
     )
 
@@ -56,8 +58,7 @@ def needs_split(
 def split_unbound(
     ranges: Sequence[OffsetRange],
     resolved: Mapping[TopicPartition, OffsetRange],
-    min_partitions: int | None,
-    max_records_per_partition: int | None,
+    limits: TaskLimits,
 ) -> tuple[OffsetRange, ...]:
     """Split the ranges of a batch query, one per partition, if ``needs_split`` says so.
 
@@ -65,11 +66,11 @@ def split_unbound(
     partition; a partition that is empty once resolved is dropped. ``resolved`` is not used if there
     is nothing to split.
     """
-    if not needs_split(ranges, min_partitions, max_records_per_partition):
+    if not needs_split(ranges, limits):
         return tuple(ranges)
     parts: dict[TopicPartition, list[OffsetRange]] = {}
     bound = [resolved[offset_range.partition] for offset_range in ranges]
-    for part in split_ranges(bound, min_partitions, max_records_per_partition):
+    for part in split_ranges(bound, limits):
         parts.setdefault(part.partition, []).append(part)
     return tuple(
         part

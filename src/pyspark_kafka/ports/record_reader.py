@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -47,6 +47,13 @@ class RecordReader(ABC):
         :raises OversizedRecordError: if a record exceeds a limit of the options, and
             ``skipOversizedRecords`` is false. A record before the range never does.
         :raises KafkaRequestError: if a broker refuses the request, and retries do not help.
+        """
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:  # noqa: B027  # it may be ignored
+        """Take the bound ranges that ``read`` is called with next, in this order.
+
+        A reader may fetch many of them by one request; it need not. Memory stays bounded. What is
+        not read of them is forgotten with the next call.
         """
 
     def take_skipped(self) -> Iterable[DataLoss]:

@@ -73,6 +73,27 @@ class RecordReaderContract(WorldContract):
         read = _rows(_reader(world), OffsetRange(partition, 0, self.many), VALUES)
         assert read == [{"offset": n, "value": b"v%d" % n} for n in range(self.many)]
 
+    def test_expected_ranges_are_read_like_others(self, world: World) -> None:
+        """Ranges that are announced have the same records, also if others are read instead."""
+        topic, other = world.topic(5), world.topic(1)
+        sizes = {TopicPartition(topic, number): 40 * number for number in range(5)}
+        sizes[TopicPartition(other, 0)] = self.many
+        for partition, size in sizes.items():
+            world.produce(partition, numbered(0, size))
+        ranges = [OffsetRange(partition, 0, size) for partition, size in sizes.items() if size]
+        first, second, *rest = ranges
+        parts = [OffsetRange(first.partition, 0, 15), OffsetRange(first.partition, 15, 40)]
+        made = _reader(world)
+        for expected, read in (
+            ([*parts, second, *rest], [*parts, second, *rest]),
+            ([second, first, *rest], [first, *rest, second]),
+            (ranges, [second.starting_at(7), first, second]),
+            ((), ranges),
+        ):
+            made.expect(expected)
+            for one in read:
+                assert _offsets(made, one) == list(range(one.from_offset, one.until_offset))
+
     def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
         """Each column has the produced value, in the type of the schema."""
         world.require(Capability.HEADERS, Capability.TIMESTAMPS)

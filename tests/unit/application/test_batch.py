@@ -47,6 +47,15 @@ def test_open_ends_stay_open(kit: Kit) -> None:
     assert plan(kit) == (OffsetRange(tp(0), -2, -1), OffsetRange(tp(1), -2, -1))
 
 
+def test_ranges_share_tasks(kit: Kit) -> None:
+    """With maxPartitions, tasks have about as much to read, by what open ends resolve to."""
+    kit.cluster.add_partitions("t", 4)
+    kit.produce(5_000, partition=2)
+    batch = kit.container({"maxPartitions": "2"}, QueryKind.BATCH).batch()
+    ranges = [OffsetRange(tp(number), -2, -1) for number in range(4)]
+    assert batch.plan_tasks() == ((ranges[2],), (ranges[0], ranges[1], ranges[3]))
+
+
 def test_specific_ends_are_kept(kit: Kit) -> None:
     """Offsets of the options stand in the ranges, -2 and -1 among them."""
     starts, ends = t(p0=3, p1=-2), t(p0=-1, p1=7)

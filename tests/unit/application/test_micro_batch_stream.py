@@ -270,6 +270,16 @@ def sizes(made: KafkaMicroBatchStream, start: PartitionOffsets, batches: int) ->
     return found
 
 
+def test_tasks_of_small_ranges(kit: Kit) -> None:
+    """With maxPartitions several ranges share a task; without it each has its own."""
+    kit.produce(3)
+    kit.produce(2, partition=1)
+    ranges = OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)
+    start, end = PartitionOffsets({tp(0): 0, tp(1): 0}), PartitionOffsets({tp(0): 3, tp(1): 2})
+    assert stream(kit).plan_tasks(start, end) == tuple((one,) for one in ranges)
+    assert stream(kit, {"maxPartitions": "1"}).plan_tasks(start, end) == (ranges,)
+
+
 def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
     """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
     kit.cluster.add_partitions("t", 3)

@@ -1,4 +1,4 @@
-"""Reading one range in a task."""
+"""Reading ranges in a task."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
 from pyspark_kafka.adapters.memory.record_reader import MemoryRecordReader
 from pyspark_kafka.application.errors import ResolvedOffsetsError
 from pyspark_kafka.domain import data_loss
@@ -24,9 +25,12 @@ from pyspark_kafka.domain.projection import Projection
 from .conftest import Kit, tp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
+
+    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+    from pyspark_kafka.domain.topic_partition import TopicPartition
 
 OFFSET = Projection(("offset",))
 GO_ON = {"failOnDataLoss": "false"}
@@ -45,6 +49,38 @@ def test_open_ends_are_bound_when_the_task_runs(kit: Kit) -> None:
     assert read(kit, OffsetRange(tp(0), 3, -1)) == [3, 4]
     assert read(kit, OffsetRange(tp(0), -2, 3)) == [2]
     assert read(kit, OffsetRange(tp(1), -2, -1)) == []
+
+
+def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their open ends are asked for at once, and the reader learns what comes next."""
+    kit.produce(3)
+    kit.produce(2, partition=1)
+    asked: list[tuple[str, int]] = []
+
+    def watch(name: str) -> None:
+        original = getattr(MemoryOffsetFetcher, name)
+
+        def fetch(
+            self: MemoryOffsetFetcher, partitions: Collection[TopicPartition]
+        ) -> PartitionOffsets:
+            asked.append((name, len(partitions)))
+            found: PartitionOffsets = original(self, partitions)
+            return found
+
+        monkeypatch.setattr(MemoryOffsetFetcher, name, fetch)
+
+    watch("earliest")
+    watch("latest")
+    expected = []
+    monkeypatch.setattr(MemoryRecordReader, "expect", lambda _, ranges: expected.extend(ranges))
+    ranges = [OffsetRange(tp(0), -2, -1), OffsetRange(tp(1), 1, 1), OffsetRange(tp(1), -2, -1)]
+    found = [
+        (partition, [row["offset"] for batch in batches for row in batch.to_pylist()])
+        for partition, batches in kit.container().range_read().read_all(ranges, OFFSET)
+    ]
+    assert found == [(tp(0), [0, 1, 2]), (tp(1), []), (tp(1), [0, 1])]
+    assert asked == [("earliest", 2), ("latest", 2)]
+    assert expected == [OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)]
 
 
 @pytest.mark.parametrize("flag", ["true", "false"])

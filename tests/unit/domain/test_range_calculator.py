@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST
 from pyspark_kafka.domain.range_calculator import needs_split, split_ranges, split_unbound
+from pyspark_kafka.domain.task_limits import TaskLimits
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 T = [TopicPartition(f"t{number}", 1) for number in range(4)]
@@ -175,7 +176,7 @@ def test_split(
 ) -> None:
     """Ranges are cut where Spark's KafkaOffsetRangeCalculator cuts them."""
     ranges = ranges_of(*bounds)
-    parts = split_ranges(ranges, min_partitions, max_records)
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert list(parts) == (ranges if expected is None else expected)
 
 
@@ -184,7 +185,7 @@ def test_no_offset_is_lost(
     ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None
 ) -> None:
     """The parts of a partition follow one another from its start to its end, and none is empty."""
-    parts = split_ranges(ranges, min_partitions, max_records)
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert all(part.size > 0 for part in parts)
     for stretch in ranges:
         offset = stretch.from_offset
@@ -199,7 +200,7 @@ def test_no_offset_is_lost(
 def test_largest_part(sizes: list[int], min_partitions: int | None, max_records: int) -> None:
     """No part has more records than one may have, however many parts are wanted."""
     ranges = ranges_of(*((0, size) for size in sizes))
-    parts = split_ranges(ranges, min_partitions, max_records)
+    parts = split_ranges(ranges, TaskLimits(min_partitions, None, max_records))
     assert all(part.size <= max_records for part in parts)
 
 
@@ -222,7 +223,8 @@ def test_needs_split(
     bounds: tuple[Bounds, ...], min_partitions: int | None, max_records: int | None, is_needed: bool
 ) -> None:
     """More tasks than partitions, or too large a range by the numbers as given, ask for a cut."""
-    assert needs_split(ranges_of(*bounds), min_partitions, max_records) is is_needed
+    limits = TaskLimits(min_partitions, None, max_records)
+    assert needs_split(ranges_of(*bounds), limits) is is_needed
 
 
 @pytest.mark.parametrize(
@@ -272,11 +274,36 @@ def test_split_unbound(
 ) -> None:
     """A batch is cut by what its ends resolve to, and open ends stay open at its edges."""
     found = {stretch.partition: stretch for stretch in ranges_of(*resolved)}
-    parts = split_unbound(ranges_of(*bounds), found, min_partitions, max_records)
+    parts = split_unbound(ranges_of(*bounds), found, TaskLimits(min_partitions, None, max_records))
     assert list(parts) == expected
 
 
 def test_unbound_without_need() -> None:
     """A batch that needs no cut keeps its ranges, empty ones too, without resolving them."""
     ranges = ranges_of((EARLIEST, LATEST), (5, 5))
-    assert split_unbound(ranges, {}, 2, 1_000) == tuple(ranges)
+    assert split_unbound(ranges, {}, TaskLimits(2, None, 1_000)) == tuple(ranges)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((900, 10, 0, 90), [225, 225, 225, 225, 10, 90]),
+        ((10, 10, 10, 10), [10, 10, 10, 10]),
+        ((), []),
+        ((0, 0), []),
+    ],
+)
+def test_large_ranges_are_split_though_there_are_enough(
+    sizes: tuple[int, ...], expected: list[int]
+) -> None:
+    """With both limits, no part is larger than a task's share: small ones are joined later."""
+    ranges = ranges_of(*((0, size) for size in sizes))
+    parts = split_ranges(ranges, TaskLimits(min_partitions=4, max_partitions=4))
+    assert [part.size for part in parts] == expected
+
+
+def test_both_limits_need_the_ends() -> None:
+    """Whether a range is larger than a task's share is known once its ends are."""
+    ranges = ranges_of(*[(EARLIEST, LATEST)] * 3)
+    assert needs_split(ranges, TaskLimits(min_partitions=2, max_partitions=2))
+    assert not needs_split(ranges, TaskLimits(max_partitions=2))

@@ -22,12 +22,13 @@ from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.record_decoder import FetchedRecords, RecordDecoder
 from .cluster_metadata import ClusterMetadata
 from .connections import FetchConnection, ReceiveBuffer
+from .expected_ranges import RANGE_BYTES, ExpectedRanges
 from .failures import RETRIABLE_ERRORS
 from .fetch_wire import NO_REPLICA, FetchedData, FetchPosition, FetchSettings
 from .leader_epochs import append_epochs, find_other_log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ...domain.errors import PysparkKafkaError
     from ...domain.leader_epochs import EpochEndOffset
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ...domain.topic_partition import TopicPartition
     from ...ports.deadline import Deadline
     from ..fetching import Watermarks
+    from .expected_ranges import HeldData
     from .failures import ErrorMapper
 
 
@@ -79,7 +81,12 @@ class FetchClient:
         self._connections: dict[int, FetchConnection] = {}
         self._replicas: dict[TopicPartition, tuple[int, float]] = {}
         self._not_before: dict[int, float] = {}
+        self._expected = ExpectedRanges()
         self.buffers: BufferPool[ReceiveBuffer] = BufferPool(ReceiveBuffer)
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Fetch these ranges together if they are small; they are read next, in this order."""
+        self._expected.expect(ranges)
 
     def fetch(
         self,
@@ -104,10 +111,15 @@ class FetchClient:
             return None
         topic.see(self._opened().topic_id(partition.topic))
         position = self._position(partition, topic, offset, epochs)
+        held = self._held(partition, position)
+        if held is not None:
+            topic.is_fetched_by_id = held.is_by_id
+            return None if topic.is_recreated else held.data
         connection = self._connection(node, partition, position)
         topic.is_fetched_by_id = connection.takes_ids
         if topic.is_recreated:
             return None
+        together: dict[TopicPartition, FetchPosition] = {}
         if connection.in_flight is None:
             if not self._has_paused(node, deadline):
                 return _NOTHING
@@ -115,8 +127,10 @@ class FetchClient:
                 found = find_other_log(self._opened(), node, partition, position, epochs)
                 if found is not None:
                     return FetchedData.diverged(found)
-            connection.send({partition: position})
+            together = self._together_with(partition, node)
+            connection.send({partition: position, **together})
         response = connection.receive(buffer, deadline)
+        self._expected.hold(response.partitions, together, is_by_id=connection.takes_ids)
         pause_s = min(response.throttle_s, self.errors.timeout_ms / 1_000)
         self._not_before[node] = time.monotonic() + pause_s
         fetched = response.of_partition(partition)
@@ -199,12 +213,40 @@ class FetchClient:
         leader_epoch = self._opened().leader_epoch(partition)
         return FetchPosition(offset, epochs.last, leader_epoch, topic.topic_id)
 
+    def _held(self, partition: TopicPartition, position: FetchPosition) -> HeldData | None:
+        """Return what was fetched from a position on together with another range."""
+        self._expected.begin(partition, position.offset)
+        held = self._expected.take(partition)
+        return held if held and held.position == position._replace(max_bytes=RANGE_BYTES) else None
+
+    def _together_with(
+        self, partition: TopicPartition, node: int
+    ) -> dict[TopicPartition, FetchPosition]:
+        """Return the positions of the expected ranges that a request to a broker can name, too."""
+        return {
+            one.partition: self._position(
+                one.partition,
+                self._identity(one.partition.topic),
+                one.from_offset,
+                FetchedEpochs(),
+            )._replace(max_bytes=RANGE_BYTES)
+            for one in self._expected.next_on(lambda other: self._node(other) == node)
+            if one.partition != partition
+        }
+
+    def _identity(self, name: str) -> TopicIdentity:
+        topic = TopicIdentity()
+        topic.see(self._opened().topic_id(name))
+        return topic
+
     def _connection(
         self, node: int, partition: TopicPartition, position: FetchPosition
     ) -> FetchConnection:
         """Return a connection that is idle, or that has this very request in flight."""
         kept = self._connections.get(node)
-        if kept and (kept.is_expired or kept.in_flight not in (None, {partition: position})):
+        in_flight = None if kept is None else kept.in_flight
+        is_other = in_flight is not None and in_flight.get(partition) != position
+        if kept and (kept.is_expired or is_other):
             self._connections.pop(node).close()
         if node not in self._connections:
             connected = self._opened().connect(node)

@@ -59,6 +59,9 @@ class FetchPosition(NamedTuple):
     topic_id: UUID | None = None
     """The topic's id if it is known, by which a request of ``BY_ID_VERSION`` names it."""
 
+    max_bytes: int | None = None
+    """How much to send of the partition, ``None`` for the limit of the settings."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,8 @@ class FetchSettings:
         return b"".join((struct.pack(">i", size), *parts))
 
     def _position(self, version: int, number: int, position: FetchPosition) -> bytes:
-        offset, last_epoch, leader_epoch, _ = position
-        limit = self.partition_bytes
+        offset, last_epoch, leader_epoch, _, max_bytes = position
+        limit = self.partition_bytes if max_bytes is None else max_bytes
         # The field that is always -1 is a follower's.
         if version >= DIVERGING_VERSION:
             fields = (number, leader_epoch, offset, last_epoch, -1, limit)

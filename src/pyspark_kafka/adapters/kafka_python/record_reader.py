@@ -18,7 +18,7 @@ from .settings import client_settings
 from .transports import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import pyarrow as pa
 
@@ -37,7 +37,7 @@ MAX_WAIT_MS: Final = 1_000
 
 @final
 class KafkaPythonRecordReader(RecordReader):
-    """Fetches from one partition at a time; connects at first use, and stays connected."""
+    """Reads one partition at a time; connects at first use, and stays connected."""
 
     def __init__(self, options: SourceOptions) -> None:
         """Translate the options; nothing is connected yet.
@@ -69,6 +69,9 @@ class KafkaPythonRecordReader(RecordReader):
         self._memory = DecoderMemory()
         self._check_crcs: bool = config["check_crcs"]
         self._oversized = OversizedRecords(options.record_limits)
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        self._client.expect(ranges)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         partition = PartitionFetcher(

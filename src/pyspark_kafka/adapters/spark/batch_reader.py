@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader
 from ...domain.projection import Projection
 from ...domain.record_filter import RecordFilter
 from .filters import is_exact, parse_filter
-from .tasks import input_partitions, read_range, strip_tracebacks
+from .tasks import input_partitions, read_ranges, strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,10 +34,10 @@ class KafkaBatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         with strip_tracebacks(), self._use_cases.batch(self._options) as batch:
-            return input_partitions(batch.plan_input_partitions(self._filter))
+            return input_partitions(batch.plan_tasks(self._filter))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._columns)
+        return read_ranges(self._use_cases, self._options, partition, self._columns)
 
 
 @final

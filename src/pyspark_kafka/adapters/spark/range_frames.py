@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, final
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from ...domain.offset_range import OffsetRange
+from ...domain.range_joining import join_ranges
 from ...domain.topic_partition import TopicPartition
 from .registration import register_source
 from .schema import schema_of
-from .tasks import input_partitions, read_range
+from .tasks import input_partitions, read_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ _RANGES: Final = "ranges"
 
 @final
 class RangeFrames:
-    """Returns data frames with one task per range, in the columns of the options.
+    """Returns data frames of ranges, in the columns of the options.
 
     Data frames are lazy: Spark reads the ranges each time that it runs one. They are read by a data
     source that is registered with the session for these options; ``mapInArrow`` would need no data
@@ -80,10 +81,10 @@ class _RangeReader(DataSourceReader):
         self._ranges = ranges
 
     def partitions(self) -> Sequence[InputPartition]:
-        return input_partitions(self._ranges)
+        return input_partitions(join_ranges(self._ranges, self._options.max_partitions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._columns)
+        return read_ranges(self._use_cases, self._options, partition, self._columns)
 
 
 def _source(

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from ...domain.errors import MetadataLogError
 from ...domain.partition_offsets import PartitionOffsets
 from .read_limits import from_spark, to_spark
-from .tasks import input_partitions, read_range, strip_tracebacks
+from .tasks import input_partitions, read_ranges, strip_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,11 +65,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            ranges = self._stream().plan_input_partitions(_offsets(start), _offsets(end))
-        return input_partitions(ranges)
+            tasks = self._stream().plan_tasks(_offsets(start), _offsets(end))
+        return input_partitions(tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_range(self._use_cases, self._options, partition, self._columns)
+        return read_ranges(self._use_cases, self._options, partition, self._columns)
 
     def commit(self, end: Offsets) -> None:
         """Report what Spark has committed; Spark's own log is authoritative."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...application.use_cases import UseCases
-    from ...domain.offset_range import OffsetRange
     from ...domain.options import SourceOptions
+    from ...domain.range_joining import TaskRanges
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -33,17 +33,17 @@ QUERY_ID: Final = "sql.streaming.queryId"
 """The local property with a query's id, stable over restarts (``StreamExecution.QUERY_ID_KEY``)."""
 
 
-def input_partitions(ranges: Iterable[OffsetRange]) -> list[InputPartition]:
-    """Return a Spark partition per range; each becomes a task."""
-    return [InputPartition(offset_range) for offset_range in ranges]
+def input_partitions(tasks: Iterable[TaskRanges]) -> list[InputPartition]:
+    """Return a Spark partition for the ranges of each task."""
+    return [InputPartition(ranges) for ranges in tasks]
 
 
-def read_range(
+def read_ranges(
     use_cases: UseCases, options: SourceOptions, partition: InputPartition, columns: Columns
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task's range.
+    """Yield the records of a task's ranges.
 
-    If a batch query has nothing to read, Spark adds a partition without a range:
+    If a batch query has nothing to read, Spark adds a partition without ranges:
     ``plan_data_source_read`` replaces an empty list by ``InputPartition(None)``.
     """
     if partition.value is None:
@@ -51,10 +51,11 @@ def read_range(
     with strip_tracebacks():
         if isinstance(columns, Projection):
             with use_cases.range_read(options) as range_read:
-                yield from range_read.read(partition.value, columns)
+                for _, batches in range_read.read_all(partition.value, columns):
+                    yield from batches
         else:
             with use_cases.typed_read(options, columns, task_identity()) as typed_read:
-                yield from typed_read.read(partition.value)
+                yield from typed_read.read_all(partition.value)
 
 
 def task_identity() -> TaskIdentity:

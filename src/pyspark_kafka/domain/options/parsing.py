@@ -59,7 +59,7 @@ def parse_source_options(
     else:
         reading.refuse_ending()
     subscription = reading.subscription()
-    reading.read(table.MIN_PARTITIONS)
+    reading.check_partitions()
     reading.read(table.MAX_RECORDS_PER_PARTITION)
     reading.problems += consumer_problems(settings)
     read_limit = reading.read_limit()
@@ -189,6 +189,11 @@ class _SourceReading(Reading):
         except ValueError as error:
             self.problems.append(str(error))
             return None
+
+    def check_partitions(self) -> None:
+        wanted, most = self.read(table.MIN_PARTITIONS), self.read(table.MAX_PARTITIONS)
+        if wanted is not None and most is not None and wanted > most:
+            self.problems.append(f"minPartitions({wanted}) is higher than maxPartitions({most})")
 
     def read_limit(self) -> ReadLimit:
         min_offsets = self.read(table.MIN_OFFSETS_PER_TRIGGER)

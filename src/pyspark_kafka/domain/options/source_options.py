@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
 from ..record_limits import RecordLimits
+from ..task_limits import TaskLimits
 
 if TYPE_CHECKING:
     from ..offset_limits import EndingOffsets, StartingOffsets
@@ -34,6 +35,7 @@ class SourceOptions:
     projection: Projection
     read_limit: ReadLimit
     min_partitions: int | None
+    max_partitions: int | None
     max_records_per_partition: int | None
     max_record_bytes: int
     max_record_headers: int
@@ -65,6 +67,11 @@ class SourceOptions:
             self.max_record_header_bytes,
             self.skip_oversized_records,
         )
+
+    @property
+    def task_limits(self) -> TaskLimits:
+        """How the offsets of a batch are divided among tasks."""
+        return TaskLimits(self.min_partitions, self.max_partitions, self.max_records_per_partition)
 
     @property
     def group_id(self) -> str | None:

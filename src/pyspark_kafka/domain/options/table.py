@@ -185,6 +185,16 @@ MIN_PARTITIONS: Final[Option[int | None]] = Option(
     "Splits large offset ranges until there are about this many tasks.",
     field="min_partitions",
 )
+MAX_PARTITIONS: Final[Option[int | None]] = Option(
+    "maxPartitions",
+    positive_integer("maxPartitions"),
+    None,
+    "a positive number, at least `minPartitions`",
+    "Joins small offset ranges, so that there are no more tasks than this: a task costs some "
+    "milliseconds, whatever it reads. With `minPartitions`, ranges larger than a task's share are "
+    "split before. By default, each partition has a task of its own.",
+    field="max_partitions",
+)
 MAX_RECORDS_PER_PARTITION: Final[Option[int | None]] = Option(
     "maxRecordsPerPartition",
     positive_long("maxrecordsperpartition"),
@@ -281,6 +291,7 @@ TABLE: Final[tuple[Option[Any], ...]] = (
         default=True,
     ),
     MIN_PARTITIONS,
+    MAX_PARTITIONS,
     MAX_RECORDS_PER_PARTITION,
     MAX_OFFSETS_PER_TRIGGER,
     MIN_OFFSETS_PER_TRIGGER,

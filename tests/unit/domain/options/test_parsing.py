@@ -80,6 +80,7 @@ def test_defaults_of_a_stream() -> None:
         projection=WITHOUT_HEADERS,
         read_limit=ReadAllAvailable(),
         min_partitions=None,
+        max_partitions=None,
         max_records_per_partition=None,
         max_record_bytes=64 * 1024 * 1024,
         max_record_headers=10_000,
@@ -127,6 +128,7 @@ def test_defaults_of_a_batch() -> None:
         ("failOnDataLoss", "FALSE", "fail_on_data_loss", False),
         ("includeHeaders", "true", "projection", ALL_COLUMNS),
         ("minPartitions", "4", "min_partitions", 4),
+        ("maxPartitions", "4", "max_partitions", 4),
         ("maxRecordsPerPartition", "9223372036854775807", "max_records_per_partition", 2**63 - 1),
         ("kafkaConsumer.pollTimeoutMs", "512", "poll_timeout_ms", 512),
         ("fetchOffset.numRetries", "1", "fetch_attempts", 1),
@@ -451,6 +453,10 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
     ("limits", "expected"),
     [
         ({"minPartitions": "0"}, ("minPartitions must be positive",)),
+        (
+            {"minPartitions": "5", "maxPartitions": "4"},
+            ("minPartitions(5) is higher than maxPartitions(4)",),
+        ),
         ({"kafka.bootstrap.servers": ""}, (NO_SERVERS,)),
         # What only one kind of query refuses is left out, if both refuse something.
         (
@@ -547,6 +553,7 @@ ALL_GIVEN: Final = {
     "startingOffsetsGroupFallback": "earliest",
     "failOnDataLoss": "false",
     "minPartitions": "2",
+    "maxPartitions": "4",
     "maxRecordsPerPartition": "3",
     "maxRecordBytes": "9",
     "maxRecordHeaders": "10",
@@ -604,6 +611,7 @@ def all_read(
         projection=Projection(("value", "offset", "headers")),
         read_limit=limit,
         min_partitions=2,
+        max_partitions=4,
         max_records_per_partition=3,
         max_record_bytes=9,
         max_record_headers=10,

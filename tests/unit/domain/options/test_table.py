@@ -104,6 +104,7 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "failOnDataLoss": flag(default=True),
     "minPartitions": positive("minPartitions", None, INT32_MAX),
+    "maxPartitions": positive("maxPartitions", None, INT32_MAX),
     "maxRecordsPerPartition": positive("maxrecordsperpartition", None, LONGEST),
     "maxOffsetsPerTrigger": positive("maxOffsetsPerTrigger", None, LONGEST),
     "minOffsetsPerTrigger": positive("minOffsetsPerTrigger", None, LONGEST),
