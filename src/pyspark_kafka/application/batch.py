@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, final
 from ..domain.offset_range import OffsetRange
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.range_calculator import needs_split, split_unbound
-from ..domain.range_joining import join_ranges, needs_join
 from ..domain.record_filter import RecordFilter
 from .errors import ResolvedOffsetsError
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from ..domain.range_joining import TaskRanges
     from ..domain.topic_partition import TopicPartition
     from .offset_reader import KafkaOffsetReader
+    from .task_planner import TaskPlanner
 
 ALL_RECORDS = RecordFilter()
 
@@ -26,16 +26,17 @@ ALL_RECORDS = RecordFilter()
 class KafkaBatch:
     """The driver's side of a batch query: Spark's ``KafkaBatch``."""
 
-    def __init__(self, offset_reader: KafkaOffsetReader, options: SourceOptions) -> None:
+    def __init__(
+        self, offset_reader: KafkaOffsetReader, options: SourceOptions, task_planner: TaskPlanner
+    ) -> None:
         self._offset_reader = offset_reader
         self._options = options
+        self._task_planner = task_planner
 
     def plan_tasks(self, record_filter: RecordFilter = ALL_RECORDS) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
         ranges = self.plan_input_partitions(record_filter)
-        limit = self._options.max_partitions
-        resolved = self._bound(ranges) if needs_join(ranges, limit) else {}
-        return join_ranges(ranges, limit, resolved)
+        return self._task_planner.plan(ranges, lambda: self._bound(ranges))
 
     def plan_input_partitions(
         self, record_filter: RecordFilter = ALL_RECORDS

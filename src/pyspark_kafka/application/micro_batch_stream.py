@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, final
 
 from ..domain.available_now import check_available_now
 from ..domain.lag import Lag
-from ..domain.range_joining import join_ranges
 from .errors import StreamOffsetsMismatchError
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .offset_reader import KafkaOffsetReader
     from .progress_reports import ProgressReports
     from .range_planner import RangePlanner
+    from .task_planner import TaskPlanner
 
 
 @final
@@ -39,6 +39,7 @@ class KafkaMicroBatchStream:
         planner: RangePlanner,
         initial_offsets: InitialOffsets,
         progress: ProgressReports,
+        task_planner: TaskPlanner,
         options: SourceOptions,
     ) -> None:
         self._offset_reader = offset_reader
@@ -46,6 +47,7 @@ class KafkaMicroBatchStream:
         self._planner = planner
         self._initial_offsets = initial_offsets
         self._progress = progress
+        self._task_planner = task_planner
         self._options = options
         self._latest: PartitionOffsets | None = None
         self._stops_at_first_latest = False
@@ -110,7 +112,7 @@ class KafkaMicroBatchStream:
 
     def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
-        return join_ranges(self.plan_input_partitions(start, end), self._options.max_partitions)
+        return self._task_planner.plan(self.plan_input_partitions(start, end))
 
     def commit(self, end: PartitionOffsets) -> None:
         """Notify that a batch that ends at ``end`` is committed."""

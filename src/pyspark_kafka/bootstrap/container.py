@@ -32,6 +32,7 @@ from ..application.record_sizes import RecordSizes
 from ..application.schema_versions import SchemaVersions
 from ..application.sink_encoding import SinkEncoding
 from ..application.sink_task import SinkTask
+from ..application.task_planner import TaskPlanner
 from ..application.typed_read import TypedRead
 from ..application.typed_records import TypedRecords
 from ..application.value_schemas import ValueSchemas
@@ -194,7 +195,8 @@ class Container(containers.DeclarativeContainer):
     record_reader = providers.Resource(_adapter, client.provided.record_reader, options)
 
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
-    batch = providers.Factory(KafkaBatch, offset_reader, options)
+    task_planner = providers.Factory(TaskPlanner, options, events)
+    batch = providers.Factory(KafkaBatch, offset_reader, options, task_planner)
     record_sizes = providers.Factory(RecordSizes, record_reader.provider)
     admission = providers.Factory(Admission, offset_reader, clock, record_sizes)
     metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path)
@@ -213,6 +215,7 @@ class Container(containers.DeclarativeContainer):
         admission,
         initial_offsets=initial_offsets,
         progress=progress_reports,
+        task_planner=task_planner,
         options=options,
     )
     micro_batch_stream = providers.Factory(_stream, planner=range_planner)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 RANGE_COST: Final = 1_000
 """What a range costs however small it is, in offsets that could be read meanwhile."""
 
+_MANY: Final = 300
+_FEW_OFFSETS: Final = 1_000
+
 TaskRanges: TypeAlias = "tuple[OffsetRange, ...]"
 """The ranges that one task reads, one after another."""
 
@@ -46,6 +49,18 @@ def join_ranges(
         tasks[number].append(place)
         heapq.heapreplace(totals, (total + costs[place], number))
     return tuple(tuple(ranges[place] for place in sorted(places)) for places in tasks)
+
+
+def are_small(ranges: Sequence[OffsetRange]) -> bool:
+    """Return whether some hundred ranges, each read by a task, have little to read on average.
+
+    Nothing is known of ranges with an open end.
+    """
+    return (
+        len(ranges) > _MANY
+        and all(offset_range.is_bound for offset_range in ranges)
+        and sum(offset_range.size for offset_range in ranges) < _FEW_OFFSETS * len(ranges)
+    )
 
 
 def _size(offset_range: OffsetRange, resolved: Mapping[TopicPartition, OffsetRange]) -> int:

@@ -62,5 +62,9 @@ class SourceEvents(ABC):
         """
 
     @abstractmethod
+    def tasks_are_small(self, tasks: int, offsets: int) -> None:
+        """Called once if a query has many tasks that read few offsets each, all together these."""
+
+    @abstractmethod
     def records_delivered(self, delivered: DeliveryStats) -> None:
         """Called when all records of a sink's task are acknowledged."""

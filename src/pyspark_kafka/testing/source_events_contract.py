@@ -31,6 +31,7 @@ REPORTS: Final[Mapping[str, tuple[object, ...]]] = {
     "lag_measured": (Lag({_PARTITION: 577}),),
     "group_commit_failed": ("auditors", _OUT_OF_RANGE),
     "records_failed": (_BAD_RECORDS, _PARTITION, 8_128),
+    "tasks_are_small": (512, 2_048),
     "records_delivered": (DeliveryStats(1_234, 98_765),),
 }
 """The port's methods, with arguments for each."""
@@ -44,6 +45,7 @@ _FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "lag_measured": ("577",),
     "group_commit_failed": ("auditors", _OUT_OF_RANGE.message),
     "records_failed": ("21", "BAD_ENUM", "43", "TRUNCATED", "63", "orders", "8128"),
+    "tasks_are_small": ("512", "2048"),
     "records_delivered": ("1234", "98765"),
 }
 """What the text of an event contains."""

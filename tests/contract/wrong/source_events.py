@@ -58,6 +58,9 @@ class Passing(SourceEvents):
     def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
         self.take("records_failed", found, partition, offset)
 
+    def tasks_are_small(self, tasks: int, offsets: int) -> None:
+        self.take("tasks_are_small", tasks, offsets)
+
     def records_delivered(self, delivered: DeliveryStats) -> None:
         self.take("records_delivered", delivered)
 

@@ -280,6 +280,30 @@ def test_tasks_of_small_ranges(kit: Kit) -> None:
     assert stream(kit, {"maxPartitions": "1"}).plan_tasks(start, end) == (ranges,)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "offsets", "options", "is_reported"),
+    [
+        (301, 999, {}, True),
+        (300, 1, {}, False),
+        (301, 1_000, {}, False),
+        (301, 1, {"maxPartitions": "1000"}, False),
+    ],
+)
+def test_many_small_tasks_are_reported(
+    kit: Kit, partitions: int, offsets: int, options: dict[str, str], *, is_reported: bool
+) -> None:
+    """Once, with their number, unless the query says how many tasks it wants."""
+    kit.cluster.add_partitions("t", partitions)
+    made = stream(kit, options)
+    start = PartitionOffsets({tp(number): 0 for number in range(partitions)})
+    for step in (1, 2):
+        end = PartitionOffsets({tp(number): step * offsets for number in range(partitions)})
+        assert len(made.plan_tasks(start, end)) == partitions
+        start = end
+    expected = ((partitions, partitions * offsets),) if is_reported else ()
+    assert kit.events.named("tasks_are_small") == expected
+
+
 def test_a_limit_on_offsets_over_batches(kit: Kit) -> None:
     """Ten at a time of 101, 11 and 1 records are 8, 1 and 1, then 9 and 1."""
     kit.cluster.add_partitions("t", 3)

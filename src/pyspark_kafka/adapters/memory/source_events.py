@@ -67,6 +67,9 @@ class MemorySourceEvents(SourceEvents):
     def records_failed(self, found: BadRecordStats, partition: TopicPartition, offset: int) -> None:
         self._keep("records_failed", found, partition, offset)
 
+    def tasks_are_small(self, tasks: int, offsets: int) -> None:
+        self._keep("tasks_are_small", tasks, offsets)
+
     def records_delivered(self, delivered: DeliveryStats) -> None:
         self._keep("records_delivered", delivered)
 

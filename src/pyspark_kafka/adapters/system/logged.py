@@ -62,6 +62,15 @@ class LoggingSourceEvents(SourceEvents):
             found.dead_letters,
         )
 
+    def tasks_are_small(self, tasks: int, offsets: int) -> None:
+        log.warning(
+            "A batch has %d tasks for %d offsets. A task takes some milliseconds, whatever it "
+            "reads: set 'maxPartitions', to the number of cores for example, so that tasks read "
+            "several partitions",
+            tasks,
+            offsets,
+        )
+
     def records_delivered(self, delivered: DeliveryStats) -> None:
         log.info(
             "Delivered %d records, %d bytes of keys, values and headers",
