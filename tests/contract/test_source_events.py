@@ -61,7 +61,7 @@ def test_memory_keeps_reports_in_order() -> None:
 
 
 def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
-    """Losses are logged at level WARNING, other events at INFO."""
+    """Losses and advice are logged at level WARNING, other events at INFO."""
     [loss] = REPORTS["data_lost"]
     [out_of_range] = REPORTS["offset_out_of_range"]
     with caplog.at_level("DEBUG", logger=LOGGER):
@@ -79,6 +79,14 @@ def test_losses_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None
             (
                 "64 records could not be decoded (43 TRUNCATED, 21 BAD_ENUM), the first one at "
                 "offset 8128 of orders-3; 63 dead letters were written"
+            ),
+        ),
+        (
+            "WARNING",
+            (
+                "A batch has 512 tasks for 2048 offsets. A task takes some milliseconds, whatever "
+                "it reads: set 'maxPartitions', to the number of cores for example, so that tasks "
+                "read several partitions"
             ),
         ),
         ("INFO", "Delivered 1234 records, 98765 bytes of keys, values and headers"),

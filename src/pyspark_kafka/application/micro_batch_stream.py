@@ -36,6 +36,7 @@ class KafkaMicroBatchStream:
         self,
         offset_reader: KafkaOffsetReader,
         admission: Admission,
+        *,
         planner: RangePlanner,
         initial_offsets: InitialOffsets,
         progress: ProgressReports,

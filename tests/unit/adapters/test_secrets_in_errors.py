@@ -109,4 +109,4 @@ def test_partitions_have_no_options() -> None:
     ranges = [OffsetRange(TopicPartition("t", 0), 0, 5)]
     reader = KafkaBatchReader(ContainerUseCases(), options, Projection(("value",)))
     assert SECRET.encode() in pickle.dumps(reader)
-    assert SECRET.encode() not in pickle.dumps(input_partitions([ranges]))
+    assert SECRET.encode() not in pickle.dumps(input_partitions([tuple(ranges)]))
