@@ -1,0 +1,64 @@
+"""Tasks that read several partitions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from .queries import OURS, assert_same_rows, read, read_stream, run_available_now
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+PARTITIONS = 12
+SIZES = {number: 7 * number for number in range(PARTITIONS)}
+
+
+def test_a_batch_has_as_many_tasks_as_it_may(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
+) -> None:
+    """It has the rows that it has with a task for each partition."""
+    topic = topics.create(PARTITIONS)
+    topics.fill(topic, SIZES)
+    each = read(spark, kafka, OURS, client=client, subscribe=topic)
+    joined = read(spark, kafka, OURS, client=client, subscribe=topic, maxPartitions="3")
+    assert (each.rdd.getNumPartitions(), joined.rdd.getNumPartitions()) == (PARTITIONS, 3)
+    assert_same_rows(joined, each)
+
+
+def test_a_stream_goes_on_with_another_number_of_tasks(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """Its offset log is the same with any number, so the option can be changed at a restart."""
+    topic = topics.create(PARTITIONS)
+    joined = {"maxPartitions": "2", "minPartitions": "2"}
+    for options in (joined, {}, joined):
+        topics.fill(topic, SIZES)
+        stream = read_stream(
+            spark,
+            kafka,
+            OURS,
+            client=client,
+            subscribe=topic,
+            startingOffsets="earliest",
+            **options,
+        )
+        output = run_available_now(stream, tmp_path)
+    assert_same_rows(output, read(spark, kafka, OURS, subscribe=topic))
+    assert [logged(tmp_path, batch) for batch in range(3)] == [
+        {topic: {str(number): (batch + 1) * size for number, size in SIZES.items()}}
+        for batch in range(3)
+    ]
+
+
+def logged(directory: Path, batch: int) -> dict[str, Any]:
+    """Return the offsets at which a batch ended, by Spark's log."""
+    [log] = directory.glob(f"**/offsets/{batch}")
+    offsets: dict[str, Any] = json.loads(log.read_text().splitlines()[-1])
+    return offsets
