@@ -28,6 +28,7 @@ from .trickle import measure_trickle
 from .typed.decoders import measure_decoders
 from .typed.reads import measure_avro_read, measure_json_read, measure_protobuf_read
 from .typed.writes import measure_typed_write
+from .wide_topics import measure_wide_topics
 from .write_memory import measure_write_memory
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
     "one-core": measure_one_core,
     "decoder": measure_decoder,
     "trickle": measure_trickle,
+    "wide": measure_wide_topics,
     "continuous": measure_continuous,
     "catch-up": measure_catch_up,
     "memory": measure_memory,

@@ -40,6 +40,8 @@ class Plan:
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)
+    wide_topics: tuple[tuple[int, int], ...] = ((200, 50), (1_000, 10))
+    """The partitions of topics, and the records of each partition."""
 
 
 FULL: Final = Plan()
@@ -55,5 +57,6 @@ QUICK: Final = Plan(
     latency_warm_up_seconds=0.5,
     memory_bytes=(10 * MB, 50 * MB),
     partitions=(1, 50),
+    wide_topics=((20, 5),),
 )
 """A check that everything runs; its figures are meaningless."""

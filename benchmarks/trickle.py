@@ -96,13 +96,17 @@ def _trigger_ms(
             .start()
         )
         try:
-            executions = _await_executions(query, WARM_UP_TRIGGERS + triggers)
+            executions = await_executions(query, WARM_UP_TRIGGERS + triggers)
         finally:
             query.stop()
     return statistics.median(executions[WARM_UP_TRIGGERS:])
 
 
-def _await_executions(query: StreamingQuery, count: int) -> Sequence[float]:
+def await_executions(query: StreamingQuery, count: int) -> Sequence[float]:
+    """Return the times of a query's triggers that had records, as soon as there are so many.
+
+    :raises TimeoutError: if that takes more than two minutes.
+    """
     deadline = Deadline.after(TIMEOUT_SECONDS)
     while not deadline.has_passed:
         executions = executions_ms(query.recentProgress)

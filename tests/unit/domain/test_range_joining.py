@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.partition_offsets import EARLIEST, LATEST
-from pyspark_kafka.domain.range_joining import RANGE_COST, join_ranges, needs_join
+from pyspark_kafka.domain.range_joining import RANGE_COST, are_small, join_ranges, needs_join
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 backlogs = st.lists(st.integers(0, 10_000), max_size=60).map(
@@ -48,6 +48,15 @@ def test_open_ends_count_as_what_they_resolve_to() -> None:
     }
     assert join_ranges(ranges, 2, resolved) == ((ranges[1],), (ranges[0], *ranges[2:]))
     assert sorted(map(len, join_ranges(ranges, 2))) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("count", "end", "expected"),
+    [(301, 999, True), (300, 999, False), (301, 1_000, False), (301, LATEST, False)],
+)
+def test_small_ranges(count: int, end: int, expected: bool) -> None:
+    """There are some hundred of them, with little to read, as far as is known."""
+    assert are_small([of(number, 0, end) for number in range(count)]) is expected
 
 
 @given(backlogs, st.integers(1, 12))

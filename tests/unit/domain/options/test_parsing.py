@@ -40,6 +40,7 @@ from pyspark_kafka.domain.read_limits import (
 from pyspark_kafka.domain.record_limits import RecordLimits
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
+from pyspark_kafka.domain.task_limits import TaskLimits
 
 from .given import (
     ASSIGN_EXAMPLE,
@@ -67,6 +68,14 @@ from .given import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+def test_limits_of_tasks() -> None:
+    """They are of three options."""
+    given = {"minPartitions": "2", "maxPartitions": "4", "maxRecordsPerPartition": "300"}
+    options = parse_source_options({**BASE, **given}, QueryKind.BATCH)
+    assert options.task_limits == TaskLimits(2, 4, 300)
+    assert parse_source_options(BASE, QueryKind.BATCH).task_limits == TaskLimits()
 
 
 def test_defaults_of_a_stream() -> None:
