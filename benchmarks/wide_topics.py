@@ -47,7 +47,7 @@ ABOUT: Final = (
     "and a stream with `processingTime=0` reads as many new ones into `noop`, on "
     f"`local[{CORES}]`: the time of a batch, and the median of `triggerExecution` of a warm query. "
     f"With {TASKS} tasks the option is `maxPartitions={TASKS}`. The tuned JVM connector has "
-    " `kafka.fetch.max.wait.ms=1`: as it comes, it waits half a second for each small partition "
+    "`kafka.fetch.max.wait.ms=1`: as it comes, it waits half a second for each small partition "
     "of a batch."
 )
 
