@@ -22,7 +22,7 @@ from .spark import CORES, JVM, spark_session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from .bench import Bench
@@ -88,6 +88,14 @@ def _trigger_ms(
     spark: SparkSession, source: str, options: Mapping[str, str], triggers: int
 ) -> float:
     frame = spark.readStream.format(source).options(**options).load()
+    with running(frame) as query:
+        executions = await_executions(query, WARM_UP_TRIGGERS + triggers)
+    return statistics.median(executions[WARM_UP_TRIGGERS:])
+
+
+@contextmanager
+def running(frame: DataFrame) -> Iterator[StreamingQuery]:
+    """Read a stream into ``noop``, trigger after trigger, until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as checkpoint:
         query = (
             frame.writeStream.format("noop")
@@ -96,10 +104,9 @@ def _trigger_ms(
             .start()
         )
         try:
-            executions = await_executions(query, WARM_UP_TRIGGERS + triggers)
+            yield query
         finally:
             query.stop()
-    return statistics.median(executions[WARM_UP_TRIGGERS:])
 
 
 def await_executions(query: StreamingQuery, count: int) -> Sequence[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import tempfile
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,7 @@ from .bench import CLIENTS
 from .results import MILLISECONDS, Comparison, Section
 from .rounds import alternate
 from .spark import CORES, spark_session
-from .trickle import await_executions
+from .trickle import await_executions, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -121,19 +120,10 @@ def _trigger_ms(
     spark: SparkSession, source: str, options: Mapping[str, str], fill: Callable[[], None]
 ) -> float:
     frame = spark.readStream.format(source).options(**options).load()
-    with tempfile.TemporaryDirectory(prefix="benchmarks-") as checkpoint:
-        query = (
-            frame.writeStream.format("noop")
-            .option("checkpointLocation", checkpoint)
-            .trigger(processingTime="0 seconds")
-            .start()
-        )
-        try:
-            # The first one reads what is there, and starts workers and clients.
-            executions = await_executions(query, 1)
-            for count in itertools.islice(itertools.count(2), TRIGGERS):
-                fill()
-                executions = await_executions(query, count)
-        finally:
-            query.stop()
+    with running(frame) as query:
+        # The first one reads what is there, and starts workers and clients.
+        executions = await_executions(query, 1)
+        for count in itertools.islice(itertools.count(2), TRIGGERS):
+            fill()
+            executions = await_executions(query, count)
     return statistics.median(executions[1:])
