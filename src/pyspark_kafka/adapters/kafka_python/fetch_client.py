@@ -222,7 +222,11 @@ class FetchClient:
     def _together_with(
         self, partition: TopicPartition, node: int
     ) -> dict[TopicPartition, FetchPosition]:
-        """Return the positions of the expected ranges that a request to a broker can name, too."""
+        """Return the positions of the expected ranges that a request to a broker can name, too.
+
+        The last metadata say where they are: nothing is requested for ranges that are read later.
+        """
+        metadata = self._opened()
         return {
             one.partition: self._position(
                 one.partition,
@@ -230,7 +234,7 @@ class FetchClient:
                 one.from_offset,
                 FetchedEpochs(),
             )._replace(max_bytes=RANGE_BYTES)
-            for one in self._expected.next_on(lambda other: self._node(other) == node)
+            for one in self._expected.next_on(lambda other: metadata.known_leader(other) == node)
             if one.partition != partition
         }
 
