@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 from tests.scheduling import scope_of
+
+CONFTEST = """
+from tests.scheduling import OneSoakAtATime
+
+def pytest_xdist_make_scheduler(config, log):
+    return OneSoakAtATime(config, log)
+"""
+ABORTS = """
+import os
+
+def test_aborts():
+    os.abort()
+
+def test_after_it():
+    pass
+"""
+PASSES = "def test_passes(): pass"
 
 
 def test_files_of_the_soak_run_one_after_another() -> None:
@@ -11,3 +32,21 @@ def test_files_of_the_soak_run_one_after_another() -> None:
         "tests/soak/test_hostile.py::b[c]"
     )
     assert scope_of("tests/unit/test_docs.py::test_a") == "tests/unit/test_docs.py"
+
+
+def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path: Path) -> None:
+    """The run ends, although files were done in the process, and files of one test follow."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for number in range(9):
+        (tmp_path / f"test_{number}.py").write_text(ABORTS if number == 4 else PASSES)
+    options = "-n 1 --dist loadfile --no-loadscope-reorder -p no:cacheprovider".split()
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", tmp_path, tmp_path],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "crashed while running 'test_4.py::test_aborts'" in run.stdout
+    assert "1 failed, 9 passed" in run.stdout
