@@ -39,7 +39,7 @@ def test_a_test_that_ends_its_process_fails_and_all_others_run(tmp_path: Path) -
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for number in range(9):
         (tmp_path / f"test_{number}.py").write_text(ABORTS if number == 4 else PASSES)
-    options = "-n 1 --dist loadfile --no-loadscope-reorder -p no:cacheprovider".split()
+    options = ["-n", "1", "--dist", "loadfile", "--no-loadscope-reorder", "-p", "no:cacheprovider"]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "--rootdir", tmp_path, tmp_path],
         cwd=Path(__file__).parents[2],
