@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from . import synthetic
 from .results import RECORDS_PER_SECOND, Comparison, Section
 from .rounds import alternate
 from .spark import CORES, JVM, JVM_TUNED, TUNED, spark_session
@@ -43,6 +46,8 @@ class Case:
         return f"{self.shape.name}; {partitions_text(self.partitions)}"
 
 
+SYNTHETIC: Final = "synthetic source"
+
 READERS: Final[Mapping[str, Reader]] = {
     JVM: Reader("kafka", {}),
     JVM_TUNED: Reader("kafka", TUNED),
@@ -64,31 +69,43 @@ ABOUT: Final = (
     f"`local[{CORES}]`. It reads all columns, but headers only where the records have them. The "
     f"tuned JVM connector has "
     + ", ".join(f"`{name}={value}`" for name, value in TUNED.items())
-    + "; all other settings are defaults."
+    + "; all other settings are defaults. The synthetic source is a Python source without a "
+    "broker, with a batch of the same rows in memory: its rate is what Spark allows a Python "
+    "source."
 )
 
 
 def measure_batch_read(bench: Bench) -> Section:
     """Compare the readers in every case."""
     topics = [bench.topics.filled(case.shape, case.partitions) for case in CASES]
-    with spark_session() as spark:
+    with tempfile.TemporaryDirectory(prefix="batches-") as directory, spark_session() as spark:
+        spark.dataSource.register(synthetic.SyntheticSource)
         comparisons = tuple(
-            _compare(bench, spark, case, topic) for case, topic in zip(CASES, topics, strict=True)
+            _compare(bench, spark, case, topic, Path(directory))
+            for case, topic in zip(CASES, topics, strict=True)
         )
     return Section(
-        "batch", "Spark, batch", ABOUT, RECORDS_PER_SECOND, comparisons, peers=(JVM, JVM_TUNED)
+        "batch",
+        "Spark, batch",
+        ABOUT,
+        RECORDS_PER_SECOND,
+        comparisons,
+        peers=(JVM, JVM_TUNED, SYNTHETIC),
     )
 
 
-def _compare(bench: Bench, spark: SparkSession, case: Case, topic: Topic) -> Comparison:
+def _compare(
+    bench: Bench, spark: SparkSession, case: Case, topic: Topic, directory: Path
+) -> Comparison:
     options = {
         **bench.kafka.options,
         "subscribe": topic.name,
         "includeHeaders": str(case.shape.has_headers).lower(),
     }
+    made = Reader(synthetic.FORMAT, synthetic.options_for(topic, directory))
     runs = {
         name: partial(_rate, spark, reader, options, topic.records)
-        for name, reader in READERS.items()
+        for name, reader in {**READERS, SYNTHETIC: made}.items()
     }
     return Comparison(case.name, alternate(runs, bench.plan), topic.shape.value_bytes)
 
