@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, final
 
 from ..domain.offset_range import OffsetRange
@@ -11,7 +12,7 @@ from ..domain.record_filter import RecordFilter
 from .errors import ResolvedOffsetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..domain.options import SourceOptions
     from ..domain.range_joining import TaskRanges
@@ -35,8 +36,9 @@ class KafkaBatch:
 
     def plan_tasks(self, record_filter: RecordFilter = ALL_RECORDS) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; raise as ``plan_input_partitions`` does."""
-        ranges = self.plan_input_partitions(record_filter)
-        return self._task_planner.plan(ranges, lambda: self._bound(ranges))
+        ranges = self._narrow(self._ranges(record_filter), record_filter)
+        resolve = cache(lambda: self._bound(ranges))
+        return self._task_planner.plan(self._split(ranges, resolve), resolve)
 
     def plan_input_partitions(
         self, record_filter: RecordFilter = ALL_RECORDS
@@ -49,14 +51,18 @@ class KafkaBatch:
         :raises OffsetsMismatchError: if the options name offsets for other partitions.
         :raises ResolvedOffsetsError: if a start is known to be greater than its end.
         """
+        ranges = self._narrow(self._ranges(record_filter), record_filter)
+        return self._split(ranges, lambda: self._bound(ranges))
+
+    def _ranges(self, record_filter: RecordFilter) -> list[OffsetRange]:
+        """Return the range of each partition."""
         starts = self._offset_reader.unresolved(self._options.starting_offsets, "start")
         ends = self._offset_reader.unresolved(self._options.ending_offsets, "end")
-        ranges = [
+        return [
             _range(partition, start, ends[partition])
             for partition, start in starts.items()
             if partition in ends and record_filter.admits_partition(partition.partition)
         ]
-        return self._split(self._narrow(ranges, record_filter))
 
     def _narrow(
         self, ranges: Sequence[OffsetRange], record_filter: RecordFilter
@@ -81,9 +87,13 @@ class KafkaBatch:
                 kept.append(one.starting_at(max(first, one.from_offset)))
         return kept
 
-    def _split(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
+    def _split(
+        self,
+        ranges: Sequence[OffsetRange],
+        resolve: Callable[[], Mapping[TopicPartition, OffsetRange]],
+    ) -> tuple[OffsetRange, ...]:
         limits = self._options.task_limits
-        resolved = self._bound(ranges) if needs_split(ranges, limits) else {}
+        resolved = resolve() if needs_split(ranges, limits) else {}
         return tuple(
             one
             for one in split_unbound(ranges, resolved, limits)

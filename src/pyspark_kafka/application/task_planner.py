@@ -32,7 +32,7 @@ class TaskPlanner:
     ) -> tuple[TaskRanges, ...]:
         """Return the ranges of each task; ``resolve`` is called if ranges are joined.
 
-        It returns the offsets of partitions whose ranges are open.
+        It returns the range of each partition with open ends, all of its parts together.
         """
         resolved = resolve() if needs_join(ranges, self._max_partitions) else {}
         tasks = join_ranges(ranges, self._max_partitions, resolved)

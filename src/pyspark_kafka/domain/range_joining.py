@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from .partition_offsets import EARLIEST, LATEST
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -34,8 +36,8 @@ def join_ranges(
     """Return the ranges of each task: of at most ``max_partitions`` tasks, ``None`` for no limit.
 
     Tasks have about the same number of offsets to read. The ranges of a task are in the order of
-    ``ranges``, so those of one partition ascend. ``resolved`` has the offsets of partitions whose
-    ranges are open; an open range that it lacks counts as empty.
+    ``ranges``, so those of one partition ascend. ``resolved`` has the range of each partition with
+    open ends, all of its parts together; an open range that it lacks counts as empty.
     """
     if max_partitions is None or not needs_join(ranges, max_partitions):
         return tuple((offset_range,) for offset_range in ranges)
@@ -67,4 +69,8 @@ def _size(offset_range: OffsetRange, resolved: Mapping[TopicPartition, OffsetRan
     if offset_range.is_bound:
         return offset_range.size
     known = resolved.get(offset_range.partition)
-    return 0 if known is None else known.size
+    if known is None:
+        return 0
+    start = known.from_offset if offset_range.from_offset == EARLIEST else offset_range.from_offset
+    end = known.until_offset if offset_range.until_offset == LATEST else offset_range.until_offset
+    return end - start

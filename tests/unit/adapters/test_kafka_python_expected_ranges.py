@@ -57,6 +57,39 @@ def test_a_request_has_a_bound() -> None:
     assert len(together(expecting(*range(10 * MAX_TOGETHER)))) == MAX_TOGETHER
 
 
+def test_a_range_that_begins_again_changes_nothing() -> None:
+    """Neither does one that was passed over."""
+    expected = expecting(0, 1, 2, 3)
+    for number in (2, 2, 0):
+        expected.begin(tp(number), 7)
+        assert together(expected) == [3]
+
+
+def test_the_start_of_a_range_is_found_without_a_search() -> None:
+    """The ranges of a task are compared a few times each, however many there are."""
+    compared = 0
+
+    class Partition(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, str(other))
+
+        __hash__ = str.__hash__
+
+    count = 5_000
+    expected = ExpectedRanges()
+    expected.expect([OffsetRange(TopicPartition(Partition("t"), n), 7, 9) for n in range(count)])
+    for number in range(count):
+        expected.begin(TopicPartition(Partition("t"), number), 7)
+        # A read of the rest of the range, by another request.
+        expected.begin(TopicPartition(Partition("t"), number), 8)
+    assert together(expected) == []
+    assert compared < 10 * count
+
+
 def test_held_data_are_taken_once() -> None:
     """They are a copy: the memory of the response is used again."""
     expected, sent = expecting(0), data(BATCH)

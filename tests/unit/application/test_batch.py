@@ -24,7 +24,9 @@ from pyspark_kafka.domain.record_filter import RecordFilter, Span
 from .conftest import Kit, tp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
+
+    from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 
 
 def plan(kit: Kit, **options: str) -> tuple[OffsetRange, ...]:
@@ -54,6 +56,34 @@ def test_ranges_share_tasks(kit: Kit) -> None:
     batch = kit.container({"maxPartitions": "2"}, QueryKind.BATCH).batch()
     ranges = [OffsetRange(tp(number), -2, -1) for number in range(4)]
     assert batch.plan_tasks() == ((ranges[2],), (ranges[0], ranges[1], ranges[3]))
+
+
+def test_split_and_joined_ranges_are_resolved_once(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The offsets that say where to split also say what each task has to read."""
+    asked: list[str] = []
+    for name in ("earliest", "latest"):
+        monkeypatch.setattr(MemoryOffsetFetcher, name, counted(name, asked))
+    kit.produce(9_000)
+    kit.produce(6_000, partition=1)
+    options = {"minPartitions": "2", "maxPartitions": "2"}
+    assert kit.container(options, QueryKind.BATCH).batch().plan_tasks() == (
+        (OffsetRange(tp(1), -2, -1),),
+        (OffsetRange(tp(0), -2, 4_500), OffsetRange(tp(0), 4_500, -1)),
+    )
+    assert asked == ["earliest", "latest"]
+
+
+def counted(name: str, calls: list[str]) -> Callable[..., PartitionOffsets]:
+    """Return a method of the fetcher in memory that notes its calls."""
+    method: Callable[..., PartitionOffsets] = getattr(MemoryOffsetFetcher, name)
+
+    def call(*arguments: object) -> PartitionOffsets:
+        calls.append(name)
+        return method(*arguments)
+
+    return call
 
 
 def test_specific_ends_are_kept(kit: Kit) -> None:

@@ -50,6 +50,13 @@ def test_open_ends_count_as_what_they_resolve_to() -> None:
     assert sorted(map(len, join_ranges(ranges, 2))) == [2, 2]
 
 
+def test_open_parts_count_as_what_is_left_of_the_partition() -> None:
+    """Each part of a partition has its own size, whatever the other parts have."""
+    ranges = [of(0, EARLIEST, 90_000), of(0, 90_000, LATEST), of(1, 0, 60_000), of(2, 0, 40_000)]
+    resolved = {ranges[0].partition: of(0, 20_000, 95_000)}
+    assert join_ranges(ranges, 2, resolved) == ((ranges[0], ranges[1]), (ranges[2], ranges[3]))
+
+
 @pytest.mark.parametrize(
     ("count", "end", "expected"),
     [(301, 999, True), (300, 999, False), (301, 1_000, False), (301, LATEST, False)],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -11,7 +10,7 @@ from kafka import errors as kafka_errors
 from .fetch_wire import FetchedData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
@@ -42,25 +41,29 @@ class ExpectedRanges:
     """The ranges that are read next, in order, and what was fetched of them."""
 
     def __init__(self) -> None:
-        self._expected: deque[OffsetRange] = deque()
+        self._ranges: Sequence[OffsetRange] = ()
+        self._places: Mapping[tuple[TopicPartition, int], int] = {}
+        self._begun = 0
         self._held: dict[TopicPartition, HeldData] = {}
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         """Forget what was expected before."""
-        self._expected = deque(ranges)
+        self._ranges = tuple(ranges)
+        starts = ((one.partition, one.from_offset) for one in ranges)
+        self._places = {start: place for place, start in enumerate(starts)}
+        self._begun = 0
         self._held = {}
 
     def begin(self, partition: TopicPartition, offset: int) -> None:
         """Note that a range is read from its start on: none before it is expected any more."""
-        starts = ((one.partition, one.from_offset) for one in self._expected)
-        place = next((n for n, start in enumerate(starts) if start == (partition, offset)), -1)
-        for _ in range(place + 1):
-            self._expected.popleft()
+        place = self._places.get((partition, offset), -1)
+        self._begun = max(self._begun, place + 1)
 
     def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:
         """Yield ranges of different partitions on one broker, which one request may name."""
         seen: set[TopicPartition] = set()
-        for one in self._expected:
+        for place in range(self._begun, len(self._ranges)):
+            one = self._ranges[place]
             if len(seen) == MAX_TOGETHER:
                 return
             if one.partition not in seen and one.partition not in self._held:
