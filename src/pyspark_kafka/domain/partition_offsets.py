@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import groupby
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
@@ -14,7 +14,7 @@ from .option_values import INT64_MAX
 from .topic_partition import TopicPartition, is_topic_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import ItemsView, Iterable, Iterator, KeysView
 
 LATEST: Final = -1
 """In options, the offset after the last record (Spark's ``KafkaOffsetRangeLimit.LATEST``)."""
@@ -43,7 +43,7 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
         :raises ValueError: if an offset is below ``EARLIEST`` (-2) or beyond 64 bits.
         """
-        ordered = dict(sorted(dict(offsets).items()))
+        ordered = dict(sorted(dict(offsets).items(), key=_place))
         for partition, offset in ordered.items():
             if not EARLIEST <= offset <= INT64_MAX:
                 raise ValueError(f"not an offset: {offset} for {partition}")
@@ -99,18 +99,19 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
             raise ValueError(
                 f"Expected e.g. {EXAMPLE}, got {excerpt(json.dumps(content))}"
             ) from error
-        for partition, offset in offsets.items():
-            if not is_topic_name(partition.topic):
-                raise ValueError(f"no topic can have the name '{excerpt(partition.topic)}'")
-            if offset < 0:
-                raise ValueError(f"the offset of {partition} is negative: {offset}")
+        for topic, items in groupby(offsets.items(), _topic):
+            if not is_topic_name(topic):
+                raise ValueError(f"no topic can have the name '{excerpt(topic)}'")
+            for partition, offset in items:
+                if offset < 0:
+                    raise ValueError(f"the offset of {partition} is negative: {offset}")
         return offsets
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Return ``{"topic": {"0": 23}}``, topics and partitions in order."""
         return {
             topic: {str(partition.partition): offset for partition, offset in group}
-            for topic, group in groupby(self._offsets.items(), lambda item: item[0].topic)
+            for topic, group in groupby(self.items(), _topic)
         }
 
     def to_json(self) -> str:
@@ -119,7 +120,7 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
     def merge(self, newer: Mapping[TopicPartition, int]) -> PartitionOffsets:
         """Return these offsets updated with ``newer``."""
-        return PartitionOffsets({**self._offsets, **newer})
+        return PartitionOffsets(dict(chain(self.items(), newer.items()))) if newer else self
 
     def restrict(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
         """Return only the offsets of ``partitions``."""
@@ -127,6 +128,14 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
         return PartitionOffsets(
             (partition, offset) for partition, offset in self.items() if partition in wanted
         )
+
+    def keys(self) -> KeysView[TopicPartition]:
+        """Return a view of the partitions, in order."""
+        return self._offsets.keys()
+
+    def items(self) -> ItemsView[TopicPartition, int]:
+        """Return a view of the partitions and their offsets, in order."""
+        return self._offsets.items()
 
     def __getitem__(self, partition: TopicPartition) -> int:
         return self._offsets[partition]
@@ -156,3 +165,12 @@ class PartitionOffsets(Mapping[TopicPartition, int]):
 
     def __repr__(self) -> str:
         return f"PartitionOffsets({self.to_json()})"
+
+
+def _place(item: tuple[TopicPartition, int]) -> tuple[str, int]:
+    """Return what a partition is sorted by: a comparison of tuples is Python's own."""
+    return item[0].topic, item[0].partition
+
+
+def _topic(item: tuple[TopicPartition, int]) -> str:
+    return item[0].topic

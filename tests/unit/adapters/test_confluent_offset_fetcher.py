@@ -1,15 +1,21 @@
 from __future__ import annotations
 
-from typing import Any
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from pyspark_kafka.adapters.confluent import offset_fetcher
-from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
+from pyspark_kafka.adapters.confluent.error_codes import NO_LEADERS
+from pyspark_kafka.adapters.confluent.offset_fetcher import MAX_ASKED, ConfluentOffsetFetcher
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.subscription import Assign
 from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 API_TIMEOUT_S = 3.0
 
@@ -33,11 +39,43 @@ class StuckAdmin:
         """Close without a client."""
 
 
-def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new client asks again when a third of the time is up, however short the time is."""
-    timeouts: list[float] = []
-    monkeypatch.setattr(offset_fetcher, "AdminClient", lambda _config, **_: StuckAdmin(timeouts))
-    monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)
+class BoundedAdmin:
+    """An admin client of the topic ``t``, and none of its requests names many partitions."""
+
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+        self.sizes: list[int] = []
+
+    def list_offsets(self, specs: Mapping[Any, Any], **_: object) -> dict[Any, Future[Any]]:
+        self.sizes.append(len(specs))
+        known = [each for each in specs if each.topic == "t"]
+        if not known:
+            return dict.fromkeys(specs, failed(NO_LEADERS))
+        unknown = dict.fromkeys(specs, failed(KafkaError.UNKNOWN_TOPIC_OR_PART))
+        return {**unknown, **dict.fromkeys(known, done(SimpleNamespace(offset=self._offset)))}
+
+    def describe_topics(self, wanted: Any, **_: object) -> dict[str, Future[Any]]:
+        unknown = failed(KafkaError.UNKNOWN_TOPIC_OR_PART)
+        described = SimpleNamespace(is_internal=False, partitions=[SimpleNamespace(id=0)])
+        return {topic: done(described) if topic == "t" else unknown for topic in wanted.topic_names}
+
+    def poll(self, _timeout: float) -> None:
+        """Have no events."""
+
+
+def done(result: object) -> Future[Any]:
+    answer: Future[Any] = Future()
+    answer.set_result(result)
+    return answer
+
+
+def failed(code: int) -> Future[Any]:
+    answer: Future[Any] = Future()
+    answer.set_exception(KafkaException(KafkaError(code)))
+    return answer
+
+
+def fetcher_of_t() -> ConfluentOffsetFetcher:
     options = parse_source_options(
         {
             "client": "confluent",
@@ -47,6 +85,25 @@ def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.Monkey
         },
         QueryKind.BATCH,
     )
-    fetcher = ConfluentOffsetFetcher(options)
-    assert fetcher.partitions(Assign(frozenset({TopicPartition("t", 0)}))) == frozenset()
+    return ConfluentOffsetFetcher(options)
+
+
+@pytest.mark.parametrize("known", [MAX_ASKED, MAX_ASKED + 3])
+def test_many_partitions_take_several_requests(monkeypatch: pytest.MonkeyPatch, known: int) -> None:
+    """Partitions that do not exist are left out, also if a request names no others."""
+    admin = BoundedAdmin(offset=7)
+    monkeypatch.setattr(offset_fetcher, "AdminClient", lambda _config, **_: admin)
+    existing = [TopicPartition("t", number) for number in range(known)]
+    deleted = [TopicPartition("u", number) for number in range(2 * MAX_ASKED)]
+    assert fetcher_of_t().latest([*existing, *deleted]) == dict.fromkeys(existing, 7)
+    assert max(admin.sizes) == MAX_ASKED
+    assert sum(admin.sizes) == known + 2 * MAX_ASKED
+
+
+def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new client asks again when a third of the time is up, however short the time is."""
+    timeouts: list[float] = []
+    monkeypatch.setattr(offset_fetcher, "AdminClient", lambda _config, **_: StuckAdmin(timeouts))
+    monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)
+    assert fetcher_of_t().partitions(Assign(frozenset({TopicPartition("t", 0)}))) == frozenset()
     assert timeouts == [API_TIMEOUT_S / 3] * 2

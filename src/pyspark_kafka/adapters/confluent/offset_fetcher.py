@@ -6,6 +6,7 @@ import time
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -70,6 +71,13 @@ MIN_ATTEMPTS: Final = 3
 
 librdkafka's list of leaders may wait for a topic that was created again until it times out ("Failed
 to query partition leaders"), while a new client finds the leaders at once.
+"""
+
+MAX_ASKED: Final = 500
+"""How many partitions a request names; further requests are sent at the same time.
+
+librdkafka searches a list for each partition of a response: the time grows as the square of their
+number, to half a second of the processor for 10,000.
 """
 
 NOT_FOUND: Final = -1
@@ -192,13 +200,14 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> frozenset[TopicPartition]:
         if not topics:
             return frozenset()
-        descriptions = self._retry(
-            METADATA,
-            lambda admin, timeout: self._existing(
-                admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout),
-                timeout,
-            ),
-        )
+
+        def ask(admin: Any, timeout: float) -> Mapping[str, Any]:
+            wanted = TopicCollection(sorted(topics))
+            answers = admin.describe_topics(wanted, request_timeout=timeout)
+            self._await(answers.values(), timeout)
+            return self._existing(answers)
+
+        descriptions = self._retry(METADATA, ask)
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
             raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
         described = [
@@ -222,24 +231,36 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     ) -> Iterable[tuple[TopicPartition, int]]:
         if not specs:
             return ()
-        theirs = {_client_partition(partition): spec for partition, spec in specs.items()}
+        theirs = [(_client_partition(partition), spec) for partition, spec in specs.items()]
 
         def ask(admin: Any, timeout: float) -> Mapping[ClientPartition, int]:
-            try:
-                answers = admin.list_offsets(
-                    theirs, isolation_level=self._isolation_level, request_timeout=timeout
+            sent = [
+                admin.list_offsets(
+                    dict(theirs[start : start + MAX_ASKED]),
+                    isolation_level=self._isolation_level,
+                    request_timeout=timeout,
                 )
-                return _offsets(self._existing(answers, timeout))
-            except _RefusalError as error:
-                if error.args[0].code() != NO_LEADERS or self._exist(specs):
-                    raise
-                return {}
+                for start in range(0, len(theirs), MAX_ASKED)
+            ]
+            self._await(chain.from_iterable(answers.values() for answers in sent), timeout)
+            of_existing = [answers.items() for answers in sent if not self._is_gone(answers)]
+            return _offsets(self._existing(dict(chain.from_iterable(of_existing))))
 
         answers = self._retry(OFFSETS, ask)
         return [(_our_partition(partition), offset) for partition, offset in answers.items()]
 
+    def _is_gone(self, answers: Mapping[ClientPartition, Future[Any]]) -> bool:
+        """Return whether a request found no leader, because none of its partitions exists."""
+        error = next(iter(answers.values())).exception()
+        return (
+            isinstance(error, KafkaException)
+            and error.args[0].code() == NO_LEADERS
+            and not self._exist(map(_our_partition, answers))
+        )
+
     def _exist(self, partitions: Iterable[TopicPartition]) -> bool:
         """Return whether any of the partitions exists."""
+        partitions = frozenset(partitions)
         found = self._described({partition.topic for partition in partitions})
         return not found.isdisjoint(partitions)
 
@@ -344,9 +365,8 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         if self._connection.is_outdated:
             self.close()
 
-    def _existing(self, answers: Mapping[K, Future[T]], timeout_s: float) -> dict[K, T]:
+    def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
         """Return the responses, without those for topics or partitions that do not exist."""
-        self._await(answers.values(), timeout_s)
         existing, refused = {}, {}
         for key, answer in answers.items():
             try:
@@ -368,10 +388,12 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         :raises KafkaException: if they do not come in time.
         """
         deadline = Deadline.after(timeout_s)
-        while wait(answers, min(EVENTS_S, deadline.remaining)).not_done:
-            self._handle_events()
-            if deadline.has_passed:
-                raise KafkaException(KafkaError(TIMED_OUT))
+        # One after another: to wait for all looks at each of them, in every interval again.
+        for answer in answers:
+            while not answer.done() and wait([answer], min(EVENTS_S, deadline.remaining)).not_done:
+                self._handle_events()
+                if deadline.has_passed:
+                    raise KafkaException(KafkaError(TIMED_OUT))
 
     def _handle_events(self) -> None:
         """Raise the refusal of a login, after which the client must not log in again."""
