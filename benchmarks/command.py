@@ -17,6 +17,7 @@ from .bench import Bench
 from .catch_up import measure_catch_up
 from .continuous import measure_continuous
 from .decoder import measure_decoder
+from .first_second import measure_first_second
 from .memory import measure_memory
 from .one_core import measure_one_core
 from .plan import FULL, QUICK, Plan
@@ -47,6 +48,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
     "decoder": measure_decoder,
     "trickle": measure_trickle,
     "wide": measure_wide_topics,
+    "first-second": measure_first_second,
     "continuous": measure_continuous,
     "catch-up": measure_catch_up,
     "memory": measure_memory,

@@ -40,6 +40,9 @@ class Plan:
 
     memory_bytes: tuple[int, ...] = (100 * MB, 10 * GB)
     partitions: tuple[int, ...] = (1, 100, 2_000)
+    max_session_rounds: int = 3
+    """The maximum of counted rounds of first queries; one round starts some fifteen sessions."""
+
     wide_topics: tuple[tuple[int, int], ...] = ((200, 50), (1_000, 10))
     """The partitions of topics, and the records of each partition."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
@@ -29,12 +30,19 @@ TUNED: Final[Mapping[str, str]] = {
 """The client settings that make the JVM connector's source faster."""
 
 
+SPARKS_DAEMON: Final[Mapping[str, str]] = {"spark.python.daemon.module": "pyspark.daemon"}
+"""The setting by which Python workers load nothing of this source before they need it."""
+
+
 @contextmanager
-def spark_session(slots: int = CORES) -> Iterator[SparkSession]:
+def spark_session(
+    slots: int = CORES, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SparkSession]:
     """Yield a session with the JVM connector and this source, on ``local[slots]``."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = _start(
         SparkSession.builder.master(f"local[{slots}]")
+        .config(map=dict(settings))
         .config("spark.jars", ",".join(map(str, (*connector_jars(), *avro_jars()))))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

@@ -75,9 +75,9 @@ def _compared(
     case = f"{partitions:,} partitions of {records:,} records"
     topic = f"wide-{partitions}"
     bench.kafka.create_topic(topic, partitions)
-    fill = partial(_fill, bench.kafka.bootstrap_servers, topic, partitions, records)
+    refill = partial(fill, bench.kafka.bootstrap_servers, topic, partitions, records)
     options = {**bench.kafka.options, "subscribe": topic}
-    fill()
+    refill()
     batches = {
         name: partial(_batch_ms, spark, source, {**options, **chosen}, partitions * records)
         for name, (source, chosen) in SOURCES.items()
@@ -85,7 +85,7 @@ def _compared(
     yield Comparison(f"{case}; batch", alternate(batches, bench.plan))
     stream = {**options, "startingOffsets": "earliest", **_until(partitions * records)}
     triggers = {
-        name: partial(_trigger_ms, spark, source, {**stream, **chosen}, fill)
+        name: partial(_trigger_ms, spark, source, {**stream, **chosen}, refill)
         for name, (source, chosen) in SOURCES.items()
     }
     yield Comparison(f"{case}; trigger", alternate(triggers, bench.plan))
@@ -97,7 +97,8 @@ def _until(offsets: int) -> dict[str, str]:
     return {"minOffsetsPerTrigger": str(offsets), "maxTriggerDelay": "10m"}
 
 
-def _fill(bootstrap_servers: str, topic: str, partitions: int, records: int) -> None:
+def fill(bootstrap_servers: str, topic: str, partitions: int, records: int) -> None:
+    """Write so many records to each partition."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50, "log_level": 0})
     for partition in range(partitions):
         for _ in range(records):
