@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numba import types
 
 from ..kafka_format import column_mask as bit
 from ..kafka_format import decode_cursor as at
@@ -48,11 +47,11 @@ _OUT: Final = 5
 _FIELD_COUNT: Final = 6
 """The fields of ``ConsumerCalls.addresses``: functions, and the memory that they write to."""
 
-_destroy = c_function(types.void, types.uint64)
-_timestamp = c_function(types.int64, types.uint64, types.uint64)
-_headers = c_function(types.int32, types.uint64, types.uint64)
-_header = c_function(types.int32, *[types.uint64] * 5)
-_header_count = c_function(types.int64, types.uint64)
+_destroy = c_function("void", "uint64")
+_timestamp = c_function("int64", "uint64", "uint64")
+_headers = c_function("int32", "uint64", "uint64")
+_header = c_function("int32", *["uint64"] * 5)
+_header_count = c_function("int64", "uint64")
 
 _WORD: Final = np.uint64(8)
 _NULL: Final = np.uint64(0)

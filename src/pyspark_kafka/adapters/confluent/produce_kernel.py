@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numba import types
 
 from ..kafka_format.encode_kernel import header_range, headers_payload, value_length, value_span
 from ..kernels.compiled import compiled, force_inlined, inlined
@@ -54,17 +53,13 @@ _FIELDS_OF_ONE: Final = 9
 _ADDRESSES: Final = 10
 """The fields of the addresses: functions, the client, and the memory that they read."""
 
-_produce_batch = c_function(
-    types.int32, types.uint64, types.int32, types.int32, types.uint64, types.int32
-)
-_produceva = c_function(types.uint64, types.uint64, types.uint64, types.uint64)
-_error_code = c_function(types.int32, types.uint64)
-_error_destroy = c_function(types.void, types.uint64)
-_headers_new = c_function(types.uint64, types.uint64)
-_header_add = c_function(
-    types.int32, types.uint64, types.uint64, types.int64, types.uint64, types.int64
-)
-_headers_destroy = c_function(types.void, types.uint64)
+_produce_batch = c_function("int32", "uint64", "int32", "int32", "uint64", "int32")
+_produceva = c_function("uint64", "uint64", "uint64", "uint64")
+_error_code = c_function("int32", "uint64")
+_error_destroy = c_function("void", "uint64")
+_headers_new = c_function("uint64", "uint64")
+_header_add = c_function("int32", "uint64", "uint64", "int64", "uint64", "int64")
+_headers_destroy = c_function("void", "uint64")
 
 _NULL: Final = np.uint64(0)
 _EMPTY: Final = 1

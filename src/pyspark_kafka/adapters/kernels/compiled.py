@@ -1,77 +1,62 @@
-"""The decorators that compile kernels with numba."""
+"""The decorators of functions that numba compiles.
+
+Numba is imported when something is compiled: it takes longer to import than machine code takes to
+load from the cache.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from functools import cached_property, partial, update_wrapper
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
-import numba
-from numba import extending, types
-
-from .ir_compiler import IrCompiler
+from .arguments import words_of
 from .kernel_cache import KernelCache
+from .machine_code import load_machine_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .machine_code import MachineCode
+
 F = TypeVar("F", bound="Callable[..., object]")
 
-_NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+PART_WORDS: Final = 6
+"""The numbers that a part of a kernel takes."""
 
 
 def compiled(function: F) -> F:
     """Compile a function to machine code at its first call; it runs without the GIL.
 
-    The machine code is cached beside the module, or in the user's cache directory where that is
-    read-only (a system install, a zip). Where neither can be written, each process compiles the
-    function: numba would refuse it (``CacheImpl``: "no locator available").
+    It takes integers, arrays and tuples of them, and returns an integer or nothing. The machine
+    code is cached beside the module, or in the user's cache directory where that is read-only (a
+    system install, a zip). Where neither can be written, each process compiles the function.
     """
-    kernel: F = _cached(numba.njit(nogil=True, error_model="numpy")(function))
-    return kernel
+    return cast("F", Kernel(function))
 
 
 def compiled_part(function: Callable[..., Any]) -> KernelPart:
-    """Compile a function of 64-bit numbers when its address is first asked for.
+    """Compile a function of six 64-bit numbers when its address is first asked for.
 
     Kernels call it with ``call_address``. Its machine code is cached as theirs is.
     """
-    return KernelPart(_cached(numba.njit(error_model="numpy", no_cpython_wrapper=True)(function)))
-
-
-@final
-class KernelPart:
-    """A function that kernels call by its address, so that it is compiled only if it is needed."""
-
-    def __init__(self, dispatcher: Any) -> None:
-        self._dispatcher = dispatcher
-
-    @cached_property
-    def address(self) -> int:
-        """The address of the machine code, which is compiled or loaded from the cache."""
-        count = self._dispatcher.py_func.__code__.co_argcount
-        arguments = (types.int64,) * count
-        self._dispatcher.compile(arguments)
-        result = self._dispatcher.overloads[arguments]
-        return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
-
-
-def _cached(kernel: Any) -> Any:
-    with suppress(RuntimeError):
-        kernel._cache = KernelCache(kernel.py_func)  # noqa: SLF001  # as enable_caching does
-    return kernel
+    return KernelPart(function)
 
 
 def intrinsic(function: Callable[..., object]) -> Callable[..., Any]:
     """Turn a function that generates LLVM IR into one that kernels can call."""
-    callee: Callable[..., Any] = extending.intrinsic(function)
-    return callee
+
+    def make() -> Any:
+        from .compiler import new_intrinsic
+
+        return new_intrinsic(function)
+
+    return Callee(function, make)
 
 
 def inlined(function: F) -> F:
     """Compile a function as a part of each kernel that calls it; Python cannot call it."""
-    callee: F = _for_kernels_only(numba.njit(error_model="numpy", **_NO_WRAPPERS)(function))
-    return callee
+    return cast("F", Callee(function, partial(_inlined, function)))
 
 
 def kernel_function(function: F) -> F:
@@ -80,34 +65,13 @@ def kernel_function(function: F) -> F:
     It takes numbers and addresses. With arrays, kernels become slower: numba removes counts of
     references from functions that it optimizes by themselves.
     """
-    jit = numba.njit(error_model="numpy", pipeline_class=IrCompiler, **_NO_WRAPPERS)
-    callee: Any = _for_kernels_only(jit(function))
-    template = callee.get_call_template
 
-    def get_call_template(arguments: Any, named: Any) -> Any:
-        """Compile no copies for constants."""
-        variables = {name: types.unliteral(each) for name, each in named.items()}
-        return template(tuple(types.unliteral(each) for each in arguments), variables)
+    def make() -> Any:
+        from .compiler import new_kernel_function
 
-    callee.get_call_template = get_call_template
-    typed: F = callee
-    return typed
+        return new_kernel_function(function)
 
-
-def _for_kernels_only(callee: Any) -> Any:
-    """Let calls by Python raise an error: there is no code for them."""
-    callee.add_overload = partial(_add_overload, callee.overloads)
-    callee._compile_for_args = partial(_refuse, callee.__name__)  # noqa: SLF001
-    return callee
-
-
-def _add_overload(overloads: dict[Any, Any], result: Any) -> None:
-    """Keep the result of a compilation, as numba's own method, but not for Python's calls."""
-    overloads[tuple(result.signature.args)] = result
-
-
-def _refuse(name: str, *_arguments: object, **_named: object) -> None:
-    raise TypeError(f"{name} is a part of kernels: Python cannot call it")
+    return cast("F", Callee(function, make))
 
 
 def force_inlined(function: Callable[..., object]) -> Callable[..., Any]:
@@ -116,5 +80,95 @@ def force_inlined(function: Callable[..., object]) -> Callable[..., Any]:
     Use it for functions that take arrays and are too large for LLVM to inline: otherwise numba
     counts references at each call. Compiling takes longer.
     """
-    callee: Callable[..., Any] = numba.njit(inline="always", error_model="numpy")(function)
-    return callee
+
+    def make() -> Any:
+        from .compiler import new_force_inlined
+
+        return new_force_inlined(function)
+
+    return Callee(function, make)
+
+
+def _inlined(function: Callable[..., object]) -> Any:
+    from .compiler import new_inlined
+
+    return new_inlined(function)
+
+
+class Callee:
+    """A function that kernels call. Numba's object of it is made when a kernel is compiled."""
+
+    def __init__(self, function: Callable[..., object], make: Callable[[], Any]) -> None:
+        self._make = make
+        update_wrapper(self, function)
+
+    @cached_property
+    def for_numba(self) -> Any:
+        """What numba compiles calls of."""
+        return self._make()
+
+    def __reduce__(self) -> str:
+        """Pickle it by its name, as functions."""
+        return self.__wrapped__.__qualname__  # type: ignore[attr-defined,no-any-return]
+
+    def __call__(self, *arguments: object) -> Any:  # noqa: ARG002
+        name = self.__wrapped__.__name__  # type: ignore[attr-defined]  # from update_wrapper
+        raise TypeError(f"{name} is a part of kernels: Python cannot call it")
+
+
+@final
+class Kernel(Callee):
+    """A function that Python calls. Its code is loaded or compiled for each kind of arguments."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function, partial(_inlined, function))
+        self.cache = KernelCache(function)
+        self.loaded: dict[tuple[object, ...], MachineCode] = {}
+        self._function = function
+        self._lock = RLock()
+
+    def __call__(self, *arguments: object) -> Any:
+        kinds: list[object] = []
+        words: list[int] = []
+        for argument in arguments:
+            words_of(argument, kinds, words)
+        code = self.loaded.get(tuple(kinds))
+        if code is None:
+            code = self._load(tuple(kinds), len(words), arguments)
+        return code.call(words)
+
+    def _load(
+        self, kinds: tuple[object, ...], words: int, arguments: tuple[object, ...]
+    ) -> MachineCode:
+        def compile_it() -> bytes:
+            from .compiler import compile_kernel
+
+            return compile_kernel(self._function, arguments)
+
+        with self._lock:
+            if kinds not in self.loaded:
+                self.loaded[kinds] = load_machine_code(self.cache.get(kinds, compile_it), words)
+            return self.loaded[kinds]
+
+
+@final
+class KernelPart:
+    """A function that kernels call by its address, so that it is compiled only if it is needed."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._cache = KernelCache(function)
+
+    @property
+    def address(self) -> int:
+        """The address of the machine code, which is compiled or loaded from the cache."""
+        return self._code.address
+
+    @cached_property
+    def _code(self) -> MachineCode:
+        def compile_it() -> bytes:
+            from .compiler import compile_part
+
+            return compile_part(self._function, PART_WORDS)
+
+        return load_machine_code(self._cache.get(("part",), compile_it), PART_WORDS)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-
 from .compiled import intrinsic
+from .lazy import cgutils, ir, types
 
 
 @intrinsic

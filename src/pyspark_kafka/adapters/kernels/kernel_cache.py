@@ -1,66 +1,223 @@
-"""The cache of compiled kernels on disk. A broken cache costs time and raises no error."""
+"""The cache of compiled kernels on disk. A broken cache costs time and raises no error.
+
+A file is run as machine code. It is trusted as the compiled modules beside it are: only its owner,
+who is root, this user or the owner of the module, may have written it. A hash detects damage.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-from contextlib import suppress
+import os
+import stat
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+import llvmlite
+import platformdirs
+
+from .processor import processor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 log = logging.getLogger(__name__)
 
-SHARED: Final = ("kafka_format", "value_columns", "value_encoding")
+SHARED: Final = ("kafka_format", "partitioning", "value_columns", "value_encoding")
 """The packages of adapters whose functions the kernels of others call."""
+
+OPTIONS: Final = ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
+"""Numba's variables that change machine code."""
+
+DIRECTORY: Final = "NUMBA_CACHE_DIR"
+LOCK_NAME: Final = "kernels.lock"
+LOCK_SECONDS: Final = 60.0
+"""How long a process waits for another that compiles."""
+
+_DIGEST: Final = hashlib.sha256
+_NAME_DIGITS: Final = 16
+_FORMAT: Final = b"pyspark_kafka kernel 1\n"
 
 
 @final
-class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
-    """Numba's cache of a function, with two additions.
+class KernelCache:
+    """The files of one kernel, in the first of several directories that has them.
 
     A kernel is compiled again when a module of its folder, of this one or of one of ``SHARED`` has
-    changed, as kernels call functions of other modules: numba checks the kernel's own only. A
-    cache that cannot be read or written (a full disk, a truncated file) is ignored.
+    changed, as kernels call functions of other modules.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
-        """Choose the cache directory.
+        self._source = Path(function.__code__.co_filename)
+        self._name = f"{self._source.stem}.{function.__name__}"
+        self.hits = 0
 
-        :raises RuntimeError: if none is writable.
+    def get(self, kinds: tuple[object, ...], compile_it: Callable[[], bytes]) -> bytes:
+        """Return a kernel for kinds of arguments; compile it if it is in no directory.
+
+        Of several processes that need it, one compiles it and the others wait.
         """
-        super().__init__(function)
-        self._cache_file = IndexDataCacheFile(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=(self._impl.locator.get_source_stamp(), _stamp(function)),
-        )
+        found = self._read(kinds)
+        if found is None:
+            with _only_one(self._directories()):
+                found = self._read(kinds)
+                if found is None:
+                    found = compile_it()
+                    self._write(kinds, found)
+        return found
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def _read(self, kinds: tuple[object, ...]) -> bytes | None:
+        name = self._file_name(kinds)
+        stamp = self._stamp()
+        for directory in self._directories():
+            try:
+                content = _read_trusted(directory / name, self._source)
+            except OSError as error:
+                log.debug("No compiled kernel in %s: %s", directory, error)
+                continue
+            found = _unsealed(content, stamp)
+            if found is not None:
+                self.hits += 1
+                return found
+        return None
+
+    def _write(self, kinds: tuple[object, ...], code: bytes) -> None:
+        content = _sealed(code, self._stamp())
+        for directory in self._directories():
+            try:
+                _write_file(directory, self._file_name(kinds), content)
+            except OSError as error:
+                log.debug("Cannot store a compiled kernel in %s: %s", directory, error)
+            else:
+                return
+
+    def _file_name(self, kinds: tuple[object, ...]) -> str:
+        described = json.dumps([_environment(), [str(kind) for kind in kinds]])
+        digest = _DIGEST(described.encode()).hexdigest()
+        return f"{self._name}-{digest[:_NAME_DIGITS]}.kernel"
+
+    def _stamp(self) -> bytes:
+        """Return a hash of the modules that a kernel may be made of."""
+        here = Path(__file__).parent
+        folders = {here, *(here.parent / name for name in SHARED), self._source.parent}
+        return _DIGEST(b"".join(map(_hash_of_sources, sorted(folders)))).digest()
+
+    def _directories(self) -> list[Path]:
+        """Return where kernels may be, by preference."""
+        subfolder = f"{self._source.parent.name}_{_DIGEST(bytes(self._source.parent)).hexdigest()}"
+        user = platformdirs.user_cache_path("pyspark-kafka") / "kernels" / subfolder
+        given = os.environ.get(DIRECTORY)
+        first = [Path(given) / subfolder] if given else []
+        return [*first, self._source.parent / "__pycache__", user]
+
+
+@cache
+def _environment() -> list[object]:
+    """Return what besides its sources and arguments makes a kernel's machine code."""
+    try:
+        numba_version = version("numba")
+    except PackageNotFoundError:
+        numba_version = ""
+    options = [os.environ.get(f"NUMBA_{name}", "") for name in OPTIONS]
+    versions = [sys.implementation.cache_tag, numba_version, llvmlite.__version__]
+    return [*versions, object.__basicsize__, sys.platform, *processor(), *options]
+
+
+@cache
+def _hash_of_sources(folder: Path) -> bytes:
+    digest = _DIGEST()
+    modules = sorted(folder.glob("*.py"))
+    if not modules:
+        # In a zip, which is one file.
+        modules = [parent for parent in folder.parents if parent.is_file()]
+    for module in modules:
+        digest.update(module.name.encode() + b"\0" + _DIGEST(module.read_bytes()).digest())
+    return digest.digest()
+
+
+def _sealed(code: bytes, stamp: bytes) -> bytes:
+    body = stamp + code
+    return _FORMAT + _DIGEST(body).digest() + body
+
+
+def _unsealed(content: bytes, stamp: bytes) -> bytes | None:
+    """Return the code of an undamaged file for these sources."""
+    if not content.startswith(_FORMAT):
+        return None
+    start = len(_FORMAT) + len(stamp)
+    digest, body = content[len(_FORMAT) : start], content[start:]
+    if digest != _DIGEST(body).digest() or not body.startswith(stamp):
+        return None
+    return body[len(stamp) :]
+
+
+def _read_trusted(path: Path, source: Path) -> bytes:
+    """Return the content of a file that nobody but its owner can write.
+
+    :raises OSError: if it cannot be read, or somebody else may have written it.
+    """
+    with open(path, "rb", opener=_open_no_link) as file:
+        found = os.fstat(file.fileno())
+        if not is_trusted(found, source):
+            raise PermissionError(f"others may have written {path}")
+        return file.read()
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def is_trusted(found: os.stat_result, source: Path) -> bool:
+    """Return whether only root, this user or the owner of the module can have written a file."""
+    if os.name == "nt":
+        return True
+    owners = {0, os.geteuid()}
+    with suppress(OSError):
+        owners.add(source.stat().st_uid)
+    return found.st_uid in owners and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _write_file(directory: Path, name: str, content: bytes) -> None:
+    """Write a file at once, so that no reader sees a part of it."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
         try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # noqa: BLE001
-            # Reading a damaged pickle raises nearly any error.
-            log.debug("Cannot load a compiled kernel from %s: %s", self._cache_path, error)
+            file.write(content)
+            file.close()
+            # Others may run it, as they may the modules beside it.
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, directory / name)
+        except BaseException:
             with suppress(OSError):
-                self.flush()
-            return None
+                os.unlink(file.name)
+            raise
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+
+@contextmanager
+def _only_one(directories: list[Path]) -> Iterator[None]:
+    """Let one process at a time compile, for a limited time."""
+    # Imported here for start-up time: kernels are rarely compiled.
+    from filelock import FileLock, Timeout
+
+    for directory in directories:
+        lock = FileLock(directory / LOCK_NAME, timeout=LOCK_SECONDS)
         try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            log.debug("Cannot store a compiled kernel in %s: %s", self._cache_path, error)
-
-
-def _stamp(function: Callable[..., object]) -> tuple[tuple[str, int, int], ...]:
-    """Return names, modification times and sizes of the modules that a kernel may be made of."""
-    here = Path(__file__).parent
-    shared = (here.parent / name for name in SHARED)
-    folders = {here, *shared, Path(function.__code__.co_filename).parent}
-    modules = sorted(path for folder in folders for path in folder.glob("*.py"))
-    stats = ((module.name, module.stat()) for module in modules)
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout:
+            log.debug("Another process has compiled for %s s", LOCK_SECONDS)
+            break
+        except OSError:
+            continue
+        try:
+            yield
+        finally:
+            lock.release()
+        return
+    yield

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-
 from .compiled import intrinsic
+from .lazy import cgutils, ir, types
 
 
-def _load(bits: int, kind: Any) -> Any:
+def _load(bits: int, kind: str) -> Any:
     def load(_typing: Any, address: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             value = builder.load(_pointer(builder, arguments[0], ir.IntType(bits)))
             value.align = 1
             return value
 
-        return kind(types.int64), generate
+        return getattr(types, kind)(types.int64), generate
 
     return intrinsic(load)
 
 
-def _store(bits: int, kind: Any) -> Any:
+def _store(bits: int, kind: str) -> Any:
     def store(_typing: Any, address: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             address, value = arguments
@@ -35,7 +32,7 @@ def _store(bits: int, kind: Any) -> Any:
             builder.store(bits_of_value, _pointer(builder, address, ir.IntType(bits)), align=1)
             return context.get_dummy_value()
 
-        return types.void(types.int64, kind), generate
+        return types.void(types.int64, getattr(types, kind)), generate
 
     return intrinsic(store)
 
@@ -44,23 +41,23 @@ def _pointer(builder: Any, address: Any, to: Any) -> Any:
     return builder.inttoptr(address, to.as_pointer())
 
 
-load_uint8 = _load(8, types.uint8)
-load_int8 = _load(8, types.int8)
-load_int16 = _load(16, types.int16)
-load_int32 = _load(32, types.int32)
-load_int64 = _load(64, types.int64)
-load_uint32 = _load(32, types.uint32)
-load_uint64 = _load(64, types.uint64)
+load_uint8 = _load(8, "uint8")
+load_int8 = _load(8, "int8")
+load_int16 = _load(16, "int16")
+load_int32 = _load(32, "int32")
+load_int64 = _load(64, "int64")
+load_uint32 = _load(32, "uint32")
+load_uint64 = _load(64, "uint64")
 
-store_uint8 = _store(8, types.uint8)
-store_int8 = _store(8, types.int8)
-store_int16 = _store(16, types.int16)
-store_int32 = _store(32, types.int32)
-store_uint32 = _store(32, types.uint32)
-store_int64 = _store(64, types.int64)
-store_uint64 = _store(64, types.uint64)
-store_float = _store(32, types.float32)
-store_double = _store(64, types.float64)
+store_uint8 = _store(8, "uint8")
+store_int8 = _store(8, "int8")
+store_int16 = _store(16, "int16")
+store_int32 = _store(32, "int32")
+store_uint32 = _store(32, "uint32")
+store_int64 = _store(64, "int64")
+store_uint64 = _store(64, "uint64")
+store_float = _store(32, "float32")
+store_double = _store(64, "float64")
 
 
 @intrinsic

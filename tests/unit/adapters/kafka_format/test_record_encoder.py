@@ -464,19 +464,19 @@ def test_the_source_is_kept() -> None:
 
 FIRST_WRITE: Final = """
 import pyarrow as pa
-from numba.core.dispatcher import Dispatcher
 from pyspark_kafka.adapters.kafka_format import encode_kernel
+from pyspark_kafka.adapters.kernels.compiled import Kernel
 from pyspark_kafka.adapters.partitioning import murmur2 as partitioner
 from tests.unit.adapters.kafka_format.test_record_encoder import *
 from pyspark_kafka.adapters.partitioning.murmur2 import group_by_partition, murmur2_partitions
 
 kernels = {
     kernel for module in (encode_kernel, partitioner) for kernel in vars(module).values()
-    if isinstance(kernel, Dispatcher)
+    if isinstance(kernel, Kernel)
 }
 
 def loaded():
-    return sum(len(kernel.signatures) for kernel in kernels)
+    return sum(len(kernel.loaded) for kernel in kernels)
 
 counts = []
 found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
