@@ -20,6 +20,9 @@ _BAR_WIDTH: Final = 12
 _OTHER_LINES: Final = 14
 """Lines of a screen that do not show partitions."""
 
+MAX_ROWS: Final = 200
+"""The lines for partitions of a table that is printed once; the largest lag comes first."""
+
 _COLORS: Final = {
     Direction.CAUGHT_UP: "green",
     Direction.CATCHING_UP: "green",
@@ -45,7 +48,7 @@ class LagView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the snapshot, within the width and height of the console."""
         symbols = _ASCII if options.ascii_only else _UNICODE
-        room = max(3, console.height - _OTHER_LINES) if self.fits_screen else None
+        room = max(3, console.height - _OTHER_LINES) if self.fits_screen else MAX_ROWS
         yield Group(self._head(symbols), *self._body(symbols, room))
         if self.problem:
             yield Text(self.problem, "red")
@@ -75,7 +78,7 @@ class LagView:
             lines.append(("in flight", _batch(state.in_flight, self.now_ms) + size))
         return lines
 
-    def _body(self, symbols: _Symbols, room: int | None) -> list[Table | Text]:
+    def _body(self, symbols: _Symbols, room: int) -> list[Table | Text]:
         snapshot = self.snapshot
         if snapshot.state.committed is None:
             return []
@@ -103,12 +106,12 @@ _UNICODE: Final = _Symbols("≤", "█")
 _ASCII: Final = _Symbols("<=", "#")
 
 
-def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int | None) -> Table:
+def _table(snapshot: LagSnapshot, symbols: _Symbols, room: int) -> Table:
     rows = sorted(
         ((source, each) for source, lag in snapshot.sources.items() for each in lag.partitions),
         key=lambda row: (-row[1].lag, row[0], row[1].partition),
     )
-    shown = rows if room is None or len(rows) <= room else rows[: room - 1]
+    shown = rows if len(rows) <= room else rows[: room - 1]
     has_notes = any(_note(each) for _, each in rows)
     table = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
     if len(snapshot.sources) > 1:

@@ -10,7 +10,7 @@ from pyspark_kafka.application.lag_checkpoint import CheckpointState
 from pyspark_kafka.application.lag_monitor import LagSnapshot
 from pyspark_kafka.application.lag_trend import Direction, Trend
 from pyspark_kafka.cli.lag_json import lag_json
-from pyspark_kafka.cli.lag_view import LagView, duration
+from pyspark_kafka.cli.lag_view import MAX_ROWS, LagView, duration
 from pyspark_kafka.domain.checkpoint_log import CheckpointedBatch
 from pyspark_kafka.domain.lag import PartitionLag, SourceLag
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -89,6 +89,14 @@ def test_hidden_partitions_are_counted() -> None:
     [total] = [line for line in lines if "total" in line]
     assert total.split() == ["total", "(+", "31", "more)", "≤", "780"]
     assert len([line for line in drawn(shown) if line.startswith(" t ")]) == 40
+
+
+def test_a_table_that_is_printed_once_is_bounded() -> None:
+    """Thousands of partitions would hide the summary above them."""
+    many = (TopicPartition("t", number) for number in range(10_000))
+    lines = drawn(look(*(PartitionLag(each, 0, 9, 9) for each in many)))
+    assert len([line for line in lines if line.startswith(" t ")]) == MAX_ROWS - 1
+    assert any("(+ 9,801 more)" in line for line in lines)
 
 
 def test_missing_partitions() -> None:
