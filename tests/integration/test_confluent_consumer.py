@@ -8,12 +8,15 @@ import signal
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.confluent import message_gatherer
+from pyspark_kafka.adapters.confluent import consumed_partition, message_gatherer
+from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
+from pyspark_kafka.adapters.confluent.fetches_ahead import MAX_AHEAD
 from pyspark_kafka.adapters.confluent.gather_kernel import gather
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pyspark_kafka.adapters.confluent.consumer_handle import FetchQueue
     from pyspark_kafka.brokers import KafkaCluster
 
 RECORDS = 40_000
@@ -154,6 +158,70 @@ def test_a_reader_reads_on_in_a_child_and_in_its_parent(
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert offsets(iterator)[-1] == RECORDS - 1
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the number of fetches is added when one starts or is stopped."""
+    running = [0]
+    started, stopped = ConsumerHandle.start, ConsumerHandle.stop
+
+    def start(handle: ConsumerHandle, *arguments: Any) -> FetchQueue:
+        running.append(running[-1] + 1)
+        return started(handle, *arguments)
+
+    def stop(handle: ConsumerHandle, fetch: FetchQueue) -> None:
+        running.append(running[-1] - 1)
+        stopped(handle, fetch)
+
+    monkeypatch.setattr(ConsumerHandle, "start", start)
+    monkeypatch.setattr(ConsumerHandle, "stop", stop)
+    return running
+
+
+@pytest.fixture
+def small_ranges(world: KafkaWorld) -> list[OffsetRange]:
+    """Return ranges of more partitions than are fetched ahead, some with large records."""
+    topic = world.topic(2 * MAX_AHEAD)
+    partitions = [TopicPartition(topic, number) for number in range(2 * MAX_AHEAD)]
+    for partition in partitions:
+        size = 100_000 if partition.partition in (3, 4) else 10
+        world.produce(partition, [Record(bytes(size))] * 20)
+    return [OffsetRange(partition, 0, 15) for partition in partitions]
+
+
+def test_small_ranges_are_fetched_ahead(
+    world: KafkaWorld, small_ranges: list[OffsetRange], fetches: list[int]
+) -> None:
+    """No more than may be at once, and each fetch is stopped, whether it is read or not."""
+    reader = reader_of(world)
+    for ranges in (small_ranges, small_ranges[::5]):
+        reader.expect(small_ranges)
+        for one in ranges:
+            assert offsets(reader.read(one, OFFSETS)) == list(range(15))
+        assert max(fetches) == 1 + MAX_AHEAD
+        reader.expect([])
+        assert fetches[-1] == 0
+    reader.expect(small_ranges)
+    assert offsets(reader.read(small_ranges[0], OFFSETS)) == list(range(15))
+    reader.close()
+    assert offsets(reader.read(small_ranges[1], OFFSETS)) == list(range(15))
+
+
+def test_large_ranges_are_fetched_one_by_one(
+    world: KafkaWorld,
+    small_ranges: list[OffsetRange],
+    fetches: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So is a single small one among them."""
+    monkeypatch.setattr(consumed_partition, "MAX_OFFSETS", 14)
+    reader = reader_of(world)
+    ranges = [small_ranges[0], replace(small_ranges[1], until_offset=14), small_ranges[2]]
+    reader.expect(ranges)
+    for one in ranges:
+        assert offsets(reader.read(one, OFFSETS)) == list(range(one.size))
+    assert max(fetches) == 1
 
 
 def test_a_record_may_be_larger_than_a_column(world: KafkaWorld) -> None:

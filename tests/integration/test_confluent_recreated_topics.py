@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -110,6 +111,27 @@ def test_a_range_is_continued_in_the_same_topic_only(
         values_of(batches, [])
     reader.close()
     assert caught.value.offset == position
+
+
+def test_what_is_fetched_ahead_is_of_one_topic(
+    world: KafkaWorld, reader: Reader, partition: TopicPartition
+) -> None:
+    """The topic is created again between two ranges that were expected together."""
+    first = TopicPartition(world.topic(), 0)
+    world.produce(first, [Record(OLD)] * 9)
+    size = 1_000
+    reader.expect([OffsetRange(first, 0, 9), OffsetRange(partition, 0, size)])
+    assert values_of(reader.read(OffsetRange(first, 0, 9), COLUMNS), []) == [OLD] * 9
+    world.delete_topic(partition.topic)
+    world.create(partition.topic)
+    world.produce(partition, [Record(NEW)] * size)
+    values: list[bytes | None] = []
+    with suppress(TopicRecreatedError):
+        values_of(reader.read(OffsetRange(partition, 0, size), COLUMNS), values)
+        assert len(values) == size
+    assert len(set(values)) == 1
+    again = reader.read(OffsetRange(partition, 0, size), COLUMNS)
+    assert values_of(again, []) == [NEW] * size
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, False), ({"kafka.debug": "conf"}, True)])

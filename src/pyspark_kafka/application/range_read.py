@@ -59,8 +59,11 @@ class RangeRead:
         """
         bound = self._bind(ranges)
         self._reader.expect([one for one in bound if one.size])
-        for one in bound:
-            yield one.partition, self._read(one, projection)
+        try:
+            for one in bound:
+                yield one.partition, self._read(one, projection)
+        finally:
+            self._reader.expect([])
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range; deleted offsets raise or are skipped, as the options say.

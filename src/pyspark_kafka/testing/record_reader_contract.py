@@ -94,6 +94,23 @@ class RecordReaderContract(WorldContract):
             for one in read:
                 assert _offsets(made, one) == list(range(one.from_offset, one.until_offset))
 
+    def test_an_expected_range_fails_when_it_is_read(self, world: World) -> None:
+        """What is wrong with it does not disturb the ranges before and after it."""
+        topic, missing = world.topic(3), TopicPartition(world.fresh_name(), 0)
+        first, second, third = (TopicPartition(topic, number) for number in range(3))
+        for partition in (first, second, third):
+            world.produce(partition, numbered(0, 10))
+        good = [OffsetRange(first, 0, 10), OffsetRange(third, 0, 10)]
+        out_of_range, unknown = OffsetRange(second, 15, 20), OffsetRange(missing, 0, 1)
+        made = _reader(world, kafkaConsumer__pollTimeoutMs="500")
+        made.expect([good[0], out_of_range, unknown, good[1]])
+        assert _offsets(made, good[0]) == list(range(10))
+        with pytest.raises(OffsetOutOfRangeError):
+            _rows(made, out_of_range)
+        with pytest.raises(UnknownTopicError, match=missing.topic):
+            _rows(made, unknown)
+        assert _offsets(made, good[1]) == list(range(10))
+
     def test_every_column_is_read(self, world: World, partition: TopicPartition) -> None:
         """Each column has the produced value, in the type of the schema."""
         world.require(Capability.HEADERS, Capability.TIMESTAMPS)

@@ -452,6 +452,32 @@ class StartsWithTheNewTopic(Passing):
             yield from super().read(offset_range.starting_at(error.earliest), projection)
 
 
+class FailsTogether(Passing):
+    """Reads all expected ranges with the first."""
+
+    _expected: Iterable[OffsetRange] = ()
+
+    def expect(self, ranges: Iterable[OffsetRange]) -> None:
+        self._expected = ranges
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        for expected in self._expected:
+            yield from list(super().read(expected, projection))[:0]
+        yield from super().read(offset_range, projection)
+
+
+class ReadsInOrder(Passing):
+    """Reads the next expected range, not the one that is asked for."""
+
+    _expected: Iterator[OffsetRange] = iter(())
+
+    def expect(self, ranges: Iterable[OffsetRange]) -> None:
+        self._expected = iter(ranges)
+
+    def read(self, offset_range: OffsetRange, projection: Projection) -> Batches:
+        yield from super().read(next(self._expected, offset_range), projection)
+
+
 class RecreatedIsOutOfRange(Passing):
     """Says that a new topic does not hold an offset that it holds."""
 
@@ -647,6 +673,8 @@ FAULTS: Final = PortFaults(
         *_wrong(Suite.test_an_iterator_can_be_abandoned, NeedsTheEnd),
         *_wrong(Suite.test_a_reader_reads_one_range_after_another, ReadsOn),
         *_wrong(Suite.test_append_time_is_told_from_create_time, AlwaysCreateTime),
+        *_wrong(Suite.test_expected_ranges_are_read_like_others, ReadsInOrder),
+        *_wrong(Suite.test_an_expected_range_fails_when_it_is_read, FailsTogether),
         *_wrong(Suite.test_every_column_is_read, Seconds, DropsHeaders, KeyAndValue),
         *_wrong(
             Suite.test_headers_keep_order_duplicates_and_nulls,

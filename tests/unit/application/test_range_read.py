@@ -71,8 +71,8 @@ def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyP
 
     watch("earliest")
     watch("latest")
-    expected = []
-    monkeypatch.setattr(MemoryRecordReader, "expect", lambda _, ranges: expected.extend(ranges))
+    expected: list[Collection[OffsetRange]] = []
+    monkeypatch.setattr(MemoryRecordReader, "expect", lambda _, ranges: expected.append(ranges))
     ranges = [OffsetRange(tp(0), -2, -1), OffsetRange(tp(1), 1, 1), OffsetRange(tp(1), -2, -1)]
     found = [
         (partition, [row["offset"] for batch in batches for row in batch.to_pylist()])
@@ -80,7 +80,22 @@ def test_ranges_are_read_one_after_another(kit: Kit, monkeypatch: pytest.MonkeyP
     ]
     assert found == [(tp(0), [0, 1, 2]), (tp(1), []), (tp(1), [0, 1])]
     assert asked == [("earliest", 2), ("latest", 2)]
-    assert expected == [OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)]
+    assert expected == [[OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 2)], []]
+
+
+def test_ranges_that_are_not_read_are_not_expected_any_more(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task may end early: by a limit, or by an error."""
+    kit.produce(3)
+    expected: list[Collection[OffsetRange]] = []
+    monkeypatch.setattr(MemoryRecordReader, "expect", lambda _, ranges: expected.append(ranges))
+    ranges = [OffsetRange(tp(0), 0, 3), OffsetRange(tp(1), 0, 1)]
+    read_all = kit.container().range_read().read_all(ranges, OFFSET)
+    next(read_all)
+    assert expected == [ranges]
+    del read_all
+    assert expected == [ranges, []]
 
 
 @pytest.mark.parametrize("flag", ["true", "false"])

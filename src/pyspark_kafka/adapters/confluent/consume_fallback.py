@@ -21,7 +21,7 @@ from .log_truncation import truncation
 from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -66,6 +66,9 @@ class ConsumeFallback:
         debug = topic_debug(connection.config(forced, tuned))
         client = connection.make(Consumer, {**forced, **GROUP, **debug}, tuned, logger)
         self._consumer = _Consumer(client, logger.topic_ids)
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Fetch nothing ahead."""
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
         return _AssignedPartition(

@@ -12,6 +12,7 @@ from ..kafka_format import status
 from ..kafka_format.buffer_pool import BufferPool
 from ..kafka_format.column_buffers import BatchBuilder, ColumnBuffers
 from .error_codes import OUT_OF_RANGE_ERRORS, REFUSED_RESOURCES
+from .fetches_ahead import MAX_OFFSETS, settings_ahead
 from .gather_kernel import EVENT
 from .log_truncation import knows_epochs, require_same_log
 from .message_gatherer import MessageGatherer, consumer_mask
@@ -19,7 +20,7 @@ from .simple_consumer import SimpleConsumer
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ...domain.offset_range import OffsetRange
     from ...domain.projection import Projection
@@ -36,7 +37,10 @@ FETCH_S: Final = 0.5
 
 @final
 class ConsumedPartitions:
-    """A simple consumer, for one partition at a time."""
+    """Two simple consumers, which are created at first use.
+
+    One fetches one range at a time. The other fetches many small ranges at once.
+    """
 
     def __init__(
         self,
@@ -47,35 +51,61 @@ class ConsumedPartitions:
         watermarks: Watermarks,
         oversized: OversizedRecords,
     ) -> None:
-        """Create the consumer.
+        self._library = library
+        self._connection = connection
+        self._config = connection.config(forced, tuned)
+        self._watermarks = watermarks
+        self._oversized = oversized
+        self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
+        self._large: SimpleConsumer | None = None
+        self._small: SimpleConsumer | None = None
+        self._expected: frozenset[OffsetRange] = frozenset()
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        """Fetch those that are small ahead, if there are several; forget those of before."""
+        small = [one for one in ranges if one.size <= MAX_OFFSETS]
+        self._expected = frozenset(small if len(small) > 1 else ())
+        if self._small is None and self._expected:
+            self._small = self._consumer(settings_ahead(self._config))
+        if self._small is not None:
+            self._small.expect(small)
+
+    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
+        """Return a client for a range.
 
         :raises OptionsError: if librdkafka does not know or accept a setting.
         """
-        self._connection = connection
-        self._watermarks = watermarks
-        self._consumer = SimpleConsumer(library, connection, connection.config(forced, tuned))
-        self._oversized = oversized
-        self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
-
-    def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition:
+        consumer = self._consumer_of(offset_range)
         partition = offset_range.partition
         builder = BatchBuilder(partition, projection, self._memory)
         gatherer = MessageGatherer(
-            partition,
-            builder,
-            consumer_mask(projection),
-            self._consumer.calls,
-            self._oversized,
+            partition, builder, consumer_mask(projection), consumer.calls, self._oversized
         )
         return ConsumedPartition(
-            self._consumer, self._connection, offset_range, gatherer, self._watermarks
+            consumer, self._connection, offset_range, gatherer, self._watermarks
         )
 
     def handle_events(self) -> None:
-        self._consumer.handle_events()
+        for consumer in self._consumers:
+            consumer.handle_events()
 
     def close(self) -> None:
-        self._consumer.close()
+        for consumer in self._consumers:
+            consumer.close()
+
+    @property
+    def _consumers(self) -> list[SimpleConsumer]:
+        return [consumer for consumer in (self._large, self._small) if consumer is not None]
+
+    def _consumer_of(self, offset_range: OffsetRange) -> SimpleConsumer:
+        if self._small is not None and offset_range in self._expected:
+            return self._small
+        if self._large is None:
+            self._large = self._consumer(self._config)
+        return self._large
+
+    def _consumer(self, config: Mapping[str, str]) -> SimpleConsumer:
+        return SimpleConsumer(self._library, self._connection, config)
 
 
 @final

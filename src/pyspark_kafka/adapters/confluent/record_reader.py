@@ -21,7 +21,7 @@ from .offset_fetcher import ConfluentOffsetFetcher
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     import pyarrow as pa
 
@@ -78,7 +78,9 @@ def response_limit(limits: RecordLimits, fetch_max_bytes: int) -> dict[str, str]
 
 
 class _Client(Protocol):
-    """The consumer that is kept from one range to the next."""
+    """The consumers that are kept from one range to the next."""
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None: ...
 
     def partition(self, offset_range: OffsetRange, projection: Projection) -> FetchedPartition: ...
 
@@ -89,7 +91,7 @@ class _Client(Protocol):
 
 @final
 class ConfluentRecordReader(RecordReader):
-    """Consumes one partition at a time, with one handle that is created at first use.
+    """Reads one range at a time, and fetches the next small ones ahead; connects at first use.
 
     It calls librdkafka's C API where that is possible, and ``Consumer.consume`` elsewhere.
     """
@@ -105,6 +107,12 @@ class ConfluentRecordReader(RecordReader):
         self._poll_timeout_ms = options.poll_timeout_ms
         self._library = library
         self._local: ProcessLocal[_Client] = ProcessLocal()
+
+    def expect(self, ranges: Collection[OffsetRange]) -> None:
+        with self._watch.in_use():
+            client = self._client() if ranges else self._local.get()
+            if client is not None:
+                client.expect(ranges)
 
     def read(self, offset_range: OffsetRange, projection: Projection) -> Iterator[pa.RecordBatch]:
         with self._watch.in_use():

@@ -1,4 +1,4 @@
-"""librdkafka's simple consumer: one partition at a time, from an offset on, in no group.
+"""librdkafka's simple consumer: partitions from an offset on, in no group.
 
 Changing the partition takes a third of the time of an ``assign()``.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from .consumer_handle import ConsumerHandle
+from .fetches_ahead import FetchesAhead
 from .topic_ids import TopicIds, topic_debug
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from confluent_kafka import KafkaError
 
+    from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
     from ..kernels.arrays import UInt64Array
     from .connection import Connection
@@ -32,7 +34,9 @@ class SimpleConsumer:
         """Create the handle; raise as ``ConsumerHandle`` does."""
         self._handle = ConsumerHandle(library, connection, {**config, **topic_debug(config)})
         self._topic_ids = TopicIds()
+        self._ahead = FetchesAhead(self._handle, self._topic_ids)
         self._topic = ""
+        self._topics: set[str] = set()
         self._reader: object = None
         self._fetch: FetchQueue | None = None
 
@@ -40,6 +44,10 @@ class SimpleConsumer:
     def calls(self) -> UInt64Array:
         """The functions that kernels call."""
         return self._handle.calls
+
+    def expect(self, ranges: Iterable[OffsetRange]) -> None:
+        """Fetch these ranges ahead as soon as the first of them is read; forget those before."""
+        self._ahead.expect(ranges)
 
     def serves(self, reader: object) -> bool:
         """Return whether this reader started the current fetch."""
@@ -56,10 +64,13 @@ class SimpleConsumer:
         """
         self._stop_fetch()
         self._reader = reader
-        if partition.topic != self._topic:
-            self._handle.leave_topic(self._topic)
-            self._topic = partition.topic
-        self._fetch = self._handle.start(partition, offset, last_epoch)
+        self._topic = partition.topic
+        self._handle.take_events(self._topic_ids.read_line)
+        self._fetch = self._ahead.take(partition, offset, last_epoch)
+        if self._fetch is None:
+            self._fetch = self._handle.start(partition, offset, last_epoch)
+        self._ahead.start(partition)
+        self._leave_topics()
         return self._fetch
 
     def stop(self, reader: object) -> None:
@@ -89,6 +100,12 @@ class SimpleConsumer:
     def close(self) -> None:
         """Destroy the handle; a second call does nothing."""
         self._handle.close()
+
+    def _leave_topics(self) -> None:
+        topics = {self._topic} | self._ahead.topics
+        for topic in self._topics - topics:
+            self._handle.leave_topic(topic)
+        self._topics = topics
 
     def _stop_fetch(self) -> None:
         fetch, self._fetch = self._fetch, None

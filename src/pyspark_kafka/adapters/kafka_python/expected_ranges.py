@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, final
 
 from kafka import errors as kafka_errors
 
+from ...domain.range_queue import RangeQueue
 from .fetch_wire import FetchedData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from ...domain.offset_range import OffsetRange
     from ...domain.topic_partition import TopicPartition
@@ -41,29 +42,22 @@ class ExpectedRanges:
     """The ranges that are read next, in order, and what was fetched of them."""
 
     def __init__(self) -> None:
-        self._ranges: Sequence[OffsetRange] = ()
-        self._places: Mapping[tuple[TopicPartition, int], int] = {}
-        self._begun = 0
+        self._expected = RangeQueue()
         self._held: dict[TopicPartition, HeldData] = {}
 
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         """Forget what was expected before."""
-        self._ranges = tuple(ranges)
-        starts = ((one.partition, one.from_offset) for one in ranges)
-        self._places = {start: place for place, start in enumerate(starts)}
-        self._begun = 0
+        self._expected = RangeQueue(ranges)
         self._held = {}
 
     def begin(self, partition: TopicPartition, offset: int) -> None:
         """Note that a range is read from its start on: none before it is expected any more."""
-        place = self._places.get((partition, offset), -1)
-        self._begun = max(self._begun, place + 1)
+        self._expected.begin(partition, offset)
 
     def next_on(self, is_there: Callable[[TopicPartition], bool]) -> Iterator[OffsetRange]:
         """Yield ranges of different partitions on one broker, which one request may name."""
         seen: set[TopicPartition] = set()
-        for place in range(self._begun, len(self._ranges)):
-            one = self._ranges[place]
+        for one in self._expected:
             if len(seen) == MAX_TOGETHER:
                 return
             if one.partition not in seen and one.partition not in self._held:

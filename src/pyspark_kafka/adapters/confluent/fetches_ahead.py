@@ -1,0 +1,111 @@
+"""Fetches of ranges that are read later, so that one request names many partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.leader_epochs import NO_EPOCH
+from ...domain.option_values import INT32_MAX
+from ...domain.range_queue import RangeQueue
+from .connection import number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ...domain.offset_range import OffsetRange
+    from ...domain.topic_partition import TopicPartition
+    from .consumer_handle import ConsumerHandle, FetchQueue
+    from .topic_ids import TopicIds
+
+MAX_AHEAD: Final = 32
+"""How many fetches are started before their ranges are read."""
+
+MAX_OFFSETS: Final = 1_000
+"""How many offsets a range has at most that is fetched ahead: others take longer to read than to
+start, and have consumer settings of their own."""
+
+_LIMITS: Final = {
+    # Together, the fetches ahead ask for two megabytes, as the fetch of a large range does.
+    "fetch.message.max.bytes": 64 * 1024,
+    "queued.max.messages.kbytes": 64,
+    # While a request waits at the ends of all ranges, no further one is fetched.
+    "fetch.wait.max.ms": 2,
+}
+
+_ALIAS: Final = "max.partition.fetch.bytes"
+"""Java's name of ``fetch.message.max.bytes``, which librdkafka knows as well."""
+
+
+def settings_ahead(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a consumer that fetches many small ranges at once.
+
+    Smaller limits of the user's are kept.
+    """
+    limits = {name: min(number_of(config, name, limit), limit) for name, limit in _LIMITS.items()}
+    size = min(number_of(config, _ALIAS, INT32_MAX), limits["fetch.message.max.bytes"])
+    limits |= {"fetch.message.max.bytes": size, _ALIAS: size}
+    return {**config, **{name: str(limit) for name, limit in limits.items()}}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _FetchAhead:
+    """A fetch whose messages wait until they are read."""
+
+    queue: FetchQueue
+    offset: int
+    recreations: int
+
+
+@final
+class FetchesAhead:
+    """The fetches of one consumer that nothing reads yet; a partition has one at a time."""
+
+    def __init__(self, handle: ConsumerHandle, topic_ids: TopicIds) -> None:
+        self._handle = handle
+        self._topic_ids = topic_ids
+        self._expected = RangeQueue()
+        self._fetches: dict[TopicPartition, _FetchAhead] = {}
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that are fetched."""
+        return {partition.topic for partition in self._fetches}
+
+    def expect(self, ranges: Iterable[OffsetRange]) -> None:
+        """Stop the fetches of before; ``start`` begins with those of these ranges."""
+        self._expected = RangeQueue(ranges)
+        for partition in list(self._fetches):
+            self._stop(partition)
+
+    def take(self, partition: TopicPartition, offset: int, last_epoch: int) -> FetchQueue | None:
+        """Return the fetch from an offset on, if it was started; stop those that were passed over.
+
+        All events have to be read before. A fetch whose topic was created again since may have
+        messages of both topics: it is stopped, and so is one that would have to compare epochs.
+        """
+        for passed in self._expected.begin(partition, offset):
+            self._stop(passed.partition)
+        fetch = self._fetches.get(partition)
+        if fetch is None:
+            return None
+        recreations = self._topic_ids.recreations(partition.topic)
+        if (fetch.offset, fetch.recreations, NO_EPOCH) == (offset, recreations, last_epoch):
+            return self._fetches.pop(partition).queue
+        self._stop(partition)
+        return None
+
+    def start(self, read: TopicPartition) -> None:
+        """Start the fetches of the ranges that are read next, after one of a partition."""
+        for one in self._expected.first(MAX_AHEAD):
+            partition, offset = one.partition, one.from_offset
+            if partition != read and partition not in self._fetches:
+                recreations = self._topic_ids.recreations(partition.topic)
+                queue = self._handle.start(partition, offset)
+                self._fetches[partition] = _FetchAhead(queue, offset, recreations)
+
+    def _stop(self, partition: TopicPartition) -> None:
+        fetch = self._fetches.pop(partition, None)
+        if fetch is not None:
+            self._handle.stop(fetch.queue)

@@ -1,0 +1,129 @@
+"""What librdkafka fetches of ranges before they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.adapters.confluent.fetches_ahead import (
+    MAX_AHEAD,
+    FetchesAhead,
+    settings_ahead,
+)
+from pyspark_kafka.adapters.confluent.topic_ids import TopicIds
+from pyspark_kafka.domain.leader_epochs import NO_EPOCH
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RECREATED = "Topic t0 changed id from b2xk to bmV3"
+
+
+def tp(number: int) -> TopicPartition:
+    """Return the partition of a topic of its own."""
+    return TopicPartition(f"t{number}", 0)
+
+
+class Handle:
+    """Is a ``ConsumerHandle`` whose fetches are names."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+
+    def start(self, partition: TopicPartition, offset: int) -> str:
+        fetch = f"{partition.topic} from {offset}"
+        self.running.append(fetch)
+        return fetch
+
+    def stop(self, fetch: str) -> None:
+        self.running.remove(fetch)
+
+
+@pytest.fixture
+def handle() -> Handle:
+    """Return a handle without fetches."""
+    return Handle()
+
+
+@pytest.fixture
+def topic_ids() -> TopicIds:
+    """Return the ids of topics that were not created again."""
+    return TopicIds()
+
+
+@pytest.fixture
+def ahead(handle: Any, topic_ids: TopicIds) -> FetchesAhead:
+    """Return the fetches of three ranges, after the one of another partition."""
+    made = FetchesAhead(handle, topic_ids)
+    made.expect([OffsetRange(tp(number), 7, 9) for number in range(3)])
+    made.start(tp(9))
+    return made
+
+
+def test_a_fetch_is_taken_by_its_reader(ahead: FetchesAhead, handle: Handle) -> None:
+    """It goes on; nothing is stopped but what was passed over."""
+    taken: Any = ahead.take(tp(1), 7, NO_EPOCH)
+    assert taken == "t1 from 7"
+    assert handle.running == ["t1 from 7", "t2 from 7"]
+    assert ahead.topics == {"t2"}
+
+
+@pytest.mark.parametrize(("offset", "epoch"), [(8, NO_EPOCH), (7, 3)])
+def test_a_fetch_from_elsewhere_is_stopped(
+    ahead: FetchesAhead, handle: Handle, offset: int, epoch: int
+) -> None:
+    """A partition has one fetch, and one that compares an epoch has to be started so."""
+    assert ahead.take(tp(0), offset, epoch) is None
+    assert handle.running == ["t1 from 7", "t2 from 7"]
+
+
+def test_a_fetch_of_a_recreated_topic_is_stopped(
+    ahead: FetchesAhead, handle: Handle, topic_ids: TopicIds
+) -> None:
+    """Its messages may be of both topics."""
+    topic_ids.read_line(RECREATED)
+    assert ahead.take(tp(0), 7, NO_EPOCH) is None
+    assert handle.running == ["t1 from 7", "t2 from 7"]
+
+
+def test_the_partition_that_is_read_is_not_fetched_ahead(
+    ahead: FetchesAhead, handle: Handle
+) -> None:
+    """A second range of it is fetched once its first is read."""
+    ahead.expect([OffsetRange(tp(0), 0, 5), OffsetRange(tp(0), 5, 9), OffsetRange(tp(1), 0, 1)])
+    assert handle.running == []
+    assert ahead.take(tp(0), 0, NO_EPOCH) is None
+    ahead.start(tp(0))
+    assert handle.running == ["t1 from 0"]
+
+
+def test_few_fetches_run_ahead(ahead: FetchesAhead, handle: Handle) -> None:
+    """However many ranges are expected."""
+    ahead.expect([OffsetRange(tp(number), 0, 1) for number in range(10 * MAX_AHEAD)])
+    ahead.start(tp(10 * MAX_AHEAD))
+    assert len(handle.running) == MAX_AHEAD
+
+
+@pytest.mark.parametrize(
+    ("given", "bytes_", "kilobytes", "milliseconds"),
+    [
+        ({}, "65536", "64", "2"),
+        ({"fetch.message.max.bytes": "2097152", "fetch.wait.max.ms": "10"}, "65536", "64", "2"),
+        ({"max.partition.fetch.bytes": "100", "fetch.wait.max.ms": "1"}, "100", "64", "1"),
+        ({"fetch.message.max.bytes": "9", "queued.max.messages.kbytes": "8"}, "9", "8", "2"),
+    ],
+)
+def test_a_fetch_ahead_takes_little(
+    given: Mapping[str, str], bytes_: str, kilobytes: str, milliseconds: str
+) -> None:
+    """Settings of the user's that ask for less are kept."""
+    assert settings_ahead({"client.id": "me", **given}) == {
+        "client.id": "me",
+        "fetch.message.max.bytes": bytes_,
+        "max.partition.fetch.bytes": bytes_,
+        "queued.max.messages.kbytes": kilobytes,
+        "fetch.wait.max.ms": milliseconds,
+    }
