@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from typing import Any
 
 import pyarrow as pa
@@ -148,6 +149,26 @@ class RecordWriterContract(WorldContract):
         assert _send(writer, batch) == 3
         assert [row["value"] for row in _written(world, topic, 0)] == [b"1", b"3"]
         assert [row["value"] for row in _written(world, other, 0)] == [b"2"]
+
+    def test_rows_of_many_topics_may_be_interleaved(
+        self, world: World, writer: RecordWriter
+    ) -> None:
+        """Every topic gets its own rows only, those of a partition in their order."""
+        topics = [world.topic(1 + number % 3) for number in range(6)]
+        rows = [(number, topics[number * number % 11 % 6]) for number in range(300)]
+        for some in (rows[:7], rows[7:8], rows[8:]):
+            keys = [b"%d" % (number % 5) if number % 4 else None for number, _ in some]
+            values = [b"%d" % number for number, _ in some]
+            writer.write(batch_of(key=keys, value=values, topic=[topic for _, topic in some]))
+        assert writer.flush() == DeliveryStats(300, 225 + 10 + 90 * 2 + 200 * 3)
+        for place, topic in enumerate(topics):
+            found = [
+                [int(value) for value in _values(world, topic, number)]
+                for number in range(1 + place % 3)
+            ]
+            assert all(numbers == sorted(numbers) for numbers in found)
+            expected = [number for number, named in rows if named == topic]
+            assert sorted(itertools.chain(*found)) == expected
 
     def test_each_row_may_name_its_partition(
         self, world: World, writer: RecordWriter, topic: str

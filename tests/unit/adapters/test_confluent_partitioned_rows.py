@@ -11,6 +11,7 @@ import pytest
 from pyspark_kafka.adapters.confluent.partitioned_rows import PartitionedRows
 from pyspark_kafka.adapters.confluent.produce_kernel import uncounted_bytes
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
+from pyspark_kafka.adapters.partitioning.topic_rows import RowTopics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +29,29 @@ def some(rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
     return found
 
 
+def rows_of(batch: pa.RecordBatch, topics: list[str], partitions: list[int]) -> PartitionedRows:
+    named = RowTopics.of(pa.record_batch({"topic": topics}), None)
+    columns = ProducerColumns.of(batch, 0)
+    return PartitionedRows.of(batch, columns, named, np.array(partitions, np.int32))
+
+
 def test_rows_of_a_partition_are_put_together() -> None:
     """In their order, those without a partition first."""
-    batch = of(value=[b"%d" % number for number in range(10)])
-    partitions = np.array([2, -1, 0, 2, 2, 0], np.int32)
-    columns = ProducerColumns.of(batch, 0)
-    part = PartitionedRows("t", batch, columns, some([9, 8, 7, 3, 2, 1]), partitions).grouped()
-    assert part.rows.tolist() == [8, 7, 1, 9, 3, 2]
-    assert part.partitions.tolist() == [-1, 0, 0, 2, 2, 2]
+    batch = of(value=[b"%d" % number for number in range(7)])
+    rows = rows_of(batch, ["t"] * 7, [2, -1, 0, 2, 2, 0, 0])
+    assert rows.rows.tolist() == [1, 2, 5, 6, 0, 3, 4]
+    assert rows.partitions.tolist() == [-1, 0, 0, 0, 2, 2, 2]
+    assert (rows.groups, rows.topics, rows.topic_ends.tolist()) == (3, ["t"], [7])
+
+
+def test_rows_of_a_topic_are_put_together() -> None:
+    """Each row's topic and size is known by its place, and the bytes of each topic's rows."""
+    batch = of(key=[b"k", None, b"k", None], value=[b"v", b"vv", b"vvv", b"vvvv"])
+    rows = rows_of(batch, ["u", "t", "u", "t"], [1, 0, 0, 0])
+    assert rows.rows.tolist() == [2, 0, 1, 3]
+    assert [rows.topic(place) for place in range(4)] == ["u", "u", "t", "t"]
+    assert [rows.size(place) for place in range(4)] == [4, 2, 2, 4]
+    assert (rows.groups, rows.topic_bytes.tolist(), rows.payload_bytes) == (3, [6, 6], 12)
 
 
 @pytest.mark.parametrize("column", ["timestamp", "headers"])
@@ -43,9 +59,8 @@ def test_plain_rows_have_keys_and_values_alone(column: str) -> None:
     """A column of timestamps or headers makes them others."""
     plain = of(key=[b"k"], value=[b"v"], topic=["t"])
     more = plain.append_column(column, pa.nulls(1))
-    columns = ProducerColumns.of(plain, 0)
-    assert PartitionedRows("t", plain, columns, some([0]), np.zeros(1, np.int32)).is_plain
-    assert not PartitionedRows("t", more, columns, some([0]), np.zeros(1, np.int32)).is_plain
+    assert rows_of(plain, ["t"], [0]).is_plain
+    assert not rows_of(more, ["t"], [0]).is_plain
 
 
 def test_what_librdkafka_does_not_count_is_counted() -> None:

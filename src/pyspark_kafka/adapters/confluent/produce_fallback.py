@@ -42,7 +42,7 @@ class _Reports:
         if error is not None:
             size = rows.size(place)
             code, reason = error.code(), error.str()
-            record = Undelivered(rows.topic, message.partition(), size, code, reason)
+            record = Undelivered(rows.topic(place), message.partition(), size, code, reason)
             self.failed = to_report(self.failed, record)
 
 
@@ -109,13 +109,13 @@ class ProduceFallback:
         """Queue a record; return whether there was room."""
         try:
             report = partial(self._reports.take, rows, place)
-            self._producer.produce(rows.topic, on_delivery=report, **record)
+            self._producer.produce(rows.topic(place), on_delivery=report, **record)
         except BufferError:
             return False
         except KafkaException as error:
             code, reason = error.args[0].code(), error.args[0].str()
             partition = int(rows.partitions[place])
-            refused = Undelivered(rows.topic, partition, rows.size(place), code, reason)
+            refused = Undelivered(rows.topic(place), partition, rows.size(place), code, reason)
             raise produce_error(self._connection, refused) from error
         return True
 

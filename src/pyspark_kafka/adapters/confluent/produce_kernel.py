@@ -106,22 +106,27 @@ def produce_plain(
     rows: Any,
     partitions: Any,
     at: int,
-    topic: int,
+    topics: Any,
     opaque: int,
     calls: Any,
 ) -> Any:
     """Queue keys and values of ``rows`` from place ``at`` on, with the current time.
 
-    ``partitions`` has one for each of the rows; delivery reports return ``opaque``. Return the
-    place of the first row that was not queued, and librdkafka's error code for it, 0 if all were.
+    ``partitions`` has one for each of the rows. ``topics`` are librdkafka's, and the places where
+    the rows of each end. Delivery reports return ``opaque``. Return the place of the first row that
+    was not queued, and librdkafka's error code for it, 0 if all were.
     After a row that was refused for itself others may have been queued; after one for which the
     queue had no room none was.
     """
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
+    handles, topic_ends = borrowed(topics)
     addresses, messages, _ = borrowed(calls)
     _, keys, values, _ = columns
+    topic = 0
     while at < len(rows):
-        count = min(len(messages), len(rows) - at)
+        while topic_ends[topic] <= at:
+            topic += 1
+        count = min(len(messages), topic_ends[topic] - at)
         for place in range(count):
             row = rows[at + place]
             message = messages[place]
@@ -133,7 +138,7 @@ def produce_plain(
         queued = _produce_batch(
             addresses[_PRODUCE_BATCH],
             (
-                np.uint64(topic),
+                handles[topic],
                 np.int32(NO_PARTITION),
                 np.int32(_COPY | _PARTITION),
                 addresses[_MESSAGES],
@@ -156,19 +161,23 @@ def produce_full(
     rows: Any,
     partitions: Any,
     at: int,
-    topic: int,
+    topics: Any,
     opaque: int,
     calls: Any,
 ) -> Any:
     """Do as ``produce_plain``, with timestamps and headers, one record at a time."""
     columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
+    handles, topic_ends = borrowed(topics)
     addresses, _, fields = borrowed(calls)
     timestamps, keys, values, headers = columns
-    fields[_TOPIC][1] = np.uint64(topic)
+    topic = 0
     fields[_OPAQUE_OF][1] = np.uint64(opaque)
     fields[_FLAGS][1] = np.uint64(_COPY)
     while at < len(rows):
+        while topic_ends[topic] <= at:
+            topic += 1
         row = rows[at]
+        fields[_TOPIC][1] = handles[topic]
         fields[_TO][1] = np.uint64(np.uint32(partitions[at]))
         fields[_VALUE][1], fields[_VALUE][2] = _bytes_of(values, bases[1], row)
         fields[_KEY_OF][1], fields[_KEY_OF][2] = _bytes_of(keys, bases[0], row)

@@ -99,6 +99,7 @@ class ConfluentRecordWriter(RecordWriter):
             self._write(session, batch, topic)
         if session.written.records:
             session.client.flush()
+        self._partitioner.change_sticky_partitions()
         written, session.written = session.written, DeliveryStats()
         self._end()
         return written
@@ -145,12 +146,10 @@ class ConfluentRecordWriter(RecordWriter):
 
     def _write(self, session: _Session, batch: pa.RecordBatch, topic: str | None) -> None:
         # All rows are checked before the first is sent.
-        parts = self._partitioner.partitioned(session.client, batch, topic)
-        for part in parts:
-            session.client.send(part)
-        size = sum(part.payload_bytes for part in parts)
-        session.written += DeliveryStats(batch.num_rows, size)
-        session.gatherer.adapt(len(parts))
+        rows = self._partitioner.partitioned(session.client, batch, topic)
+        session.client.send(rows)
+        session.written += DeliveryStats(batch.num_rows, rows.payload_bytes)
+        session.gatherer.adapt(rows.groups)
 
     def _new_client(self) -> _Client:
         try:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-import random
 from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
 
 from ...domain.errors import UnsupportedFeatureError
 from ...ports.clock import epoch_ms
 from ..kafka_format.producer_columns import ProducerColumns
-from ..kafka_format.size_limits import MAX_REQUEST_SIZE, require_sizes
-from ..kernels.arrays import read_only
+from ..partitioning.size_limits import MAX_REQUEST_SIZE, require_sizes
+from ..partitioning.sticky_partitions import StickyPartitions
 from ..partitioning.topic_rows import (
-    ExplicitPartitions,
+    RowTopics,
+    explicit_partitions,
     partitions_by_key,
     require_partitions,
-    rows_by_topic,
 )
 from .partitioned_rows import PartitionedRows
 from .producer_config import MESSAGE_MAX_BYTES, METADATA_MAX_AGE_MS, PARTITIONER
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...domain.kafka_settings import ProducerSettings
-    from ..kernels.arrays import Int64Array
+    from ..kernels.arrays import Int32Array, Int64Array
     from .connection import Connection
     from .topic_partitions import MetadataClient
 
@@ -47,49 +48,53 @@ class RowPartitioner:
         self._topics = TopicPartitions(
             connection, producer.max_block_ms / 1_000, _max_age_s(config)
         )
-        self._sticky = random.randrange(1 << 16)  # noqa: S311  # no secret
+        self._sticky = StickyPartitions(producer.batch_size)
 
     def partitioned(
         self, client: MetadataClient, batch: pa.RecordBatch, topic: str | None
-    ) -> list[PartitionedRows]:
-        """Return the rows of each topic; ``topic`` overrides the column. All rows are checked.
+    ) -> PartitionedRows:
+        """Return the rows by topic and partition; ``topic`` overrides the column. All are checked.
 
         :raises PysparkKafkaError: if a row cannot be written.
         """
         columns = ProducerColumns.of(batch, epoch_ms())
-        explicit = ExplicitPartitions(batch, self._producer.partitioner)
-        return [
-            self._of_topic(client, name, batch, columns, rows, explicit)
-            for name, rows in rows_by_topic(batch, topic)
-        ]
+        topics = RowTopics.of(batch, topic)
+        partitions = self._partitions(client, batch, columns, topics)
+        rows = PartitionedRows.of(batch, columns, topics, partitions)
+        _check_timestamps(rows)
+        self._sticky.add(zip(rows.topics, rows.topic_bytes.tolist(), strict=True))
+        return rows
 
-    def _of_topic(
+    def change_sticky_partitions(self) -> None:
+        """Let rows without a key go on with other partitions: what was written is sent."""
+        self._sticky.change()
+
+    def _partitions(
         self,
         client: MetadataClient,
-        topic: str,
         batch: pa.RecordBatch,
         columns: ProducerColumns,
-        rows: Int64Array,
-        explicit: ExplicitPartitions,
-    ) -> PartitionedRows:
-        count = self._topics.count(client, topic)
-        partitions, is_chosen = explicit.of(rows, count)
-        if (partitions >= count).any():
-            # The topic may have got more partitions.
-            count = self._topics.count(client, topic, refresh=True)
-        chosen = partitions, is_chosen
-        require_partitions(topic, columns, rows, chosen, count)
+        topics: RowTopics,
+    ) -> Int32Array:
+        """Return the partition of each row."""
+        counts: Int64Array = np.array(
+            [self._topics.count(client, name) for name in topics.names], np.int64
+        )
+        chosen = explicit_partitions(batch, self._producer.partitioner, topics, counts)
+        partitions, is_chosen = chosen
+        if is_chosen.any():
+            for code in np.unique(topics.codes[partitions >= counts[topics.codes]]).tolist():
+                # The topic may have got more partitions.
+                counts[code] = self._topics.count(client, topics.names[code], refresh=True)
+        require_partitions(columns, topics, counts, chosen)
         limit, setting = self._limit
-        require_sizes(topic, columns, rows, partitions, max_size=limit, setting=setting)
-        if self._hashes_keys:
-            # librdkafka would do this, in twice the time. It queues records that it has to
-            # partition apart from those with a partition, and so changes their order.
-            self._sticky += 1
-            sticky = self._sticky % count
-            partitions = partitions_by_key(columns, rows, chosen, count, sticky)
-        part = PartitionedRows(topic, batch, columns, rows, read_only(partitions))
-        _check_timestamps(part)
-        return part.grouped()
+        require_sizes(columns, topics, partitions, max_size=limit, setting=setting)
+        if not self._hashes_keys:
+            return partitions
+        # librdkafka would do this, in twice the time. It queues records that it has to partition
+        # apart from those with a partition, and so changes their order.
+        sticky = self._sticky.choose(topics.names, counts)
+        return partitions_by_key(columns, topics, counts, chosen, sticky)
 
 
 def _limit(producer: ProducerSettings, config: Mapping[str, str]) -> tuple[int, str]:
@@ -115,8 +120,8 @@ def _integer(config: Mapping[str, str], name: str) -> int | None:
         return None
 
 
-def _check_timestamps(part: PartitionedRows) -> None:
-    if part.is_plain or (part.columns.arrays[0][part.rows] != 0).all():
+def _check_timestamps(rows: PartitionedRows) -> None:
+    if rows.is_plain or rows.columns.arrays[0].all():
         return
     # librdkafka silently replaces 0 by the current time.
     raise UnsupportedFeatureError(

@@ -157,9 +157,19 @@ class SimpleProducer:
         nothing = pa.array([], pa.binary())
         batch = pa.RecordBatch.from_pydict({"key": nothing, "value": nothing})
         columns = ProducerColumns.of(batch, 0).arrays
-        rows = read_only(np.empty(0, np.int64))
+        rows = ends = read_only(np.empty(0, np.int64))
         partitions = read_only(np.empty(0, np.int32))
-        produce_plain(columns, bases_of(columns), rows, partitions, 0, 0, 0, self._calls.arrays)
+        topics = read_only(np.empty(0, np.uint64)), ends
+        produce_plain(
+            columns,
+            bases_of(columns),
+            rows,
+            partitions,
+            0,
+            topics,
+            0,
+            self._calls.arrays,
+        )
         uncounted_bytes(columns, rows)
 
     def take_delivered(self) -> list[tuple[int, int]]:
@@ -179,7 +189,8 @@ class SimpleProducer:
 
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
         """
-        topic = self._topic(rows.topic)
+        handles = np.array([self._topic(topic) for topic in rows.topics], np.uint64)
+        topics = read_only(handles), rows.topic_ends
         columns = rows.columns.arrays
         bases = bases_of(columns)
         produce = produce_plain if rows.is_plain else produce_full
@@ -190,7 +201,14 @@ class SimpleProducer:
         self._uncounted += uncounted_bytes(columns, rows.rows)
         while True:
             at, code = produce(
-                columns, bases, rows.rows, rows.partitions, at, topic, output, self._calls.arrays
+                columns,
+                bases,
+                rows.rows,
+                rows.partitions,
+                at,
+                topics,
+                output,
+                self._calls.arrays,
             )
             if code == 0:
                 return
@@ -343,7 +361,7 @@ class SimpleProducer:
         if code == FATAL:
             reason = self._fatal_error()[1] or reason
         partition = int(rows.partitions[place])
-        record = Undelivered(rows.topic, partition, rows.size(place), code, reason)
+        record = Undelivered(rows.topic(place), partition, rows.size(place), code, reason)
         return produce_error(self._connection, record)
 
 

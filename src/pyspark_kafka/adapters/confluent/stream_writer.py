@@ -172,18 +172,16 @@ class SinkProducers:
     def partitioned(
         self, client: MetadataClient, outputs: Sequence[pa.RecordBatch]
     ) -> list[PartitionedRows]:
-        """Return the rows of each topic, after checking all of them.
+        """Return the rows of each output, after checking all of them.
 
         :raises PysparkKafkaError: if a row cannot be written.
         """
         topic = self.options.topic
         for batch in outputs:
             require_topic(batch, topic)
-        return [
-            part
-            for batch in outputs
-            for part in self._partitioner.partitioned(client, batch, topic)
-        ]
+        parts = [self._partitioner.partitioned(client, batch, topic) for batch in outputs]
+        self._partitioner.change_sticky_partitions()
+        return parts
 
 
 @final

@@ -134,7 +134,10 @@ class TransactionalProducer:
         self._send_offset(partition, next_offset)
         for part in parts:
             self._send(part)
-        rights = [topic_right(Operation.WRITE, part.topic) for part in parts]
+        rights = [
+            topic_right(Operation.WRITE, topic)
+            for topic in dict.fromkeys(topic for part in parts for topic in part.topics)
+        ]
         self._complete(
             lambda ms: library.rd_kafka_commit_transaction(client, ms), self._right, *rights
         )
@@ -157,10 +160,15 @@ class TransactionalProducer:
         Otherwise librdkafka adds a partition -1 to the transaction, forever in vain.
         """
         for part in parts:
-            wanted = 1 + max(0, int(part.partitions.max()))
-            deadline = Deadline.after(self._connection.timeout_s)
-            while self._partitions.get(part.topic, 0) < wanted and not deadline.has_passed:
-                self._refresh(part.topic, deadline)
+            start = 0
+            for topic, end in zip(part.topics, part.topic_ends.tolist(), strict=True):
+                self._await_partition(topic, max(0, int(part.partitions[start:end].max())))
+                start = end
+
+    def _await_partition(self, topic: str, partition: int) -> None:
+        deadline = Deadline.after(self._connection.timeout_s)
+        while self._partitions.get(topic, 0) <= partition and not deadline.has_passed:
+            self._refresh(topic, deadline)
 
     def _refresh(self, topic: str, deadline: Deadline) -> None:
         try:

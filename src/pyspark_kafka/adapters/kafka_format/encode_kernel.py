@@ -144,17 +144,30 @@ def measure_records(columns: Any, sizes: Any) -> int:
 
 
 @compiled
-def sum_payloads(columns: Any, rows: Any) -> int:
-    """Return the bytes of the keys, values and headers of rows, or ``NO_ROW``."""
-    columns, rows = borrowed((columns, rows))
-    timestamps, keys, values, headers = columns
-    total = 0
-    for row in rows:
-        if not 0 <= row < len(timestamps):
-            return NO_ROW
-        total += value_length(keys, row) + value_length(values, row)
-        total += headers_payload(headers, row)
-    return total
+def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bounds: Any) -> int:
+    """Write sums for groups of rows: of their keys, values and headers, and of their sizes.
+
+    A group ends where the next one begins, at one of ``ends``. Return 0, or ``NO_ROW``.
+    """
+    columns, sizes, rows, ends = borrowed((columns, sizes, rows, ends))
+    payloads, bounds = borrowed((payloads, bounds))
+    _, keys, values, headers = columns
+    place = 0
+    for group in range(len(ends)):
+        payload = bound = 0
+        while place < ends[group]:
+            if place >= len(rows):
+                return NO_ROW
+            row = rows[place]
+            if not 0 <= row < len(sizes):
+                return NO_ROW
+            payload += value_length(keys, row) + value_length(values, row)
+            payload += headers_payload(headers, row)
+            bound += sizes[row]
+            place += 1
+        payloads[group] = payload
+        bounds[group] = bound
+    return 0
 
 
 @compiled
@@ -199,22 +212,20 @@ def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
 
 
 @compiled
-def first_oversized(columns: Any, rows: Any, max_size: int) -> Any:
-    """Return the place of the first row of more than ``max_size`` bytes, and its size; or -1, 0.
+def first_oversized(columns: Any, max_size: int) -> Any:
+    """Return the first row of more than ``max_size`` bytes, and its size; or ``NO_ROW``, 0.
 
     The size is the one that Java's producer compares with ``max.request.size``:
     ``AbstractRecords.estimateSizeInBytesUpperBound``.
     """
-    columns, rows = borrowed((columns, rows))
-    _, keys, values, headers = columns
-    for place in range(len(rows)):
-        row = rows[place]
+    timestamps, keys, values, headers = borrowed(columns)
+    for row in range(len(timestamps)):
         first, end = header_range(headers, row)
         size = UPPER_BOUND_OVERHEAD + _field_size(keys, row) + _field_size(values, row)
         size += _headers_size(headers, first, end)
         if size > max_size:
-            return place, size
-    return -1, 0
+            return row, size
+    return NO_ROW, 0
 
 
 @compiled

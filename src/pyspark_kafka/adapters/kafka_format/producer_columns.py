@@ -16,7 +16,7 @@ from .encode_kernel import (
     UPPER_BOUND_OVERHEAD,
     first_oversized,
     measure_records,
-    sum_payloads,
+    sum_groups,
 )
 
 if TYPE_CHECKING:
@@ -73,18 +73,31 @@ class ProducerColumns:
 
         :raises IndexError: if a row does not exist.
         """
-        total: int = sum_payloads(self.arrays, kernel_rows(rows))
-        return checked(total)
+        payloads, _ = self.measure_groups(rows, np.array([len(rows)]))
+        return int(payloads[0])
 
-    def first_oversized(self, rows: Int64Array, max_size: int) -> tuple[int, int] | None:
-        """Return the place in ``rows`` of the first record of more than ``max_size``, and its size.
+    def measure_groups(self, rows: Int64Array, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Return the bytes of keys, values and headers of groups of rows, and sums of ``sizes``.
+
+        ``ends`` are the places in ``rows`` where the groups end.
+
+        :raises IndexError: if a row does not exist.
+        """
+        payloads: Int64Array = np.empty(len(ends), np.int64)
+        bounds: Int64Array = np.empty(len(ends), np.int64)
+        groups = kernel_rows(rows), kernel_rows(ends)
+        checked(sum_groups(self.arrays, self.sizes, *groups, payloads, bounds))
+        return payloads, bounds
+
+    def first_oversized(self, max_size: int) -> tuple[int, int] | None:
+        """Return the first row with a record of more than ``max_size``, and its size.
 
         The size is the one that Java's producer compares with ``max.request.size``.
         """
         if self.max_size + UPPER_BOUND_OVERHEAD <= max_size:
             return None
-        place, size = first_oversized(self.arrays, kernel_rows(rows), max_size)
-        return None if place == NO_ROW else (place, size)
+        row, size = first_oversized(self.arrays, max_size)
+        return None if row == NO_ROW else (row, size)
 
 
 def kernel_rows(rows: Int64Array) -> Int64Array:

@@ -229,14 +229,21 @@ class ClusterMetadata:
             must not know it.
         """
         self._use(topic)
-        metadata = self._manager.cluster
-        age_ms = 1_000 * (time.monotonic() - self._refreshed)
-        if (
-            not metadata.partitions_for_topic(topic)
-            or age_ms > metadata.config["metadata_max_age_ms"]
-        ):
+        if not self.known_partition_count(topic):
             self.refresh()
         self.check_right(topic)
+        return len(self._manager.cluster.partitions_for_topic(topic) or ())
+
+    def known_partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic by the last metadata.
+
+        0 if they do not have it, or are too old.
+        """
+        metadata = self._manager.cluster
+        age_ms = 1_000 * (time.monotonic() - self._refreshed)
+        is_usable = age_ms <= metadata.config["metadata_max_age_ms"]
+        if not is_usable or topic in metadata.unauthorized_topics:
+            return 0
         return len(metadata.partitions_for_topic(topic) or ())
 
     def check_right(self, topic: str) -> None:

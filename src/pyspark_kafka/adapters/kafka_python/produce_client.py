@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -28,56 +27,24 @@ from ...domain.producer.requests import (
 from ...domain.producer.sender import Sender
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
+from ..kafka_format.batch_headers import HEADER_BYTES
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
+from .rows import Rows
 from .transactions import TransactionRequests, partitions_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ...domain.continuous.output_tracker import Output
     from ...domain.kafka_settings import ProducerSettings
     from ...domain.producer.batch import ProducerBatch
     from ...domain.transaction import Transaction
     from ...domain.write_result import DeliveryStats
-    from ..kafka_format.producer_columns import ProducerColumns
     from ..kafka_format.record_encoder import RecordEncoder
-    from ..kernels.arrays import Int64Array
     from .awaited import Awaited
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
     from .produce_wire import ProduceSettings
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Some rows of columns, which become a batch; ``output`` is what the caller tracks."""
-
-    columns: ProducerColumns
-    rows: Int64Array
-    payload_bytes: int
-    output: Output | None = None
-
-    @classmethod
-    def of(cls, columns: ProducerColumns, rows: Int64Array, output: Output | None = None) -> Rows:
-        """Return rows with their size."""
-        return cls(columns, rows, columns.payload_bytes(rows), output)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def first_record_bytes(self) -> int:
-        """Return ``payload_bytes`` of the first row."""
-        return self.columns.payload_bytes(self.rows[:1])
-
-    def halves(self) -> tuple[Rows, Rows]:
-        """Return the first and the second half."""
-        half = len(self.rows) // 2
-        return (
-            Rows.of(self.columns, self.rows[:half], self.output),
-            Rows.of(self.columns, self.rows[half:], self.output),
-        )
 
 
 @final
@@ -120,17 +87,9 @@ class ProduceClient:
         """Write to partitions that the caller has added to the transaction itself."""
         self._sender.partitions_added(partitions)
 
-    def append(
-        self,
-        partition: TopicPartition,
-        columns: ProducerColumns,
-        rows: Int64Array,
-        output: Output | None = None,
-    ) -> None:
+    def append(self, partition: TopicPartition, rows: Rows) -> None:
         """Take rows for a partition; waits while too much is unsettled."""
-        max_bytes = self._sender.max_batch_bytes(partition)
-        for chunk in self._encoder.chunks(columns, rows, max_bytes):
-            records = Rows.of(columns, chunk, output)
+        for records in self._batches(rows, self._sender.max_batch_bytes(partition)):
             while not self._sender.has_room(records.payload_bytes):
                 self._perform_next()
             self._sender.append(partition, records)
@@ -187,6 +146,13 @@ class ProduceClient:
         """Close all connections; what is in flight may arrive or not."""
         for node in list(self._connections):
             self._connections.pop(node).close()
+
+    def _batches(self, rows: Rows, max_bytes: int) -> Sequence[Rows]:
+        """Return rows as batches of ``max_bytes`` or less; one record may be larger."""
+        if HEADER_BYTES + rows.max_bytes <= max_bytes:
+            return (rows,)
+        chunks = self._encoder.chunks(rows.columns, rows.rows, max_bytes)
+        return [Rows.of(rows.columns, chunk, rows.output) for chunk in chunks]
 
     def _perform_next(self) -> None:
         self._perform(self._sender.next_request(time.monotonic()))

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 from ..kafka_format.compression import Codec, Compressor
 from ..kafka_format.record_encoder import RecordEncoder
 from .cluster_metadata import ClusterMetadata
-from .produce_client import ProduceClient, Rows
+from .produce_client import ProduceClient
 from .produce_wire import ProduceSettings
 from .row_partitioner import RowPartitioner
 from .settings import client_settings
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...domain.options import SinkOptions
+    from .rows import Rows
 
 
 @final

@@ -54,6 +54,7 @@ class KafkaPythonRecordWriter(RecordWriter):
         with self._mapped_errors():
             delivered = self._client.flush()
             self._client.join_transaction(None)
+        self._partitioner.change_sticky_partitions()
         self._transaction = None
         return delivered
 
@@ -66,20 +67,19 @@ class KafkaPythonRecordWriter(RecordWriter):
             self._write(batch, topic)
 
     def _write(self, batch: pa.RecordBatch, topic: str | None) -> None:
-        written = unsent_rows = 0
+        unsent_rows = 0
         rows_per_request = self._producer.max_request_size * batch.num_rows // (batch.nbytes or 1)
         with self._mapped_errors():
-            for columns, of_topic in self._partitioner.partition(batch, topic):
-                for partition, rows in of_topic:
-                    self._client.append(partition, columns, rows)
-                    written += 1
-                    unsent_rows += len(rows)
+            groups = self._partitioner.partition(batch, topic)
+            for partition, rows in groups:
+                self._client.append(partition, rows)
+                unsent_rows += len(rows)
                 if unsent_rows > rows_per_request:
                     # Brokers work while the next rows are encoded.
                     self._client.send()
                     unsent_rows = 0
             self._client.send()
-        self._gatherer.adapt(written)
+        self._gatherer.adapt(len(groups))
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:

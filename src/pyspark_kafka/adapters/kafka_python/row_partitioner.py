@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
@@ -12,18 +11,20 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
 from ..kafka_format.producer_columns import ProducerColumns
-from ..kafka_format.size_limits import require_sizes
-from ..partitioning.murmur2 import group_by_partition
+from ..partitioning.murmur2 import RowGroups
+from ..partitioning.size_limits import require_sizes
+from ..partitioning.sticky_partitions import StickyPartitions
 from ..partitioning.topic_rows import (
-    ExplicitPartitions,
+    RowTopics,
+    explicit_partitions,
     partitions_by_key,
     require_partitions,
-    rows_by_topic,
 )
 from .failures import RETRIABLE_ERRORS
+from .rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .cluster_metadata import ClusterMetadata
     from .failures import ErrorMapper
 
-    PartitionRows: TypeAlias = tuple[TopicPartition, Int64Array]
+    PartitionRows: TypeAlias = tuple[TopicPartition, Rows]
 
 _TOPIC_PAUSE_S: Final = 0.1
 
@@ -48,12 +49,10 @@ class RowPartitioner:
         self._metadata = metadata
         self._errors = errors
         self._producer = producer
-        self._sticky = random.randrange(1 << 16)  # noqa: S311  # no secret
+        self._sticky = StickyPartitions(producer.batch_size)
 
-    def partition(
-        self, batch: pa.RecordBatch, topic: str | None
-    ) -> Iterator[tuple[ProducerColumns, list[PartitionRows]]]:
-        """Yield the rows of each topic by partition, with the columns of all rows.
+    def partition(self, batch: pa.RecordBatch, topic: str | None) -> list[PartitionRows]:
+        """Return the rows of each partition, by topic. All rows are checked.
 
         Waits for topics that are about to be created. ``topic`` overrides the column.
 
@@ -63,18 +62,32 @@ class RowPartitioner:
         :raises RecordDeliveryError: if a partition does not exist, or a record is too large.
         """
         columns = ProducerColumns.of(batch, epoch_ms())
-        explicit = ExplicitPartitions(batch, self._producer.partitioner)
-        by_topic = rows_by_topic(batch, topic)
-        self._metadata.add_topics(name for name, _ in by_topic)
-        for name, rows in by_topic:
-            partitions = self._partitions_of(name, columns, rows, explicit)
-            yield (
-                columns,
-                [
-                    (TopicPartition(name, number), of_partition)
-                    for number, of_partition in group_by_partition(partitions, rows)
-                ],
+        topics = RowTopics.of(batch, topic)
+        partitions = self._partitions(batch, columns, topics)
+        groups = RowGroups.of(topics.codes, partitions)
+        first_rows = groups.first_rows
+        names = [topics.names[code] for code in topics.codes[first_rows].tolist()]
+        found = Rows.of_groups(columns, groups)
+        self._sticky.add(zip(names, (rows.payload_bytes for rows in found), strict=True))
+        return [
+            (TopicPartition(name, number), rows)
+            for name, number, rows in zip(
+                names, partitions[first_rows].tolist(), found, strict=True
             )
+        ]
+
+    def change_sticky_partitions(self) -> None:
+        """Let rows without a key go on with other partitions: what was written is sent."""
+        self._sticky.change()
+
+    def _partition_counts(self, topics: Sequence[str]) -> Int64Array:
+        self._metadata.add_topics(topics)
+        known = (self._metadata.known_partition_count(topic) for topic in topics)
+        counts = [
+            count or self._partition_count(topic)
+            for topic, count in zip(topics, known, strict=True)
+        ]
+        return np.array(counts, np.int64)
 
     def _partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, which may be about to be created."""
@@ -98,23 +111,22 @@ class RowPartitioner:
             return found
         raise UnknownTopicError([topic], "topic", self._errors.bootstrap_servers)
 
-    def _partitions_of(
-        self, topic: str, columns: ProducerColumns, rows: Int64Array, explicit: ExplicitPartitions
+    def _partitions(
+        self, batch: pa.RecordBatch, columns: ProducerColumns, topics: RowTopics
     ) -> Int32Array:
-        """Return the partition of each of a topic's rows."""
-        settings, count = self._producer, self._partition_count(topic)
-        self._sticky += 1
-        sticky = self._sticky % count
-        partitions, is_chosen = explicit.of(rows, count)
-        require_partitions(topic, columns, rows, (partitions, is_chosen), count)
+        """Return the partition of each row."""
+        settings, counts = self._producer, self._partition_counts(topics.names)
+        sticky = self._sticky.choose(topics.names, counts)
+        chosen = explicit_partitions(batch, settings.partitioner, topics, counts)
+        require_partitions(columns, topics, counts, chosen)
         if settings.ignores_keys:
-            partitions = np.where(is_chosen, partitions, np.int32(sticky))
+            partitions, is_chosen = chosen
+            partitions = np.where(is_chosen, partitions, sticky[topics.codes].astype(np.int32))
         else:
-            partitions = partitions_by_key(columns, rows, (partitions, is_chosen), count, sticky)
+            partitions = partitions_by_key(columns, topics, counts, chosen, sticky)
         require_sizes(
-            topic,
             columns,
-            rows,
+            topics,
             partitions,
             max_size=settings.max_request_size,
             buffer_memory=settings.buffer_memory,

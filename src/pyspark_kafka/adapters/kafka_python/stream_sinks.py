@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
 from ...domain.continuous.output_tracker import OutputTracker
@@ -11,7 +12,7 @@ from ..partitioning.topic_rows import require_topic
 from .producer_factory import ProducerFactory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from ...domain.partition_offsets import PartitionOffsets
     from ...domain.topic_partition import TopicPartition
     from ...ports.stream_client import PolledRecords
-    from ..kafka_format.producer_columns import ProducerColumns
-    from ..kernels.arrays import Int64Array
     from .awaited import Awaited
-    from .produce_client import Rows
+    from .rows import Rows
 
 
 class StreamSink(ABC):
@@ -119,9 +118,9 @@ class AtLeastOnceSink(StreamSink):
     def write(self, polled: PolledRecords, outputs: Sequence[pa.RecordBatch]) -> None:
         with self._mapped_errors():
             output = self._tracker.open(polled.partition, polled.next_offset)
-            for partition, columns, rows in partitioned(outputs, self._topic, self._factory):
+            for partition, rows in partitioned(outputs, self._topic, self._factory):
                 output.unacknowledged += len(rows)
-                self._client.append(partition, columns, rows, output)
+                self._client.append(partition, replace(rows, output=output))
             self._tracker.close(output)
             self._client.send_without_waiting()
 
@@ -146,11 +145,10 @@ class AtLeastOnceSink(StreamSink):
 
 def partitioned(
     outputs: Sequence[pa.RecordBatch], topic: str | None, factory: ProducerFactory
-) -> Iterator[tuple[TopicPartition, ProducerColumns, Int64Array]]:
-    """Yield the rows of outputs by partition; raises as ``RowPartitioner.partition``."""
+) -> list[tuple[TopicPartition, Rows]]:
+    """Return the rows of outputs by partition; raises as ``RowPartitioner.partition``."""
     for batch in outputs:
         require_topic(batch, topic)
-    for batch in outputs:
-        for columns, of_topic in factory.partitioner.partition(batch, topic):
-            for partition, rows in of_topic:
-                yield partition, columns, rows
+    groups = [group for batch in outputs for group in factory.partitioner.partition(batch, topic)]
+    factory.partitioner.change_sticky_partitions()
+    return groups

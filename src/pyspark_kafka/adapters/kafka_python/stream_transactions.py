@@ -37,8 +37,8 @@ from ...domain.security.rights import (
 from .awaited import receive_ready
 from .connections import CoordinatorConnection, CoordinatorRequest
 from .failures import RETRIABLE_ERRORS
-from .produce_client import Rows
 from .producer_factory import ProducerFactory
+from .rows import Rows
 from .stream_sinks import StreamSink, partitioned
 from .transactions import (
     COORDINATOR_MOVED,
@@ -356,7 +356,7 @@ class _TransactionalWriter:
     ) -> None:
         self._producer.partitions_added(partition for partition, _ in batches)
         for partition, rows in batches:
-            self._producer.append(partition, rows.columns, rows.rows)
+            self._producer.append(partition, rows)
         self._written = request
 
 
@@ -418,10 +418,7 @@ class ExactlyOnceSink(StreamSink):
             # It was revoked, and another task may read it already.
             return
         with self._mapped_errors():
-            batches = [
-                (partition, Rows.of(columns, rows))
-                for partition, columns, rows in partitioned(outputs, self._topic, self._factory)
-            ]
+            batches = partitioned(outputs, self._topic, self._factory)
             output = self._tracker.open(polled.partition, polled.next_offset)
             # Acknowledged by the commit of the offset.
             output.unacknowledged = 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final, final
 
+import numpy as np
 import pyarrow as pa
 
 from ...domain.transaction import Transaction
@@ -12,12 +12,12 @@ from ...domain.write_result import DeliveryStats
 from ...ports.clock import epoch_ms
 from ...ports.record_writer import RecordWriter
 from ..kafka_format.producer_columns import ProducerColumns
-from ..kernels.arrays import Int64Array
+from ..kernels.arrays import Int32Array
 from ..partitioning.topic_rows import (
-    ExplicitPartitions,
+    RowTopics,
+    explicit_partitions,
     partitions_by_key,
     require_partitions,
-    rows_by_topic,
 )
 from .cluster import MemoryCluster
 
@@ -32,22 +32,22 @@ class MemoryRecordWriter(RecordWriter):
         self._cluster = cluster
         self._delivered = DeliveryStats()
         self._transaction: Transaction | None = None
-        self._sticky = -1
+        self._turn = -1
 
     def join_transaction(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         columns = ProducerColumns.of(batch, epoch_ms())
-        explicit = ExplicitPartitions(batch, None)
+        topics = RowTopics.of(batch, topic)
+        partitions = self._partitions(batch, columns, topics).tolist()
+        timestamps = columns.arrays[0].tolist()
         records = batch.select([name for name in batch.schema.names if name in _COLUMNS])
         fields = records.to_pylist() or [{}] * batch.num_rows
-        for name, rows in rows_by_topic(batch, topic):
-            partitions = self._partitions(name, columns, rows, explicit)
-            for row, partition in zip(rows.tolist(), partitions, strict=True):
-                timestamp = int(columns.arrays[0][row])
-                self._produce(name, partition, timestamp, fields[row])
-            self._delivered += DeliveryStats(len(rows), columns.payload_bytes(rows))
+        for row, code in enumerate(topics.codes.tolist()):
+            self._produce(topics.names[code], partitions[row], timestamps[row], fields[row])
+        size = columns.payload_bytes(np.arange(batch.num_rows))
+        self._delivered += DeliveryStats(batch.num_rows, size)
 
     def flush(self) -> DeliveryStats:
         delivered, self._delivered = self._delivered, DeliveryStats()
@@ -58,18 +58,16 @@ class MemoryRecordWriter(RecordWriter):
         """Do nothing: the cluster belongs to the caller."""
 
     def _partitions(
-        self, topic: str, columns: ProducerColumns, rows: Int64Array, explicit: ExplicitPartitions
-    ) -> Sequence[int]:
-        """Return the partition of each of a topic's rows, as Kafka's Java client chooses it."""
-        self._cluster.require([topic], "topic")
-        count = self._cluster.topics()[topic]
-        chosen = explicit.of(rows, count)
-        require_partitions(topic, columns, rows, chosen, count)
-        self._sticky += 1
-        partitions: Sequence[int] = partitions_by_key(
-            columns, rows, chosen, count, self._sticky % count
-        ).tolist()
-        return partitions
+        self, batch: pa.RecordBatch, columns: ProducerColumns, topics: RowTopics
+    ) -> Int32Array:
+        """Return the partition of each row, as Kafka's Java client chooses it."""
+        self._cluster.require(topics.names, "topic")
+        known = self._cluster.topics()
+        counts = np.array([known[name] for name in topics.names], np.int64)
+        chosen = explicit_partitions(batch, None, topics, counts)
+        require_partitions(columns, topics, counts, chosen)
+        self._turn += 1
+        return partitions_by_key(columns, topics, counts, chosen, self._turn % counts)
 
     def _produce(self, topic: str, partition: int, timestamp: int, fields: dict[str, Any]) -> None:
         self._cluster.produce(

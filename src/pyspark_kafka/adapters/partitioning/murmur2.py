@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
 from ..kafka_format.encode_kernel import NO_ROW, value_span
-from ..kafka_format.producer_columns import checked, kernel_rows
+from ..kafka_format.producer_columns import checked
 from ..kernels.arrays import read_only
 from ..kernels.compiled import compiled, force_inlined
 from ..kernels.intrinsics import borrowed
@@ -25,79 +26,117 @@ _POSITIVE: Final = np.uint32(0x7FFFFFFF)
 
 
 def murmur2_partitions(
-    columns: ProducerColumns, rows: Int64Array, partitions: int, sticky: int
+    columns: ProducerColumns, topics: Int32Array, counts: Int64Array, sticky: Int64Array
 ) -> Int32Array:
-    """Return the partition of each of the rows, ``sticky`` for those without a key.
+    """Return the partition of each row, its topic's ``sticky`` for those without a key.
 
-    The same as ``BuiltInPartitioner.partitionForKey`` for a topic with so many ``partitions``.
+    The same as ``BuiltInPartitioner.partitionForKey``. ``topics`` has a number for each row, which
+    is the place of its topic in ``counts``, the numbers of partitions, and in ``sticky``.
 
-    :raises IndexError: if a row does not exist.
+    :raises IndexError: if a row or its topic does not exist.
     """
-    hashed: Int32Array = np.empty(len(rows), np.int32)
-    checked(_partition_keys(columns.arrays[1], kernel_rows(rows), partitions, sticky, hashed))
+    hashed: Int32Array = np.empty(columns.num_rows, np.int32)
+    given = read_only(topics), read_only(counts), read_only(sticky)
+    checked(_partition_keys(columns.arrays[1], *given, hashed))
     return hashed
 
 
-def group_by_partition(partitions: Int32Array, rows: Int64Array) -> list[tuple[int, Int64Array]]:
-    """Return the partitions, ascending, each with its rows in their order.
+@final
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The rows of a batch by topic and partition, in their order within each group."""
 
-    ``partitions`` has one for each of the rows.
+    rows: Int64Array
+    """All rows, one group after the other: by topic, then by partition."""
 
-    :raises ValueError: if a partition is negative or too large for any cluster.
-    """
-    rows = kernel_rows(rows)
-    partitions = read_only(partitions)
-    if len(rows) != len(partitions):
-        raise ValueError(f"there are {len(rows)} rows and {len(partitions)} partitions")
-    if not len(rows):
-        return []
-    lowest, highest = int(partitions.min()), int(partitions.max())
-    if lowest < 0 or highest >= MAX_PARTITIONS:
-        raise ValueError(f"there is no partition {lowest if lowest < 0 else highest}")
+    ends: Int64Array
+    """Where each group ends in ``rows``."""
+
+    @classmethod
+    def of(cls, topics: Int32Array, partitions: Int32Array) -> RowGroups:
+        """Group rows with these numbers of topics and partitions, one of each for a row.
+
+        :raises ValueError: if a partition is less than -1 or too large for any cluster.
+        """
+        count = len(partitions)
+        if count != len(topics):
+            raise ValueError(f"there are {len(topics)} topics and {count} partitions")
+        rows: Int64Array = read_only(np.arange(count))
+        if not count:
+            return cls(rows, read_only(np.empty(0, np.int64)))
+        topics, partitions = read_only(topics), read_only(partitions)
+        lowest, highest = int(partitions.min()), int(partitions.max())
+        if lowest < -1 or highest >= MAX_PARTITIONS:
+            raise ValueError(f"there is no partition {lowest if lowest < -1 else highest}")
+        # Each sort keeps the order of equal rows.
+        rows = _sorted_rows(partitions, rows, lowest, highest)
+        rows = _sorted_rows(topics, rows, int(topics.min()), int(topics.max()))
+        ends: Int64Array = np.empty(count, np.int64)
+        groups = _find_ends(topics, partitions, rows, ends)
+        return cls(rows, read_only(ends[:groups]))
+
+    @property
+    def first_rows(self) -> Int64Array:
+        """The first row of each group."""
+        first: Int64Array = self.rows[np.append(0, self.ends[:-1])] if len(self.ends) else self.rows
+        return first
+
+
+def _sorted_rows(numbers: Int32Array, rows: Int64Array, lowest: int, highest: int) -> Int64Array:
     if lowest == highest:
-        return [(lowest, rows)]
+        return rows
     ends: Int64Array = np.zeros(highest - lowest + 1, np.int64)
-    grouped: Int64Array = np.empty(len(rows), np.int64)
-    _sort_rows(partitions, rows, lowest, ends, grouped)
-    grouped = read_only(grouped)
-    groups = []
-    start = 0
-    for partition, end in enumerate(ends.tolist(), lowest):
-        if start < end:
-            groups.append((partition, grouped[start:end]))
-        start = end
-    return groups
+    ordered: Int64Array = np.empty(len(rows), np.int64)
+    _sort_rows(numbers, rows, lowest, ends, ordered)
+    return read_only(ordered)
 
 
 @compiled
-def _partition_keys(keys: Any, rows: Any, partitions: int, sticky: int, hashed: Any) -> int:
-    keys, rows, hashed = borrowed((keys, rows, hashed))
-    count = np.uint32(partitions)
-    for place in range(len(rows)):
-        row = rows[place]
-        if not 0 <= row < len(keys[2]):
+def _partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
+    keys, topics, counts, sticky, hashed = borrowed((keys, topics, counts, sticky, hashed))
+    if len(topics) != len(keys[2]) or len(sticky) != len(counts):
+        return NO_ROW
+    for row in range(len(topics)):
+        topic = topics[row]
+        if not 0 <= topic < len(counts):
             return NO_ROW
         start, length = value_span(keys, row)
         if length < 0:
-            hashed[place] = sticky
+            hashed[row] = sticky[topic]
         else:
-            hashed[place] = np.uint32(_murmur2(keys[1], start, length) & _POSITIVE) % count
+            hashed[row] = np.uint32(_murmur2(keys[1], start, length) & _POSITIVE) % np.uint32(
+                counts[topic]
+            )
     return 0
 
 
 @compiled
-def _sort_rows(partitions: Any, rows: Any, lowest: int, ends: Any, grouped: Any) -> None:
-    """Write rows by their partitions, and where the rows of each partition end."""
-    partitions, rows, ends, grouped = borrowed((partitions, rows, ends, grouped))
-    for partition in partitions:
-        ends[partition - lowest] += 1
+def _sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> None:
+    """Write rows by their numbers; ``ends`` has a zero for each possible number."""
+    numbers, rows, ends, ordered = borrowed((numbers, rows, ends, ordered))
+    for number in numbers:
+        ends[number - lowest] += 1
     total = 0
     for place in range(len(ends)):
         total, ends[place] = total + ends[place], total
-    for place in range(len(rows)):
-        index = partitions[place] - lowest
-        grouped[ends[index]] = rows[place]
+    for row in rows:
+        index = numbers[row] - lowest
+        ordered[ends[index]] = row
         ends[index] += 1
+
+
+@compiled
+def _find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
+    """Write where the rows of a topic and partition end, and return how many ends there are."""
+    topics, partitions, rows, ends = borrowed((topics, partitions, rows, ends))
+    count = 0
+    for place in range(1, len(rows)):
+        last, row = rows[place - 1], rows[place]
+        if topics[last] != topics[row] or partitions[last] != partitions[row]:
+            ends[count] = place
+            count += 1
+    ends[count] = len(rows)
+    return count + 1
 
 
 @force_inlined

@@ -1,23 +1,29 @@
-"""The rows of a batch by topic, and the partitions that they ask for."""
+"""The topics of a batch's rows, and the partitions that they ask for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import NullTopicError, UnknownPartitionError
-from ..kernels.arrays import read_only
+from ..kernels.arrays import BoolArray, Int32Array, read_only
 from .custom_partitioner import custom_partitions
-from .murmur2 import group_by_partition, murmur2_partitions
+from .murmur2 import murmur2_partitions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ..kafka_format.producer_columns import ProducerColumns
-    from ..kernels.arrays import BoolArray, Int32Array, Int64Array
+    from ..kernels.arrays import Int64Array
 
 NO_PARTITION: Final = -1
 """The key decides (``RD_KAFKA_PARTITION_UA``)."""
+
+Chosen: TypeAlias = tuple[Int32Array, BoolArray]
+"""The partition of each row, and whether one was chosen; ``NO_PARTITION`` where not."""
 
 
 def require_topic(batch: pa.RecordBatch, topic: str | None) -> None:
@@ -31,67 +37,76 @@ def require_topic(batch: pa.RecordBatch, topic: str | None) -> None:
         raise NullTopicError
 
 
-def rows_by_topic(batch: pa.RecordBatch, topic: str | None) -> list[tuple[str, Int64Array]]:
-    """Return each topic with its rows in their order; ``topic`` overrides the column.
-
-    :raises NullTopicError: if a row has no topic.
-    """
-    if not batch.num_rows:
-        return []
-    rows = read_only(np.arange(batch.num_rows))
-    if topic is not None:
-        return [(topic, rows)]
-    require_topic(batch, topic)
-    encoded = batch.column("topic").dictionary_encode()
-    names = [str(name) for name in encoded.dictionary.to_pylist()]
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    return [(names[code], found) for code, found in group_by_partition(codes, rows)]
-
-
 @final
-class ExplicitPartitions:
-    """The partitions that a batch's column and a custom partitioner choose, by row."""
+@dataclass(frozen=True, slots=True)
+class RowTopics:
+    """The topic of each row of a batch."""
 
-    def __init__(self, batch: pa.RecordBatch, partitioner: str | None) -> None:
-        self._batch = batch
-        self._partitioner = partitioner
-        self._column: tuple[Int32Array, BoolArray] | None = None
-        if "partition" in batch.schema.names:
-            self._column = _explicit_column(batch.column("partition"))
+    names: Sequence[str]
+    """The topics, in the order in which rows name them first."""
 
-    def of(self, rows: Int64Array, count: int) -> tuple[Int32Array, BoolArray]:
-        """Return the partition of each of a topic's rows, and whether one was chosen.
+    codes: Int32Array
+    """For each row, the place of its topic in ``names``."""
 
-        It is the column's, else the partitioner's for a topic of ``count`` partitions, else
-        ``NO_PARTITION``.
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, topic: str | None) -> RowTopics:
+        """Return the topics of the column, or ``topic``, which overrides it.
 
-        :raises OptionsError: if the partitioner cannot be loaded, or does not return partitions.
+        :raises NullTopicError: if a row has no topic.
         """
-        if self._column is None:
-            partitions: Int32Array = np.full(len(rows), NO_PARTITION, np.int32)
-            is_chosen: BoolArray = np.zeros(len(rows), np.bool_)
-        else:
-            explicit, is_explicit = self._column
-            partitions, is_chosen = explicit[rows], is_explicit[rows]
-        if self._partitioner is not None and not is_chosen.all():
-            places = np.flatnonzero(~is_chosen)
-            custom = custom_partitions(self._partitioner, self._take(rows[places]), count)
-            places = places[custom.is_valid().to_numpy(zero_copy_only=False)]
-            partitions[places] = custom.drop_null().to_numpy(zero_copy_only=False)
-            is_chosen[places] = True
+        require_topic(batch, topic)
+        if topic is not None or not batch.num_rows:
+            names = [topic] if topic is not None and batch.num_rows else []
+            return cls(names, read_only(np.zeros(batch.num_rows, np.int32)))
+        column = batch.column("topic")
+        if isinstance(column, pa.DictionaryArray):
+            # A slice keeps the names of rows outside of it.
+            column = column.dictionary_decode()
+        encoded = column.dictionary_encode()
+        names = [str(name) for name in encoded.dictionary.to_pylist()]
+        return cls(names, read_only(encoded.indices.to_numpy(zero_copy_only=False)))
+
+    def rows_of_each(self, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
+        """Yield the code of each topic that these rows have, with those of them that have it."""
+        ordered = rows[np.argsort(self.codes[rows], kind="stable")]
+        codes = self.codes[ordered]
+        for of_topic in np.split(ordered, np.flatnonzero(np.diff(codes)) + 1):
+            yield int(self.codes[of_topic[0]]), of_topic
+
+
+def explicit_partitions(
+    batch: pa.RecordBatch, partitioner: str | None, topics: RowTopics, counts: Int64Array
+) -> Chosen:
+    """Return the partition of each row, and whether one was chosen.
+
+    It is the column's, else the partitioner's for the topic's number of partitions in ``counts``,
+    else ``NO_PARTITION``.
+
+    :raises OptionsError: if the partitioner cannot be loaded, or does not return partitions.
+    """
+    partitions, is_chosen = _column_partitions(batch)
+    if partitioner is None or is_chosen.all():
         return partitions, is_chosen
+    partitions, is_chosen = partitions.copy(), is_chosen.copy()
+    for code, rows in topics.rows_of_each(np.flatnonzero(~is_chosen)):
+        some = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+        custom = custom_partitions(partitioner, some, int(counts[code]))
+        found = rows[custom.is_valid().to_numpy(zero_copy_only=False)]
+        partitions[found] = custom.drop_null().to_numpy(zero_copy_only=False)
+        is_chosen[found] = True
+    return partitions, is_chosen
 
-    def _take(self, rows: Int64Array) -> pa.RecordBatch:
-        batch = self._batch
-        return batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
 
-
-def _explicit_column(column: pa.Array[Any]) -> tuple[Int32Array, BoolArray]:
+def _column_partitions(batch: pa.RecordBatch) -> Chosen:
+    rows = batch.num_rows
+    if "partition" not in batch.schema.names:
+        return np.full(rows, NO_PARTITION, np.int32), np.zeros(rows, np.bool_)
+    column: pa.Array[Any] = batch.column("partition")
     # Each of Arrow's functions takes longer than a small batch takes otherwise.
     if column.type != pa.int32():
         column = column.cast(pa.int32())
     if not column.null_count:
-        return column.to_numpy(), np.ones(len(column), np.bool_)
+        return column.to_numpy(), np.ones(rows, np.bool_)
     return (
         column.fill_null(NO_PARTITION).to_numpy(zero_copy_only=False),
         column.is_valid().to_numpy(zero_copy_only=False),
@@ -99,35 +114,37 @@ def _explicit_column(column: pa.Array[Any]) -> tuple[Int32Array, BoolArray]:
 
 
 def require_partitions(
-    topic: str,
-    columns: ProducerColumns,
-    rows: Int64Array,
-    chosen: tuple[Int32Array, BoolArray],
-    count: int,
+    columns: ProducerColumns, topics: RowTopics, counts: Int64Array, chosen: Chosen
 ) -> None:
-    """Check the partitions that ``ExplicitPartitions`` chose for rows of a topic.
+    """Check the partitions that ``explicit_partitions`` chose.
 
     :raises UnknownPartitionError: for the first row whose partition does not exist.
     """
     partitions, is_chosen = chosen
-    invalid = np.flatnonzero(is_chosen & ((partitions < 0) | (partitions >= count)))
-    if len(invalid):
-        first = int(invalid[0])
-        size = columns.payload_bytes(rows[first : first + 1])
-        reason = f"the topic's partitions are 0 to {count - 1}"
-        raise UnknownPartitionError(topic, int(partitions[first]), size, reason)
+    if not is_chosen.any():
+        return
+    invalid = is_chosen & ((partitions < 0) | (partitions >= counts[topics.codes]))
+    if invalid.any():
+        row = int(invalid.argmax())
+        code = topics.codes[row]
+        raise UnknownPartitionError(
+            topics.names[code],
+            int(partitions[row]),
+            columns.payload_bytes(np.array([row])),
+            f"the topic's partitions are 0 to {counts[code] - 1}",
+        )
 
 
 def partitions_by_key(
     columns: ProducerColumns,
-    rows: Int64Array,
-    chosen: tuple[Int32Array, BoolArray],
-    count: int,
-    sticky: int,
+    topics: RowTopics,
+    counts: Int64Array,
+    chosen: Chosen,
+    sticky: Int64Array,
 ) -> Int32Array:
-    """Return the partitions that were chosen, else from the keys, else ``sticky``."""
+    """Return the partitions that were chosen, else from the keys, else the topic's ``sticky``."""
     partitions, is_chosen = chosen
     if is_chosen.all():
         return partitions
-    by_key = murmur2_partitions(columns, rows, count, sticky)
+    by_key = murmur2_partitions(columns, topics.codes, counts, sticky)
     return np.where(is_chosen, partitions, by_key) if is_chosen.any() else by_key

@@ -468,7 +468,7 @@ from pyspark_kafka.adapters.kafka_format import encode_kernel
 from pyspark_kafka.adapters.kernels.compiled import Kernel
 from pyspark_kafka.adapters.partitioning import murmur2 as partitioner
 from tests.unit.adapters.kafka_format.test_record_encoder import *
-from pyspark_kafka.adapters.partitioning.murmur2 import group_by_partition, murmur2_partitions
+from pyspark_kafka.adapters.partitioning.topic_rows import RowTopics
 
 kernels = {
     kernel for module in (encode_kernel, partitioner) for kernel in vars(module).values()
@@ -482,10 +482,12 @@ counts = []
 found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
 for batch in (arrow(found), arrow(found, pa.large_binary()).slice(1), arrow([])):
     columns = ProducerColumns.of(batch, NOW)
-    partitions = murmur2_partitions(columns, all_rows(columns), 7, 3)
+    topics, of_each = RowTopics.of(batch, "t").codes, np.array([7])
+    partitions = partitioner.murmur2_partitions(columns, topics, of_each, of_each - 1)
     encoder = RecordEncoder(Compressor(Codec.ZSTD))
-    for _, rows in group_by_partition(partitions, all_rows(columns)):
-        columns.payload_bytes(rows)
+    groups = partitioner.RowGroups.of(topics, partitions)
+    columns.measure_groups(groups.rows, groups.ends)
+    for rows in np.split(groups.rows, groups.ends[:-1]):
         for chunk in encoder.chunks(columns, rows, 0):
             encoder.encode(columns, chunk, NOBODY, -1)
     counts.append(loaded())

@@ -14,7 +14,7 @@ from kafka.partitioner.default import murmur2
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.partitioning.murmur2 import (
     MAX_PARTITIONS,
-    group_by_partition,
+    RowGroups,
     murmur2_partitions,
 )
 
@@ -22,15 +22,17 @@ keys = st.none() | st.binary(max_size=9) | st.binary(max_size=300)
 STICKY = 77
 
 
-def partitions_of(found: list[bytes | None], partitions: int) -> list[int]:
-    columns = ProducerColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
-    result = murmur2_partitions(columns, np.arange(len(found)), partitions, STICKY)
-    assert result.dtype == np.int32
-    return [int(partition) for partition in result]
-
-
 def integers(numbers: list[int], kind: type[np.integer[Any]]) -> np.ndarray[Any, Any]:
     return np.array(numbers, kind)
+
+
+def partitions_of(found: list[bytes | None], partitions: int) -> list[int]:
+    columns = ProducerColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
+    topics = integers([0] * len(found), np.int32)
+    counts, sticky = integers([partitions], np.int64), integers([STICKY], np.int64)
+    result = murmur2_partitions(columns, topics, counts, sticky)
+    assert result.dtype == np.int32
+    return [int(partition) for partition in result]
 
 
 @given(st.lists(keys, max_size=20), st.integers(1, 1_000))
@@ -50,61 +52,75 @@ def test_each_length(fill: bytes) -> None:
 
 
 def test_a_batch_without_keys() -> None:
-    """Without the column, all rows go to the sticky partition."""
+    """Without the column, all rows go to the sticky partition of their topic."""
     columns = ProducerColumns.of(pa.record_batch({"value": pa.array([b"a", b"b"])}), 0)
-    rows = integers([0, 1], np.int64)
-    assert murmur2_partitions(columns, rows, 3, STICKY).tolist() == [STICKY, STICKY]
+    topics, counts = integers([1, 0], np.int32), integers([3, 5], np.int64)
+    assert murmur2_partitions(columns, topics, counts, counts - 1).tolist() == [4, 2]
 
 
-@given(st.lists(keys, min_size=1, max_size=20), st.data())
-def test_some_rows(found: list[bytes | None], data: st.DataObject) -> None:
-    """Rows in any order have the partitions that they have among all."""
-    rows = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=30))
+@given(st.lists(st.tuples(keys, st.integers(0, 2)), max_size=20))
+def test_topics_have_partitions_of_their_own(rows: list[tuple[bytes | None, int]]) -> None:
+    """A row has the partition that it would have if all were of its topic."""
+    counts, sticky = [1, 7, 300], [0, 4, 200]
+    found, topics = [key for key, _ in rows], [topic for _, topic in rows]
     columns = ProducerColumns.of(pa.record_batch({"key": pa.array(found, pa.binary())}), 0)
-    some = murmur2_partitions(columns, integers(rows, np.int64), 7, STICKY)
-    everything = partitions_of(found, 7)
-    assert some.tolist() == [everything[row] for row in rows]
-
-
-@given(st.lists(st.integers(0, 9) | st.integers(0, 3_000), min_size=1, max_size=60), st.data())
-@example([5, 5, 5], None)
-def test_groups(partitions: list[int], data: st.DataObject | None) -> None:
-    """Rows are grouped by partition, ascending, and stay in their order within each."""
-    place = st.integers(0, len(partitions) - 1)
-    rows = data.draw(st.lists(place, max_size=80)) if data else [2, 0, 1]
-    of_rows = integers([partitions[row] for row in rows], np.int32)
-    groups = group_by_partition(of_rows, integers(rows, np.int64))
-    assert [(partition, found.tolist()) for partition, found in groups] == [
-        (partition, [row for row in rows if partitions[row] == partition])
-        for partition in sorted({partitions[row] for row in rows})
+    partitions = murmur2_partitions(
+        columns,
+        integers(topics, np.int32),
+        integers(counts, np.int64),
+        integers(sticky, np.int64),
+    )
+    assert partitions.tolist() == [
+        sticky[topic] if key is None else (murmur2(key) & 0x7FFFFFFF) % counts[topic]
+        for key, topic in rows
     ]
 
 
-def test_groups_are_of_one_array() -> None:
-    """Groups are views, not copies."""
-    groups = group_by_partition(integers([0, 1, 0], np.int32), integers([0, 1, 2], np.int64))
-    assert len({id(found.base) for _, found in groups}) == 1
+def groups_of(topics: list[int], partitions: list[int]) -> list[list[int]]:
+    groups = RowGroups.of(integers(topics, np.int32), integers(partitions, np.int32))
+    found = [rows.tolist() for rows in np.split(groups.rows, groups.ends[:-1])]
+    assert groups.first_rows.tolist() == [rows[0] for rows in found if rows]
+    return found if topics else []
 
 
-@pytest.mark.parametrize("row", [-1, 3])
-def test_rows_that_there_are_not(row: int) -> None:
-    """A row that there is not is refused."""
-    columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b", b"c"])}), 0)
+numbers = st.integers(-1, 9) | st.integers(0, 3_000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), numbers), max_size=60))
+@example([(0, 5), (0, 5), (0, 5)])
+@example([(2, 5), (0, 5), (2, 5)])
+@example([(1, 6), (1, 5), (1, 6)])
+def test_groups(rows: list[tuple[int, int]]) -> None:
+    """Rows are grouped by topic, then by partition, and stay in their order within each."""
+    assert groups_of([topic for topic, _ in rows], [partition for _, partition in rows]) == [
+        [row for row, each in enumerate(rows) if each == group] for group in sorted(set(rows))
+    ]
+
+
+@pytest.mark.parametrize("topic", [-1, 2])
+def test_topics_that_there_are_not(topic: int) -> None:
+    """A topic that there is not is refused."""
+    columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
+    counts = integers([1, 1], np.int64)
     with pytest.raises(IndexError, match=r"^there is no such row$"):
-        murmur2_partitions(columns, integers([0, row], np.int64), 3, STICKY)
+        murmur2_partitions(columns, integers([0, topic], np.int32), counts, counts - 1)
 
 
-def test_a_partition_for_each_row() -> None:
-    """Rows and partitions belong together."""
-    with pytest.raises(ValueError, match=r"^there are 2 rows and 3 partitions$"):
-        group_by_partition(integers([0, 1, 2], np.int32), integers([0, 1], np.int64))
+def test_a_topic_for_each_row() -> None:
+    """Rows, topics and partitions belong together."""
+    columns = ProducerColumns.of(pa.record_batch({"key": pa.array([b"a", b"b"])}), 0)
+    counts = integers([1], np.int64)
+    with pytest.raises(IndexError, match=r"^there is no such row$"):
+        murmur2_partitions(columns, integers([0], np.int32), counts, counts - 1)
+    with pytest.raises(ValueError, match=r"^there are 2 topics and 3 partitions$"):
+        RowGroups.of(integers([0, 0], np.int32), integers([0, 1, 2], np.int32))
 
 
-@pytest.mark.parametrize("partition", [-2, -1, MAX_PARTITIONS, 2**31 - 1])
+@pytest.mark.parametrize("partition", [-3, -2, MAX_PARTITIONS, 2**31 - 1])
 @pytest.mark.parametrize("other", [[], [1]])
 def test_partitions_that_there_are_not(partition: int, other: list[int]) -> None:
     """A partition that no cluster has is refused, and no memory is taken for it."""
     partitions = [*other, partition]
-    rows = list(range(len(partitions)))
+    topics = integers([0] * len(partitions), np.int32)
     with pytest.raises(ValueError, match=f"^there is no partition {partition}$"):
-        group_by_partition(integers(partitions, np.int32), integers(rows, np.int64))
+        RowGroups.of(topics, integers(partitions, np.int32))

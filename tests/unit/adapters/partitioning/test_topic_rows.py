@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
+from pyspark_kafka.adapters.partitioning.size_limits import require_sizes
 from pyspark_kafka.adapters.partitioning.topic_rows import (
-    ExplicitPartitions,
+    RowTopics,
+    explicit_partitions,
     partitions_by_key,
-    rows_by_topic,
+    require_partitions,
 )
-from pyspark_kafka.domain.errors import NullTopicError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from pyspark_kafka.domain.errors import (
+    NullTopicError,
+    RecordTooLargeError,
+    UnknownPartitionError,
+)
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -27,19 +30,18 @@ def of(**columns: Any) -> pa.RecordBatch:
 
 
 def by_topic(batch: pa.RecordBatch, topic: str | None = None) -> dict[str, list[int]]:
-    return {name: rows.tolist() for name, rows in rows_by_topic(batch, topic)}
-
-
-def some(rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    found: np.ndarray[Any, np.dtype[np.int64]] = np.array(rows, np.int64)
-    found.flags.writeable = False
-    return found
+    topics = RowTopics.of(batch, topic)
+    return {
+        name: np.flatnonzero(topics.codes == code).tolist()
+        for code, name in enumerate(topics.names)
+    }
 
 
 def test_rows_keep_their_order_in_each_topic() -> None:
     """Topics come in the order in which they are named first."""
     batch = of(topic=["b", "a", "b", "c", "a", "b"])
     assert by_topic(batch) == {"b": [0, 2, 5], "a": [1, 4], "c": [3]}
+    assert list(by_topic(batch)) == ["b", "a", "c"]
 
 
 def test_a_topic_that_is_given_has_all_rows() -> None:
@@ -62,16 +64,19 @@ def test_a_slice_has_rows_of_its_own() -> None:
 def test_a_row_without_a_topic_is_an_error(batch: pa.RecordBatch) -> None:
     """A single one is enough."""
     with pytest.raises(NullTopicError):
-        rows_by_topic(batch, None)
+        RowTopics.of(batch, None)
 
 
 def test_no_rows_need_no_topic() -> None:
     """A batch without rows goes nowhere."""
     assert by_topic(of(value=pa.array([], pa.binary()))) == {}
+    assert by_topic(of(value=pa.array([], pa.binary())), "t") == {}
 
 
-def chosen(batch: pa.RecordBatch, rows: Sequence[int], partitioner: str | None = None) -> Any:
-    found, is_chosen = ExplicitPartitions(batch, partitioner).of(some(rows), 4)
+def chosen(batch: pa.RecordBatch, partitioner: str | None = None) -> Any:
+    topics = RowTopics.of(batch, None if "topic" in batch.schema.names else "t")
+    counts = np.arange(4, 4 + len(topics.names))
+    found, is_chosen = explicit_partitions(batch, partitioner, topics, counts)
     return [
         partition if known else None
         for partition, known in zip(found.tolist(), is_chosen.tolist(), strict=True)
@@ -81,13 +86,13 @@ def chosen(batch: pa.RecordBatch, rows: Sequence[int], partitioner: str | None =
 def test_the_column_says_the_partition() -> None:
     """A negative one is not taken for none."""
     batch = of(partition=pa.array([3, None, -1, 0], pa.int64()))
-    assert chosen(batch, [0, 1, 2]) == [3, None, -1]
+    assert chosen(batch) == [3, None, -1, 0]
 
 
 def test_without_a_column_no_partition_is_chosen() -> None:
     """The same holds for a column of Arrow's null type."""
-    assert chosen(of(value=[b"v"]), [0]) == [None]
-    assert chosen(of(partition=pa.nulls(1)), [0]) == [None]
+    assert chosen(of(value=[b"v"])) == [None]
+    assert chosen(of(partition=pa.nulls(1))) == [None]
 
 
 def value_is_partition(batch: pa.RecordBatch, _partitions: int) -> pa.Array[Any]:
@@ -101,27 +106,69 @@ def test_a_partitioner_is_asked_for_the_rest() -> None:
         value=pa.array([2, 9, None, 3], pa.int32()),
     )
     name = f"{__name__}:value_is_partition"
-    assert chosen(batch, [3, 1, 0, 2], name) == [3, 1, 2, None]
-    assert chosen(batch.select(["value"]), [0, 1, 2, 3], name) == [2, 9, None, 3]
+    assert chosen(batch, name) == [2, 1, None, 3]
+    assert chosen(batch.select(["value"]), name) == [2, 9, None, 3]
+
+
+def rows_and_partitions(batch: pa.RecordBatch, partitions: int) -> pa.Array[Any]:
+    return pa.array([100 * batch.num_rows + partitions] * batch.num_rows, pa.int32())
+
+
+def test_a_partitioner_is_asked_for_each_topic() -> None:
+    """It sees the rows of one topic alone, and how many partitions that topic has."""
+    batch = of(
+        topic=["a", "b", "a", "a", "c"],
+        partition=pa.array([None, None, 1, None, 2], pa.int32()),
+    )
+    name = f"{__name__}:rows_and_partitions"
+    assert chosen(batch, name) == [204, 105, 1, 204, 2]
+
+
+def test_partitions_have_to_exist_in_their_topic() -> None:
+    """The first row is named whose topic has no such partition; those not chosen do not count."""
+    batch = of(topic=["a", "b", "a", "b"], value=[b"1", b"22", b"333", b"4444"])
+    columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
+    counts = np.array([1, 3])
+    partitions, is_chosen = np.array([7, 2, 1, 3], np.int32), np.array([False, True, True, True])
+    with pytest.raises(UnknownPartitionError, match="the topic's partitions are 0 to 0") as caught:
+        require_partitions(columns, topics, counts, (partitions, is_chosen))
+    assert (caught.value.topic, caught.value.partition, caught.value.size) == ("a", 1, 3)
+    require_partitions(columns, topics, counts + 1, (partitions, is_chosen))
+    require_partitions(columns, topics, counts, (partitions, np.zeros(4, np.bool_)))
 
 
 def test_sizes_are_javas() -> None:
     """Each field has its length before it, a record 21 bytes more, and its batch 61."""
     headers = pa.array([[{"key": "ab", "value": b"c"}, {"key": "d", "value": None}], None], HEADERS)
     batch = of(key=[b"k" * 64, None], value=[b"v" * 8192, b""], headers=headers)
-    columns = ProducerColumns.of(batch, 0)
     first = 82 + (2 + 64) + (3 + 8192) + 1 + (1 + 2 + 1 + 1) + (1 + 1 + 1)
     second = 82 + 1 + 1 + 1
     for row, size in ((0, first), (1, second)):
-        assert columns.first_oversized(some([row]), size) is None
-        assert columns.first_oversized(some([row]), size - 1) == (0, size)
-    assert columns.first_oversized(some([1, 0]), second) == (1, first)
+        columns = ProducerColumns.of(batch.slice(row, 1), 0)
+        assert columns.first_oversized(size) is None
+        assert columns.first_oversized(size - 1) == (0, size)
+    columns = ProducerColumns.of(batch.take(pa.array([1, 0])), 0)
+    assert columns.first_oversized(second) == (1, first)
+
+
+def test_a_record_that_is_too_large_is_named() -> None:
+    """With its topic, and its partition if one is chosen."""
+    batch = of(topic=["a", "b", "b"], value=[b"v", b"v" * 1_000, b"v" * 2_000])
+    columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, None)
+    for partition in (4, None):
+        partitions = np.array([0, -1 if partition is None else partition, 0], np.int32)
+        with pytest.raises(RecordTooLargeError, match=r"the max\.request\.size") as caught:
+            require_sizes(columns, topics, partitions, max_size=1_000)
+        error = caught.value
+        assert (error.topic, error.partition, error.size) == ("b", partition, 1_000)
+    require_sizes(columns, topics, partitions, max_size=3_000)
 
 
 def test_keys_decide_where_nothing_was_chosen() -> None:
     """Rows without a key go together to the sticky partition."""
-    columns = ProducerColumns.of(of(key=[b"abc", None, b"abc", b"abc"]), 0)
+    batch = of(key=[b"abc", None, b"abc", b"abc"])
+    columns, topics = ProducerColumns.of(batch, 0), RowTopics.of(batch, "t")
     explicit = np.array([-1, -1, 1, -1], np.int32), np.array([False, False, True, False])
-    placed = partitions_by_key(columns, some([3, 1, 2, 0]), explicit, 7, sticky=4)
+    placed = partitions_by_key(columns, topics, np.array([7]), explicit, np.array([4]))
     # 479470107 is the murmur2 of abc, by Kafka's own UtilsTest.
     assert placed.tolist() == [479470107 % 7, 4, 1, 479470107 % 7]

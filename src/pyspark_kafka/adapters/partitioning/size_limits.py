@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from ...domain.errors import RecordTooLargeError
 
 if TYPE_CHECKING:
-    from ..kernels.arrays import Int32Array, Int64Array
-    from .producer_columns import ProducerColumns
+    from ..kafka_format.producer_columns import ProducerColumns
+    from ..kernels.arrays import Int32Array
+    from .topic_rows import RowTopics
 
 MAX_REQUEST_SIZE: Final = "max.request.size"
 
 
 def require_sizes(
-    topic: str,
     columns: ProducerColumns,
-    rows: Int64Array,
+    topics: RowTopics,
     partitions: Int32Array,
     *,
     max_size: int,
@@ -28,19 +30,19 @@ def require_sizes(
     :raises RecordTooLargeError: for the first row that is too large.
     """
     limit = max_size if buffer_memory is None else min(max_size, buffer_memory)
-    oversized = columns.first_oversized(rows, limit)
+    oversized = columns.first_oversized(limit)
     if oversized is None:
         return
-    place, size = oversized
+    row, size = oversized
     if size > max_size:
         larger_than = f"{max_size}, which is the value of the {setting}"
     else:
         larger_than = "the total memory buffer you have configured with the buffer.memory"
-    partition = int(partitions[place])
+    partition = int(partitions[row])
     raise RecordTooLargeError(
-        topic,
+        topics.names[topics.codes[row]],
         partition if partition >= 0 else None,
-        columns.payload_bytes(rows[place : place + 1]),
+        columns.payload_bytes(np.array([row])),
         f"The message is {size} bytes when serialized which is larger than {larger_than} "
         "configuration.",
     )
