@@ -34,7 +34,7 @@ BATCH_ROWS: Final = 10_000
 """Spark's ``spark.sql.execution.arrow.maxRecordsPerBatch``."""
 
 RECORDS: Final = 1_000_000
-MAX_RATIO: Final = 2.0
+MAX_RATIO: Final = 1.5
 """What many topics may cost."""
 
 ABOUT: Final = (
