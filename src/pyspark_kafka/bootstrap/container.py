@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from dependency_injector import containers, providers
 
-from ..adapters.dead_letters.topic_dead_letters import TopicDeadLetters
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
@@ -30,7 +29,6 @@ from ..application.range_planner import RangePlanner
 from ..application.range_read import RangeRead
 from ..application.record_sizes import RecordSizes
 from ..application.schema_versions import SchemaVersions
-from ..application.sink_encoding import SinkEncoding
 from ..application.sink_task import SinkTask
 from ..application.task_planner import TaskPlanner
 from ..application.typed_read import TypedRead
@@ -42,8 +40,9 @@ from ..domain.errors import OptionsError
 from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
 from ..domain.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
 from ..domain.values.dead_letter import TaskIdentity
+from .client_checks import check_writing, writer_factory
 from .clients import client_named
-from .plugins import configure
+from .plugins import CONTAINERS, SINK_CONTAINERS, configure
 from .schema_registries import open_registry
 from .value_decoders import ValueDecoders
 from .value_formats import value_format_named
@@ -51,6 +50,7 @@ from .value_formats import value_format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..application.sink_encoding import SinkEncoding
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.storage_path import StoragePath
     from ..domain.values.typed_schema import TypedSchema
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from ..ports.client import Client, StreamClientFactory
     from ..ports.dead_letters import DeadLetters
     from ..ports.metadata_log import MetadataLog
-    from ..ports.record_writer import RecordWriter
     from ..ports.schema_registry import SchemaRegistry
     from ..ports.source_events import SourceEvents
     from ..ports.stream_client import StreamClient
@@ -73,9 +72,6 @@ AdapterT = TypeVar("AdapterT", bound=_Closable)
 OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
 ContainerT = TypeVar("ContainerT", bound=containers.Container)
 
-CONTAINERS: Final = "pyspark_kafka.containers"
-SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
-
 ANY_TASK: Final = TaskIdentity()
 
 
@@ -87,8 +83,11 @@ def _adapter(make: Callable[[OptionsT], AdapterT], options: OptionsT) -> Iterato
 
 
 def _dead_letters(client: Client, options: SourceOptions, topic: str) -> Iterator[DeadLetters]:
+    # Loads what queries without dead letters do not need.
+    from ..adapters.dead_letters.topic_dead_letters import TopicDeadLetters
+
     letters = TopicDeadLetters(
-        _writer_factory(client, options), dead_letter_sink(options, topic), topic
+        writer_factory(client, options), dead_letter_sink(options, topic), topic
     )
     yield letters
     letters.close()
@@ -140,6 +139,8 @@ def _sink_encoding(
     formats: Callable[[str], ValueFormat],
     registry: Callable[[], SchemaRegistry],
 ) -> SinkEncoding:
+    from ..application.sink_encoding import SinkEncoding
+
     return SinkEncoding(options, formats, registry, wire_format, _read_schema_file)
 
 
@@ -341,40 +342,9 @@ def sink_container_for(options: SinkOptions) -> SinkContainer:
     :raises PluginError: if a plug-in cannot be loaded.
     """
     container = SinkContainer(options=options)
-    _check_writing(container.client(), options)
+    check_writing(container.client(), options)
     configure(container, SINK_CONTAINERS)
     return container
-
-
-def _check_writing(client: Client, options: SinkOptions) -> None:
-    _writer_factory(client, options)
-    if options.is_exactly_once and client.transactions is None:
-        problem = (
-            f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
-            "which cannot commit transactions that another process began. Set 'client' to "
-            "'kafka-python'"
-        )
-        raise OptionsError([problem])
-
-
-def check_dead_letters(client: Client, options: SourceOptions) -> None:
-    """Check what can be known of a query's dead letters without connecting.
-
-    :raises OptionsError: if the client cannot write, or a setting of its producer is invalid.
-    """
-    if options.dead_letter_topic is not None:
-        sink = dead_letter_sink(options, options.dead_letter_topic)
-        _check_writing(client, sink)
-        if client.check_sink is not None:
-            client.check_sink(sink)
-
-
-def _writer_factory(
-    client: Client, options: SourceOptions | SinkOptions
-) -> Callable[[SinkOptions], RecordWriter]:
-    if client.record_writer is None:
-        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
-    return client.record_writer
 
 
 @contextmanager

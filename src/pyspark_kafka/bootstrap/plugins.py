@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..domain.errors import Fault, PysparkKafkaError
 
 if TYPE_CHECKING:
     from dependency_injector.containers import Container
+
+CONTAINERS: Final = "pyspark_kafka.containers"
+SINK_CONTAINERS: Final = "pyspark_kafka.sink_containers"
 
 
 class PluginError(PysparkKafkaError, ImportError):
@@ -42,6 +45,11 @@ def load(entry_point: EntryPoint) -> Any:
     except Exception as error:
         # The distribution's modules may raise anything when they are imported.
         raise PluginError(entry_point.value, f"{type(error).__name__}: {error}") from error
+
+
+def has_plugins(group: str) -> bool:
+    """Return whether a distribution on this machine has an entry point of a group."""
+    return bool(entry_points(group=group))
 
 
 def configure(container: Container, group: str) -> None:

@@ -1,4 +1,8 @@
-"""The data source that Spark finds by its name, connected with the containers."""
+"""The data source that Spark finds by its name, connected with the containers.
+
+Each of Spark's Python processes imports this module, also those that only look for the format:
+containers and their pool are imported when they are used.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, final
 
 from ..adapters.spark.data_source import KafkaDataSource
-from ..adapters.spark.range_frames import RangeFrames
 from ..application.use_cases import UseCases
-from ..domain.options import SinkOptions, SourceOptions, check_parsed
-from .container import (
-    check_dead_letters,
-    closing_clients,
-    container_for,
-    sink_container_for,
-)
-from .option_policy import operator_policy, worker_environment
-from .pool import POOL, ContainerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
+    from ..adapters.spark.range_frames import RangeFrames
     from ..application.batch import KafkaBatch
     from ..application.kafka_sink import KafkaSink
     from ..application.micro_batch_stream import KafkaMicroBatchStream
@@ -32,12 +27,13 @@ if TYPE_CHECKING:
     from ..application.sink_task import SinkTask
     from ..application.typed_read import TypedRead
     from ..application.value_schemas import ValueSchemas
-    from ..domain.options import OptionPolicy
+    from ..domain.options import OptionPolicy, SinkOptions, SourceOptions
     from ..domain.values.dead_letter import TaskIdentity
     from ..domain.values.typed_schema import TypedSchema
     from .container import Container
+    from .pool import ContainerPool
 
-OptionsT = TypeVar("OptionsT", bound=SourceOptions | SinkOptions)
+OptionsT = TypeVar("OptionsT", bound="SourceOptions | SinkOptions")
 
 
 class ContainerUseCases(UseCases):
@@ -49,20 +45,24 @@ class ContainerUseCases(UseCases):
     @property
     def pool(self) -> ContainerPool:
         """The pool of this process."""
+        from .pool import POOL
+
         return POOL
 
     def option_policy(self) -> OptionPolicy:
+        from .option_policy import operator_policy
+
         return operator_policy()
 
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
-        if isinstance(options, SinkOptions):
-            client = sink_container_for(_permitted(options)).client()
-            if client.check_sink is not None:
-                client.check_sink(options)
-            return
-        with closing_clients(container_for(_permitted(options))) as container:
-            container.offset_fetcher()
-            check_dead_letters(container.client(), options)
+        from ..domain.options import SinkOptions
+        from .client_checks import check_sink, check_source
+
+        permitted = _permitted(options)
+        if isinstance(permitted, SinkOptions):
+            check_sink(permitted)
+        else:
+            check_source(permitted)
 
     @contextmanager
     def batch(self, options: SourceOptions) -> Iterator[KafkaBatch]:
@@ -76,6 +76,8 @@ class ContainerUseCases(UseCases):
 
     @contextmanager
     def _driver_container(self, options: SourceOptions) -> Iterator[Container]:
+        from .container import closing_clients, container_for
+
         with (
             self.pool.logins.remember(options),
             closing_clients(container_for(_permitted(options))) as container,
@@ -118,6 +120,9 @@ class ContainerUseCases(UseCases):
 
 
 def _permitted(options: OptionsT) -> OptionsT:
+    from ..domain.options import check_parsed
+    from .option_policy import operator_policy
+
     check_parsed(options, operator_policy())
     return options
 
@@ -127,6 +132,11 @@ def range_frames(spark: SparkSession, options: SourceOptions) -> RangeFrames:
 
     :raises OptionsError: if the options need the operator's permission: tasks would refuse them.
     """
+    from ..adapters.spark.range_frames import RangeFrames
+    from ..domain.options import check_parsed
+    from .container import closing_clients, container_for
+    from .option_policy import operator_policy, worker_environment
+
     check_parsed(options, operator_policy(spark))
     columns = None
     if options.values:

@@ -45,6 +45,13 @@ class Client:
     :raises OptionsError: if the client does not know or support a setting.
     """
 
+    check_source: Callable[[SourceOptions], None] | None = None
+    """Checks the settings of a source as its adapters do; without it, an ``offset_fetcher`` does.
+
+    :raises OptionsError: if the client does not know or support a setting.
+    :raises MissingDependencyError: if its package is not installed.
+    """
+
     preload: Callable[[], None] | None = None
     """Imports and compiles what a first task needs, so that forked workers share it.
 

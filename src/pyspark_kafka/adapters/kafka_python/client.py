@@ -32,10 +32,10 @@ def _record_writer(options: SinkOptions) -> RecordWriter:
     return KafkaPythonRecordWriter(options)
 
 
-def _check_sink(options: SinkOptions) -> None:
-    from .settings import client_config
+def _check(options: SourceOptions | SinkOptions) -> None:
+    from .settings import check_settings
 
-    client_config(dict(options.kafka))
+    check_settings(dict(options.kafka))
 
 
 def _transactions(options: SinkOptions) -> Transactions:
@@ -65,6 +65,7 @@ CLIENT: Final = Client(
     _record_writer,
     _transactions,
     _stream_client,
-    check_sink=_check_sink,
+    check_source=_check,
+    check_sink=_check,
     preload=_preload,
 )

@@ -1,11 +1,12 @@
-"""Kafka's names of client settings, as kafka-python spells them."""
+"""Kafka's names of client settings, as kafka-python spells them.
+
+kafka-python is imported where it is used: it takes longer to import than most settings to check.
+"""
 
 from __future__ import annotations
 
 import socket
 from typing import TYPE_CHECKING, Any, Final
-
-from kafka import KafkaConsumer
 
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
@@ -16,11 +17,11 @@ from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
 from ..clear_text import warn_about_clear_text
 from ..key_stores.tls_context import CurrentContext, PemFiles
-from .failures import ErrorMapper
-from .sasl import OWN_MECHANISMS, msk_config, sasl_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from .failures import ErrorMapper
 
 CLIENT_NAME: Final = "kafka-python"
 
@@ -50,8 +51,6 @@ _FILES: Final[Mapping[str, str]] = {
     "ssl.crl.location": "revoked",
     "ssl.key.location": "key",
 }
-
-_MECHANISMS: Final = (*OWN_MECHANISMS, AWS_MSK_IAM)
 
 RECONNECT_BACKOFF_MAX_MS: Final = 1_000
 """The default of Java's client; with kafka-python's, 30 s, a broker that is back is found late."""
@@ -87,11 +86,27 @@ def client_config(settings: Mapping[str, str]) -> dict[str, Any]:
 def client_settings(settings: Mapping[str, str]) -> tuple[dict[str, Any], ErrorMapper]:
     """Translate ``kafka.*`` settings, without their prefix, and read the files they name.
 
-    Return them with the mapper of the client's errors, which knows the user who logs in.
+    Return them with the mapper of the client's errors, which knows the user who logs in. Raises
+    as ``check_settings``.
+    """
+    settings, java, config = _translated(settings)
+    complete = {**config, **_in_order(config), **_socket_options(java.others)}
+    return complete, _error_mapper(settings, java)
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Check ``kafka.*`` settings, without their prefix, and the files they name.
 
     :raises OptionsError: naming every setting that kafka-python does not know or support.
     :raises MissingDependencyError: if a store is PKCS12 and the extra ``tls`` is not installed.
     """
+    _translated(settings)
+
+
+def _translated(
+    settings: Mapping[str, str],
+) -> tuple[Mapping[str, str], JavaSettings, dict[str, Any]]:
+    """Return the settings in one spelling, as Java reads them, and as kafka-python does."""
     settings, problems = _one_spelling(settings)
     java = read_java_settings(settings)
     problems += java.problems
@@ -116,11 +131,12 @@ def client_settings(settings: Mapping[str, str]) -> tuple[dict[str, Any], ErrorM
     if problems:
         raise OptionsError(problems)
     warn_about_clear_text(java)
-    complete = {**config, **_in_order(config), **_socket_options(java.others)}
-    return complete, _error_mapper(settings, java)
+    return settings, java, config
 
 
 def _error_mapper(settings: Mapping[str, str], java: JavaSettings) -> ErrorMapper:
+    from .failures import ErrorMapper
+
     login = java.login
     return ErrorMapper(
         settings[BOOTSTRAP_SERVERS],
@@ -160,10 +176,16 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
         if name in OWN_SETTINGS:
-            return {known: _value(text, KafkaConsumer.DEFAULT_CONFIG[known])}
+            return {known: _value(text, _default(known))}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error
     raise ValueError(not_known(name, CLIENT_NAME))
+
+
+def _default(name: str) -> Any:
+    from kafka import KafkaConsumer
+
+    return KafkaConsumer.DEFAULT_CONFIG[name]
 
 
 def _value(text: str, default: object) -> object:
@@ -188,7 +210,7 @@ def _api_version(settings: Mapping[str, str]) -> dict[str, Any]:
 def _in_order(config: Mapping[str, Any]) -> dict[str, int]:
     """Return times in the order that kafka-python requires and Java's client does not."""
     wait, request, idle = (
-        config.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
+        config.get(name, _default(name))
         for name in ("fetch_max_wait_ms", "request_timeout_ms", "connections_max_idle_ms")
     )
     request = min(request, INT32_MAX - 1)
@@ -206,7 +228,7 @@ def _socket_options(settings: Mapping[str, str]) -> dict[str, Any]:
         # In Java -1 means the operating system's default.
         if int(settings.get(name, "-1")) > 0
     ]
-    defaults: list[tuple[int, int, int]] = KafkaConsumer.DEFAULT_CONFIG["socket_options"]
+    defaults: list[tuple[int, int, int]] = _default("socket_options")
     return {"socket_options": [*defaults, *sized]} if sized else {}
 
 
@@ -214,8 +236,10 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
     login = java.login
     if login is None:
         return {}
-    if login.mechanism not in _MECHANISMS:
-        known = ", ".join(_MECHANISMS)
+    from .sasl import OWN_MECHANISMS, msk_config, sasl_config
+
+    if login.mechanism not in (*OWN_MECHANISMS, AWS_MSK_IAM):
+        known = ", ".join((*OWN_MECHANISMS, AWS_MSK_IAM))
         raise ValueError(
             f"Option 'kafka.sasl.mechanism': the client '{CLIENT_NAME}' supports {known}, "
             f"not {login.mechanism}; the client 'confluent' may support it"

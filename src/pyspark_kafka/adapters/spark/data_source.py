@@ -1,39 +1,33 @@
-"""The data source: what Spark makes readers and writers from."""
+"""The data source: what Spark makes readers and writers from.
+
+Spark starts a process for each step of a query, and each of them imports this module: to find the
+format, to make the source, to plan, and to read or write. What one step needs is imported there.
+"""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    DataSourceStreamWriter,
-    DataSourceWriter,
-)
-from pyspark.sql.types import StructType
+from pyspark.sql.datasource import DataSource
 
-from ...application.use_cases import UseCases
 from ...domain.errors import Fault, PysparkKafkaError
-from ...domain.options import (
-    QueryKind,
-    SinkOptions,
-    SourceOptions,
-    ignored_options,
-    ignored_sink_options,
-    parse_any_source_options,
-    parse_sink_options,
-    parse_source_options,
-)
-from ...domain.sink_schema import check_sink_schema
-from ...domain.values.typed_schema import TypedSchema
-from .batch_reader import FilteringBatchReader, KafkaBatchReader
-from .schema import projection_of, requested_type, sink_types, spark_schema, typed_spark_schema
-from .sink_writers import KafkaBatchWriter, KafkaStreamWriter
-from .stream_reader import KafkaStreamReader
-from .tasks import Columns, strip_tracebacks
+from .tasks import strip_tracebacks
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+    from ...application.use_cases import UseCases
+    from ...domain.options import QueryKind, SinkOptions, SourceOptions
+    from ...domain.values.typed_schema import TypedSchema
+    from .tasks import Columns
 
 log = logging.getLogger("pyspark_kafka")
 
@@ -77,6 +71,9 @@ class KafkaDataSource(DataSource):
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.
         """
+        from ...domain.options import parse_any_source_options
+        from .schema import spark_schema, typed_spark_schema
+
         with strip_tracebacks():
             options = parse_any_source_options(self.options, self.use_cases.option_policy())
             self.use_cases.check_client(options)
@@ -88,6 +85,9 @@ class KafkaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a batch reader; ``schema`` is from ``schema()`` or the user's own."""
+        from ...domain.options import QueryKind
+        from .batch_reader import FilteringBatchReader, KafkaBatchReader
+
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
@@ -95,6 +95,10 @@ class KafkaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Return a micro-batch reader; ``schema`` as in ``reader``."""
+        from ...domain.options import QueryKind
+        from ...domain.values.typed_schema import TypedSchema
+        from .stream_reader import KafkaStreamReader
+
         with strip_tracebacks():
             options, columns = self._columns(self._parse(QueryKind.STREAM), schema)
             if isinstance(columns, TypedSchema):
@@ -110,6 +114,9 @@ class KafkaDataSource(DataSource):
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         :raises IncompatibleSchemaError: if the registry refuses the schema of a column.
         """
+        from ...domain.options import QueryKind
+        from .sink_writers import KafkaBatchWriter
+
         with strip_tracebacks():
             if overwrite:
                 raise SaveModeError("Overwrite")
@@ -127,10 +134,17 @@ class KafkaDataSource(DataSource):
 
         :raises SinkSchemaError: if rows of this schema cannot be converted to records.
         """
+        from ...domain.options import QueryKind
+        from .sink_writers import KafkaStreamWriter
+
         with strip_tracebacks():
             return KafkaStreamWriter(self.use_cases, self._parse_sink(schema, QueryKind.STREAM))
 
     def _parse_sink(self, schema: StructType, query: QueryKind) -> SinkOptions:
+        from ...domain.options import ignored_sink_options, parse_sink_options
+        from ...domain.sink_schema import check_sink_schema
+        from .schema import sink_types
+
         for name in ignored_sink_options(self.options, query):
             log.warning("%s option ignored in %s writes", name, query.value)
         options = parse_sink_options(self.options, query, self.use_cases.option_policy())
@@ -145,6 +159,8 @@ class KafkaDataSource(DataSource):
 
     def _columns(self, options: SourceOptions, schema: StructType) -> tuple[SourceOptions, Columns]:
         """Return the columns of a read, and the options with the schemas that were found."""
+        from .schema import projection_of, requested_type, typed_spark_schema
+
         if not options.values:
             return options, projection_of(schema)
         if self._typed is None or typed_spark_schema(self._typed) != schema:
@@ -154,6 +170,8 @@ class KafkaDataSource(DataSource):
         return replace(options, values=found), self._typed
 
     def _parse(self, query: QueryKind) -> SourceOptions:
+        from ...domain.options import ignored_options, parse_source_options
+
         for name in ignored_options(self.options, query):
             log.warning("%s option ignored in %s queries", name, query.value)
         return parse_source_options(self.options, query, self.use_cases.option_policy())

@@ -1,0 +1,104 @@
+"""What can be known of a client before it connects.
+
+Spark makes a source in a process of its own, which checks options and ends. A container takes
+longer to import there than the client does, so that there is one only if plug-ins configure it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..domain.errors import OptionsError
+from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
+from .clients import client_named
+from .plugins import CONTAINERS, SINK_CONTAINERS, has_plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..adapters.memory.cluster import MemoryCluster
+    from ..ports.client import Client
+    from ..ports.record_writer import RecordWriter
+
+
+def check_source(options: SourceOptions) -> None:
+    """Check a source's client, its settings, and its sink of dead letters.
+
+    :raises OptionsError: if the client cannot be used, or does not know a setting.
+    :raises PluginError: if a plug-in cannot be loaded.
+    """
+    if has_plugins(CONTAINERS):
+        from .container import closing_clients, container_for
+
+        with closing_clients(container_for(options)) as container:
+            container.offset_fetcher()
+            check_dead_letters(container.client(), options)
+        return
+    client = client_named(options.client, _memory_cluster)
+    if client.check_source is not None:
+        client.check_source(options)
+    else:
+        client.offset_fetcher(options).close()
+    check_dead_letters(client, options)
+
+
+def check_sink(options: SinkOptions) -> None:
+    """Check a sink's client and its settings.
+
+    :raises OptionsError: if the client cannot be used, or does not know a setting.
+    :raises PluginError: if a plug-in cannot be loaded.
+    """
+    if has_plugins(SINK_CONTAINERS):
+        from .container import sink_container_for
+
+        client = sink_container_for(options).client()
+    else:
+        client = client_named(options.client, _memory_cluster)
+        check_writing(client, options)
+    if client.check_sink is not None:
+        client.check_sink(options)
+
+
+def check_writing(client: Client, options: SinkOptions) -> None:
+    """Check that a client can write as a sink's options demand.
+
+    :raises OptionsError: if it does not support writing or the delivery guarantee.
+    """
+    writer_factory(client, options)
+    if options.is_exactly_once and client.transactions is None:
+        problem = (
+            f"deliveryGuarantee 'exactly-once' is not supported by the client '{options.client}', "
+            "which cannot commit transactions that another process began. Set 'client' to "
+            "'kafka-python'"
+        )
+        raise OptionsError([problem])
+
+
+def check_dead_letters(client: Client, options: SourceOptions) -> None:
+    """Check what can be known of a query's dead letters without connecting.
+
+    :raises OptionsError: if the client cannot write, or a setting of its producer is invalid.
+    """
+    if options.dead_letter_topic is not None:
+        sink = dead_letter_sink(options, options.dead_letter_topic)
+        check_writing(client, sink)
+        if client.check_sink is not None:
+            client.check_sink(sink)
+
+
+def writer_factory(
+    client: Client, options: SourceOptions | SinkOptions
+) -> Callable[[SinkOptions], RecordWriter]:
+    """Return the factory of a client's writers.
+
+    :raises OptionsError: if it has none.
+    """
+    if client.record_writer is None:
+        raise OptionsError([f"Client '{options.client}' only reads: it has no writer"])
+    return client.record_writer
+
+
+def _memory_cluster() -> MemoryCluster:
+    from ..adapters.memory.cluster import MemoryCluster
+
+    return MemoryCluster()

@@ -1,0 +1,143 @@
+"""What each of Spark's Python processes loads of this package and its dependencies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from pyspark_kafka.bootstrap import worker_daemon
+
+CLIENTS = {"kafka", "confluent_kafka"}
+KERNELS = {"llvmlite", "numba"}
+CONTAINERS = {"dependency_injector", "pyspark_kafka.bootstrap.container"}
+ARROW = {"pyarrow", "numpy"}
+
+SOURCE = """
+from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark_kafka import DefaultSource
+
+schema = StructType([StructField("value", BinaryType())])
+options = {"kafka.bootstrap.servers": "127.0.0.1:1", "client": client}
+"""
+
+
+def loaded(program: str, client: str = "") -> set[str]:
+    """Return the modules of a new process that has run a program."""
+    code = f"client = {client!r}\n{textwrap.dedent(program)}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return set(done.stdout.split())
+
+
+def test_finding_the_format_loads_nothing_else() -> None:
+    """Spark looks for formats in a process of its own, in every new session."""
+    found = loaded("from pyspark_kafka import DefaultSource; DefaultSource.name()")
+    assert not found & (CLIENTS | KERNELS | CONTAINERS | ARROW)
+    assert "pyspark_kafka.domain.options" not in found
+
+
+def test_making_a_source_loads_no_container_and_no_arrow(client: str) -> None:
+    """The process that checks options and returns the schema ends before anything is read."""
+    found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", client)
+    assert not found & (KERNELS | CONTAINERS | ARROW)
+
+
+def test_making_a_source_of_kafka_python_does_not_import_it() -> None:
+    """Settings are checked without the client, which takes longer to import than all else."""
+    found = loaded(SOURCE + "DefaultSource(options | {'subscribe': 't'}).schema()", "kafka-python")
+    assert not found & CLIENTS
+
+
+def test_making_a_writer_loads_no_container(client: str) -> None:
+    """The process that checks a sink's options ends before anything is written."""
+    made = "DefaultSource(options | {'topic': 't'}).writer(schema, False)"
+    found = loaded(SOURCE + made, client)
+    assert not found & (KERNELS | CONTAINERS)
+
+
+def test_planning_loads_no_kernels(client: str) -> None:
+    """The process that plans reads no records."""
+    planned = """
+    from pyspark_kafka.domain.errors import PysparkKafkaError
+
+    limit = {"kafka.default.api.timeout.ms": "200", "kafka.request.timeout.ms": "100"}
+    try:
+        DefaultSource(options | limit | {"subscribe": "t"}).reader(schema).partitions()
+    except PysparkKafkaError as error:
+        print(error)
+    """
+    found = loaded(SOURCE + textwrap.dedent(planned), client)
+    assert "pyspark_kafka.bootstrap.container" in found
+    assert not found & KERNELS
+    assert "pyarrow.compute" not in found
+
+
+def test_the_daemon_preloads_what_a_first_task_needs() -> None:
+    """A forked worker imports nothing of this package and of its clients for a plain read."""
+    program = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
+    loaded(program)  # the first of a checkout compiles kernels
+    preloaded = loaded(program)
+    assert preloaded >= {
+        *("pyspark.worker", "pyspark_kafka.bootstrap.spark", "pyspark_kafka.bootstrap.pool"),
+        *("pyspark_kafka.adapters.spark.batch_reader", "pyspark_kafka.adapters.spark.sink_writers"),
+        *("pyspark_kafka.adapters.kafka_python.record_reader", "llvmlite"),
+    }
+    assert "numba" not in preloaded
+    assert not any(name.startswith("pyspark_kafka.adapters.avro_values") for name in preloaded)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the folder of an installed PySpark, with Spark's archives."""
+    home = tmp_path / "site-packages" / "pyspark"
+    library = home / "python" / "lib"
+    library.mkdir(parents=True)
+    (home / "__init__.py").touch()
+    for name in ("pyspark.zip", "py4j-0.10-src.zip"):
+        (library / name).touch()
+    return home
+
+
+def test_modules_are_imported_from_the_installation_of_their_archive(home: Path) -> None:
+    """Python caches the bytecode of installed modules, and not that of archives."""
+    library, site = home / "python" / "lib", home.parent
+    archives = [str(library / "pyspark.zip"), str(library / "py4j-0.10-src.zip")]
+    path = ["", *archives, "/elsewhere", str(site)]
+    assert worker_daemon.archives_last(path) == ["", "/elsewhere", str(site), *archives]
+
+
+def test_archives_of_another_spark_stay_first(home: Path) -> None:
+    """Where ``SPARK_HOME`` is no installed package, the archive may be another version."""
+    archive = home / "python" / "lib" / "pyspark.zip"
+    path = [str(archive), "/elsewhere"]
+    assert worker_daemon.archives_last(path) == path
+    (home / "__init__.py").unlink()
+    path = [str(archive), str(home.parent)]
+    assert worker_daemon.archives_last(path) == path
+
+
+def test_the_daemon_imports_the_installed_pyspark() -> None:
+    """As Spark starts it, with its archive first on the path."""
+    package = Path(pyspark.__file__).parent
+    archives = sorted((package / "python" / "lib").glob("*.zip"))
+    assert archives
+    path = os.pathsep.join([*map(str, archives), *filter(None, [os.environ.get("PYTHONPATH")])])
+    program = (
+        "from pyspark_kafka.bootstrap import worker_daemon; worker_daemon.prefer_installed();"
+        "import pyspark; print(pyspark.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert Path(done.stdout.strip()).parent == package
