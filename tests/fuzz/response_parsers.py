@@ -295,7 +295,7 @@ def _fetch_offsets(
 ) -> None:
     fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
     fetcher._errors = ERRORS
-    fetcher._leaders[PARTITION] = 0
+    fetcher._leaders[PARTITION.topic] = {PARTITION.partition: 0}
     admin = KafkaAdminClient.__new__(KafkaAdminClient)
     admin.config = {**KafkaAdminClient.DEFAULT_CONFIG, "retry_backoff_ms": 0}
     admin._manager = Manager(Answering(content, broker))

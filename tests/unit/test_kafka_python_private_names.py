@@ -30,11 +30,6 @@ PARAMETERS = {
     (KafkaTCPTransport, "_close"): ["self"],
     (KafkaTCPTransport, "_read_from_sock"): ["self"],
     (KafkaTCPTransport, "_sock_recv"): ["self"],
-    (KafkaAdminClient, "_list_partition_offsets_request"): [
-        "partition_timestamps",
-        "isolation_level_int",
-    ],
-    (KafkaAdminClient, "_list_partition_offsets_process_response"): ["response"],
 }
 """Methods, with their first parameters."""
 

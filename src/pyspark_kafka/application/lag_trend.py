@@ -18,6 +18,9 @@ WINDOW_MS: Final = 60_000
 
 MAX_WINDOW_MS: Final = 900_000
 
+MAX_SAMPLES: Final = 16
+"""About how many samples a window has: one of 10,000 partitions takes some 2 MB."""
+
 _MIN_WAITED_MS: Final = 10_000
 _TOLERANCE: Final = 0.01
 
@@ -86,36 +89,40 @@ class LagTrend:
     """Keeps recent samples of one query.
 
     A query reads in batches, so that its lag is a sawtooth. Only samples right after a commit can
-    be compared: the first and the last of these give direction and rate.
+    be compared: the first and the last of these give direction and rate. Of samples in between,
+    only some are kept, for when the first ones are too old.
     """
 
     def __init__(self) -> None:
         self._seen: deque[LagSample] = deque()
         self._commits: deque[LagSample] = deque()
+        self._window_ms = WINDOW_MS
 
     def add(self, sample: LagSample) -> Trend:
         """Add a sample, later than those before, and return the trend."""
         if self._seen and sample.batch_id != self._seen[-1].batch_id:
-            self._commits.append(sample)
-        self._seen.append(sample)
-        window = self._window_ms()
+            if self._commits:
+                apart = sample.at_ms - self._commits[-1].at_ms
+                self._window_ms = min(MAX_WINDOW_MS, max(WINDOW_MS, 2 * apart))
+            self._keep(self._commits, sample)
+        self._keep(self._seen, sample)
         for kept in (self._seen, self._commits):
-            while len(kept) > 2 and sample.at_ms - kept[0].at_ms > window:
+            while len(kept) > 2 and sample.at_ms - kept[0].at_ms > self._window_ms:
                 kept.popleft()
-        return self._trend(sample, window)
+        return self._trend(sample)
 
-    def _window_ms(self) -> int:
-        if len(self._commits) < 2:
-            return WINDOW_MS
-        apart = self._commits[-1].at_ms - self._commits[-2].at_ms
-        return min(MAX_WINDOW_MS, max(WINDOW_MS, 2 * apart))
+    def _keep(self, kept: deque[LagSample], sample: LagSample) -> None:
+        """Append a sample, in place of the last one if that is close to the one before it."""
+        if len(kept) > 1 and (kept[-1].at_ms - kept[-2].at_ms) * MAX_SAMPLES < self._window_ms:
+            kept.pop()
+        kept.append(sample)
 
-    def _trend(self, now: LagSample, window: int) -> Trend:
+    def _trend(self, now: LagSample) -> Trend:
         arrived = _rate(self._seen[0], now, self._seen[0].latest(), now.latest())
         if now.total == 0:
             return Trend(Direction.CAUGHT_UP, arrived=arrived)
         waited = now.at_ms - (self._commits or self._seen)[-1 if self._commits else 0].at_ms
-        if len(self._commits) < 2 or waited > window:
+        if len(self._commits) < 2 or waited > self._window_ms:
             is_long = waited >= _MIN_WAITED_MS
             direction = Direction.WAITING if is_long else Direction.UNKNOWN
             return Trend(

@@ -231,6 +231,8 @@ def _with_topics(limit: Specific, partitions: frozenset[TopicPartition]) -> Part
 
 
 def _inconsistency(known: PartitionOffsets, offsets: PartitionOffsets) -> str:
+    if known == offsets:
+        return ""
     missing = sorted(known.keys() - offsets.keys())
     if missing:
         return f"no latest offset for {', '.join(map(str, missing))}"

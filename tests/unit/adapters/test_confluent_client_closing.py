@@ -126,7 +126,7 @@ def committer(stuck: Any, connection: Connection) -> Callable[[], None]:
 def admin_client(stuck: Any, _: Connection) -> Callable[[], None]:
     fetcher = ConfluentOffsetFetcher(OPTIONS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(offset_fetcher, "AdminClient", lambda *_, **__: stuck)
+        patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: stuck)
         fetcher._client()
     return fetcher.close
 

@@ -54,7 +54,7 @@ class Broker:
 
 @dataclass
 class Client:
-    """Is an ``AdminClient``, a consumer and a producer, as far as the adapters need it."""
+    """Is an ``OffsetsAdmin``, a consumer and a producer, as far as the adapters need it."""
 
     broker: Broker
     connection: Connection
@@ -94,7 +94,7 @@ def fetching(broker: Broker, patch: pytest.MonkeyPatch) -> Use:
     options = parse_source_options({**OPTIONS, "subscribe": "t"}, QueryKind.BATCH)
     fetcher = ConfluentOffsetFetcher(options)
     connect = broker.connect
-    patch.setattr(offset_fetcher, "AdminClient", lambda *_, **__: connect(fetcher._connection))
+    patch.setattr(offset_fetcher, "OffsetsAdmin", lambda *_, **__: connect(fetcher._connection))
     return lambda: fetcher.partitions(Assign(frozenset({TopicPartition("t", 0)})))
 
 

@@ -16,33 +16,47 @@ from pyspark_kafka.domain.subscription import Subscribe
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
 ASKED, OTHER = ClientPartition("t", 0), ClientPartition("other", 7)
 WANTED = TopicPartition("t", 0)
 
 
 @final
+class TalkativeManager:
+    """Answers with another topic and partition as well."""
+
+    def run(self, ask: Callable[[], Coroutine[None, None, Any]]) -> Any:
+        with pytest.raises(StopIteration) as ended:
+            ask().send(None)
+        return ended.value.value
+
+    async def send(self, request: Any, node_id: int | None = None) -> Any:
+        answer = self._metadata if node_id is None else self._offsets
+        assert [topic.name for topic in request.topics] == [ASKED.topic]
+        return SimpleNamespace(topics=[answer(each) for each in (ASKED, OTHER)])
+
+    @staticmethod
+    def _metadata(partition: ClientPartition) -> Any:
+        partitions = [SimpleNamespace(partition_index=partition.partition, leader_id=0)]
+        return SimpleNamespace(
+            name=partition.topic, error_code=0, is_internal=False, partitions=partitions
+        )
+
+    @staticmethod
+    def _offsets(partition: ClientPartition) -> Any:
+        found = {"partition_index": partition.partition, "error_code": 0, "offset": 5}
+        return SimpleNamespace(name=partition.topic, partitions=[SimpleNamespace(**found)])
+
+
+@final
 class TalkativeAdmin:
     """Answers with another topic, partition and group as well."""
 
-    _manager = SimpleNamespace(
-        run=lambda _: [(TopicPartition(*ASKED), 5), (TopicPartition(*OTHER), 6)]
-    )
+    _manager = TalkativeManager()
 
     def __init__(self, group_id: str = "g") -> None:
         self._group_id = group_id
-
-    def describe_topics(self, _: object) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": each.topic,
-                "error_code": 0,
-                "is_internal": False,
-                "partitions": [{"partition_index": each.partition, "leader_id": 0}],
-            }
-            for each in (ASKED, OTHER)
-        ]
 
     def list_partition_offsets(self, *_: object, **__: object) -> Mapping[ClientPartition, Any]:
         return {each: OffsetAndTimestamp(5, -1, None) for each in (ASKED, OTHER)}

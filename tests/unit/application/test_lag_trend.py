@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
-from pyspark_kafka.application.lag_trend import Direction, LagSample, LagTrend, Trend
+from pyspark_kafka.application.lag_trend import (
+    MAX_SAMPLES,
+    Direction,
+    LagSample,
+    LagTrend,
+    Trend,
+)
 from pyspark_kafka.domain.lag import SourceLag
 
 from .conftest import tp
@@ -135,3 +143,20 @@ def test_new_partitions_make_no_rate() -> None:
     kept.add(sample(0, 1, 0, 100))
     grown = SourceLag.in_offsets({tp(0): 0}, {tp(0): 120, tp(1): 5_000})
     assert kept.add(LagSample(2_000, 1, {"0": grown})).arrived == 10.0
+
+
+class Sources(dict[str, SourceLag]):
+    """The sources of a sample, which can be referred to weakly."""
+
+
+@pytest.mark.parametrize("batches_apart", [1, 200])
+def test_few_samples_are_kept(batches_apart: int) -> None:
+    """Of 600 samples in a minute, the trend needs those that are first in its window."""
+    kept = LagTrend()
+    alive: weakref.WeakValueDictionary[int, Sources] = weakref.WeakValueDictionary()
+    for number in range(10_000):
+        lag = SourceLag.in_offsets({tp(0): 5 * number}, {tp(0): 10 * number + 9})
+        alive[number] = sources = Sources({"0": lag})
+        seen = kept.add(LagSample(100 * number, number // batches_apart, sources))
+    assert len(alive) <= 2 * (MAX_SAMPLES + 3)
+    assert (seen.direction, seen.read, seen.arrived) == (Direction.FALLING_BEHIND, 50.0, 100.0)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+from functools import cache
+
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from pyspark_kafka.bootstrap.spark import DefaultSource
+from pyspark_kafka.bootstrap import spark
+from pyspark_kafka.bootstrap.spark import ContainerUseCases, DefaultSource
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
 
 SCHEMA = StructType([StructField("value", BinaryType())])
 OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
@@ -57,3 +62,18 @@ def test_settings_of_dead_letters_are_refused_on_the_driver(client: str, invalid
     DefaultSource(given).schema()
     with pytest.raises(OptionsError, match=invalid):
         DefaultSource(given | {"deadLetterTopic": "letters"}).schema()
+
+
+def test_what_a_stream_has_loaded_is_frozen_once(
+    client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triggers of thousands of partitions do not collect the garbage of modules."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    monkeypatch.setattr(
+        spark, "freeze_loaded_objects", cache(spark.freeze_loaded_objects.__wrapped__)
+    )
+    given = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t", "client": client}
+    for _ in range(2):
+        with ContainerUseCases().stream(parse_source_options(given, QueryKind.STREAM)):
+            assert frozen == [True]

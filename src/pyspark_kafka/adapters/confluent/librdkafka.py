@@ -37,7 +37,8 @@ EVENT_ERROR: Final = 0x8
 """``RD_KAFKA_EVENT_DR``, ``RD_KAFKA_EVENT_LOG`` and ``RD_KAFKA_EVENT_ERROR``."""
 
 LISTED_LATEST: Final = -1
-"""``RD_KAFKA_OFFSET_SPEC_LATEST``."""
+LISTED_EARLIEST: Final = -2
+"""``RD_KAFKA_OFFSET_SPEC_LATEST`` and ``RD_KAFKA_OFFSET_SPEC_EARLIEST``."""
 
 
 class Message(ctypes.Structure):

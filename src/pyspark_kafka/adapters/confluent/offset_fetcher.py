@@ -6,7 +6,6 @@ import time
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
 from confluent_kafka import (
@@ -18,7 +17,6 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from ...domain.errors import InvalidResponseError, PysparkKafkaError, UnknownTopicError
 from ...domain.partition_offsets import PartitionOffsets
@@ -40,6 +38,8 @@ from .error_codes import (
 )
 from .group_committer import GroupCommitter
 from .idle_watch import IdleWatch
+from .librdkafka import LISTED_EARLIEST, LISTED_LATEST
+from .offsets_admin import OffsetsAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from ...domain.options import SourceOptions
     from ...domain.security.rights import Right
+    from .offsets_admin import ListedOffset, ListedOffsets
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -73,7 +74,7 @@ librdkafka's list of leaders may wait for a topic that was created again until i
 to query partition leaders"), while a new client finds the leaders at once.
 """
 
-MAX_ASKED: Final = 500
+MAX_ASKED: Final = 250
 """How many partitions a request names; further requests are sent at the same time.
 
 librdkafka searches a list for each partition of a response: the time grows as the square of their
@@ -114,21 +115,17 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 return self._described(self._matching(subscription), internal=False)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._list_offsets(partitions, OffsetSpec.earliest())
+        return self._list_offsets(partitions, LISTED_EARLIEST)
 
     def latest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        return self._list_offsets(partitions, OffsetSpec.latest())
+        return self._list_offsets(partitions, LISTED_LATEST)
 
     def for_timestamps(
         self, timestamps: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, int | None]:
-        specs = {
-            partition: OffsetSpec.for_timestamp(timestamp)
-            for partition, timestamp in timestamps.items()
-        }
         return {
             partition: None if offset == NOT_FOUND else offset
-            for partition, offset in self._query(specs)
+            for partition, offset in self._query(timestamps).items()
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
@@ -147,7 +144,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                     raise self._connection.error(COMMITTED, error.args[0], *rights) from error
                 time.sleep(RETRY_S)
         committed = [each for each in found if each.offset != OFFSET_INVALID]
-        return _checked(COMMITTED, ((_our_partition(each), each.offset) for each in committed))
+        return _checked(COMMITTED, {_our_partition(each): each.offset for each in committed})
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> None:
         next_offsets = [
@@ -205,58 +202,54 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             wanted = TopicCollection(sorted(topics))
             answers = admin.describe_topics(wanted, request_timeout=timeout)
             self._await(answers.values(), timeout)
-            return self._existing(answers)
+            return _existing({topic: _result(answer) for topic, answer in answers.items()})
 
         descriptions = self._retry(METADATA, ask)
         if required and (unknown := sorted(set(topics) - descriptions.keys())):
             raise UnknownTopicError(unknown, "subscribe", self._connection.bootstrap_servers)
-        described = [
-            (topic, part.id)
+        return frozenset(
+            TopicPartition(topic, _checked_number(topic, part.id))
             for topic, description in descriptions.items()
             if internal or not description.is_internal
             for part in description.partitions
-        ]
-        for topic, number in described:
-            if number < 0:
-                raise InvalidResponseError(METADATA, f"topic '{topic}' has a partition {number}")
-        return frozenset(TopicPartition(topic, number) for topic, number in described)
+        )
 
-    def _list_offsets(
-        self, partitions: Collection[TopicPartition], spec: OffsetSpec
-    ) -> PartitionOffsets:
+    def _list_offsets(self, partitions: Collection[TopicPartition], spec: int) -> PartitionOffsets:
         return _checked(OFFSETS, self._query(dict.fromkeys(partitions, spec)))
 
-    def _query(
-        self, specs: Mapping[TopicPartition, OffsetSpec]
-    ) -> Iterable[tuple[TopicPartition, int]]:
-        if not specs:
-            return ()
-        theirs = [(_client_partition(partition), spec) for partition, spec in specs.items()]
+    def _query(self, specs: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Return the offsets of timestamps, ``LISTED_EARLIEST`` or ``LISTED_LATEST``."""
+        wanted = [
+            (partition, _client_partition(partition, spec)) for partition, spec in specs.items()
+        ]
+        parts = [
+            dict(wanted[start : start + MAX_ASKED]) for start in range(0, len(wanted), MAX_ASKED)
+        ]
 
-        def ask(admin: Any, timeout: float) -> Mapping[ClientPartition, int]:
+        def ask(admin: OffsetsAdmin, timeout: float) -> Mapping[TopicPartition, int]:
             sent = [
-                admin.list_offsets(
-                    dict(theirs[start : start + MAX_ASKED]),
-                    isolation_level=self._isolation_level,
-                    request_timeout=timeout,
-                )
-                for start in range(0, len(theirs), MAX_ASKED)
+                admin.request_offsets([*part.values()], self._isolation_level, timeout)
+                for part in parts
             ]
-            self._await(chain.from_iterable(answers.values() for answers in sent), timeout)
-            of_existing = [answers.items() for answers in sent if not self._is_gone(answers)]
-            return _offsets(self._existing(dict(chain.from_iterable(of_existing))))
+            self._await(sent, timeout)
+            results: dict[TopicPartition, ListedOffset | KafkaError] = {}
+            for part, answer in zip(parts, sent, strict=True):
+                listed: ListedOffsets | KafkaError = _result(answer)
+                results |= self._listed(part, listed)
+            return _offsets(_existing(results))
 
-        answers = self._retry(OFFSETS, ask)
-        return [(_our_partition(partition), offset) for partition, offset in answers.items()]
+        return self._retry(OFFSETS, ask) if parts else {}
 
-    def _is_gone(self, answers: Mapping[ClientPartition, Future[Any]]) -> bool:
-        """Return whether a request found no leader, because none of its partitions exists."""
-        error = next(iter(answers.values())).exception()
-        return (
-            isinstance(error, KafkaException)
-            and error.args[0].code() == NO_LEADERS
-            and not self._exist(map(_our_partition, answers))
-        )
+    def _listed(
+        self, asked: Mapping[TopicPartition, ClientPartition], listed: ListedOffsets | KafkaError
+    ) -> Mapping[TopicPartition, ListedOffset | KafkaError]:
+        """Return the result of each partition of a request; none if none of them exists."""
+        if isinstance(listed, KafkaError):
+            is_gone = listed.code() == NO_LEADERS and not self._exist(asked)
+            return {} if is_gone else dict.fromkeys(asked, listed)
+        if len(listed) != len(asked) or not all(each in listed for each in asked.values()):
+            raise InvalidResponseError(OFFSETS, "the response leaves out partitions")
+        return {partition: listed[theirs] for partition, theirs in asked.items()}
 
     def _exist(self, partitions: Iterable[TopicPartition]) -> bool:
         """Return whether any of the partitions exists."""
@@ -305,7 +298,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             close_in_time(consumer.close)
         for partition in found:
             if partition.error:
-                raise _RefusalError({partition: partition.error})
+                raise _RefusalError({_our_partition(partition): partition.error})
         return found
 
     def _await_committed(
@@ -357,28 +350,13 @@ class ConfluentOffsetFetcher(OffsetFetcher):
     def _client(self) -> Any:
         self._drop_outdated()
         if self._admin is None:
-            self._admin = self._connection.make(AdminClient, {})
+            self._admin = self._connection.make(OffsetsAdmin, {})
             self._watch.start(self)
         return self._admin
 
     def _drop_outdated(self) -> None:
         if self._connection.is_outdated:
             self.close()
-
-    def _existing(self, answers: Mapping[K, Future[T]]) -> dict[K, T]:
-        """Return the responses, without those for topics or partitions that do not exist."""
-        existing, refused = {}, {}
-        for key, answer in answers.items():
-            try:
-                existing[key] = answer.result()
-            except KafkaException as error:
-                if error.args[0].code() not in UNKNOWN_PARTITION_ERRORS:
-                    refused[key] = error.args[0]
-        if refused:
-            codes = [error.code() for error in refused.values()]
-            code = next((each for each in codes if each in REFUSED_RESOURCES), codes[0])
-            raise _RefusalError({k: e for k, e in refused.items() if e.code() == code})
-        return existing
 
     def _await(self, answers: Iterable[Future[Any]], timeout_s: float) -> None:
         """Wait for responses.
@@ -431,7 +409,7 @@ class _RefusalError(KafkaException):
     def __init__(self, errors: Mapping[Any, KafkaError]) -> None:
         key, error = next(iter(errors.items()))
         super().__init__(error)
-        self.about = _our_partition(key) if isinstance(key, ClientPartition) else f"'{key}'"
+        self.about = key if isinstance(key, TopicPartition) else f"'{key}'"
         self.topics = sorted({getattr(key, "topic", key) for key in errors})
 
 
@@ -439,18 +417,46 @@ def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) ->
     return [topic_right(operation, topic) for topic in sorted({each.topic for each in partitions})]
 
 
-def _checked(request: str, offsets: Iterable[tuple[TopicPartition, int]]) -> PartitionOffsets:
+def _checked_number(topic: str, number: int) -> int:
+    """Return the number of a partition; a negative one is an error."""
+    if number < 0:
+        raise InvalidResponseError(METADATA, f"topic '{topic}' has a partition {number}")
+    return number
+
+
+def _checked(request: str, offsets: Mapping[TopicPartition, int]) -> PartitionOffsets:
     """Return offsets; a negative one is an error."""
-    found = dict(offsets)
-    for partition, offset in found.items():
+    for partition, offset in offsets.items():
         if offset < 0:
             raise InvalidResponseError(request, f"the offset of {partition} is {offset}")
-    return PartitionOffsets(found)
+    return PartitionOffsets(offsets)
 
 
-def _offsets(answers: Mapping[ClientPartition, Any]) -> dict[ClientPartition, int]:
+def _result(answer: Future[T]) -> T | KafkaError:
+    try:
+        return answer.result()
+    except KafkaException as error:
+        refused: KafkaError = error.args[0]
+        return refused
+
+
+def _existing(results: Mapping[K, T | KafkaError]) -> dict[K, T]:
+    """Return the results, without those for topics or partitions that do not exist."""
+    refused = {
+        key: result
+        for key, result in results.items()
+        if isinstance(result, KafkaError) and result.code() not in UNKNOWN_PARTITION_ERRORS
+    }
+    if refused:
+        codes = [error.code() for error in refused.values()]
+        code = next((each for each in codes if each in REFUSED_RESOURCES), codes[0])
+        raise _RefusalError({k: e for k, e in refused.items() if e.code() == code})
+    return {key: result for key, result in results.items() if not isinstance(result, KafkaError)}
+
+
+def _offsets(listed: Mapping[TopicPartition, ListedOffset]) -> dict[TopicPartition, int]:
     """Return the offsets of the partitions that exist."""
-    offsets = {partition: answer.offset for partition, answer in answers.items()}
+    offsets = {partition: found.offset for partition, found in listed.items()}
     for partition, offset in offsets.items():
         if offset < NOT_FOUND:
             # librdkafka sent no request, and reports no error.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
-from kafka.protocol.consumer import IsolationLevel, OffsetSpec
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
+from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import OffsetAndMetadata
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
@@ -22,7 +23,7 @@ from .responses import NO_OFFSET, check_offsets, check_topics, reading, require_
 from .settings import client_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from ...domain.options import SourceOptions
     from ...domain.security.rights import Right
@@ -43,7 +44,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         """
         self._config, self._errors = client_settings(dict(options.kafka))
         self._isolation_level = IsolationLevel(options.reads_committed_only)
-        self._leaders: dict[TopicPartition, int] = {}
+        self._leaders: dict[str, dict[int, int]] = {}
         self._connected: Any = None
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
@@ -56,7 +57,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 return frozenset(
                     partition
                     for topic in self._describe(None)
-                    if not topic["is_internal"] and subscription.matches(topic["name"])
+                    if not topic.is_internal and subscription.matches(topic.name)
                     for partition in _partitions(topic)
                 )
 
@@ -71,7 +72,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     ) -> Mapping[TopicPartition, int | None]:
         return {
             partition: None if offset == NO_OFFSET else offset
-            for partition, offset in self._query(timestamps)
+            for partition, offset in self._query(timestamps).items()
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
@@ -137,115 +138,139 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     ) -> frozenset[TopicPartition]:
         described = self._describe(sorted(topics))
         code = kafka_errors.UnknownTopicOrPartitionError.errno
-        unknown = [topic["name"] for topic in described if topic["error_code"] == code]
+        unknown = [topic.name for topic in described if topic.error_code == code]
         if required and unknown:
             raise UnknownTopicError(unknown, "subscribe", self._errors.bootstrap_servers)
         return frozenset(
             partition
             for topic in described
-            if topic["name"] not in unknown
+            if topic.name not in unknown
             for partition in _partitions(topic)
         )
 
-    def _describe(self, topics: list[str] | None) -> list[dict[str, Any]]:
-        def ask(admin: Any) -> list[dict[str, Any]]:
-            answered: list[dict[str, Any]] = admin.describe_topics(topics)
-            check_topics(answered, topics)
-            return answered
-
-        answered: list[dict[str, Any]] = self._run("a request for metadata", ask)
-        described = [each for each in answered if topics is None or each["name"] in topics]
+    def _describe(self, topics: list[str] | None) -> list[Any]:
+        """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
+        answered = self._run("a request for metadata", lambda admin: _metadata(admin, topics))
+        described = [each for each in answered if topics is None or each.name in topics]
         refused = kafka_errors.TopicAuthorizationFailedError
-        hidden = sorted(
-            topic["name"] for topic in described if topic["error_code"] == refused.errno
-        )
+        hidden = sorted(topic.name for topic in described if topic.error_code == refused.errno)
         if hidden:
             rights = [topic_right(Operation.DESCRIBE, topic) for topic in hidden]
             raise self._errors.request_error("a request for metadata", refused, rights)
         self._leaders |= {
-            TopicPartition(topic["name"], partition["partition_index"]): partition["leader_id"]
+            topic.name: {
+                each.partition_index: each.leader_id
+                for each in topic.partitions
+                if each.leader_id >= 0
+            }
             for topic in described
-            if not topic["error_code"]
-            for partition in topic["partitions"]
-            if partition["leader_id"] >= 0
+            if not topic.error_code
         }
         return described
 
     def _query(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> list[tuple[TopicPartition, int]]:
+    ) -> dict[TopicPartition, int]:
         with self._errors.one_deadline():
             return self._query_in_time(wanted)
 
     def _query_in_time(
         self, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> list[tuple[TopicPartition, int]]:
-        if wanted and wanted.keys() <= self._leaders.keys():
-            found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted))
+    ) -> dict[TopicPartition, int]:
+        by_leader = self._by_leader(wanted)
+        if by_leader:
+            found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted, by_leader))
             if found is not None:
-                return _only(found, wanted)
+                return found  # type: ignore[no-any-return]
             self._leaders.clear()
         # One unknown partition fails kafka-python's whole call: ask for those that exist.
         existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
         if not existing:
-            return []
+            return {}
         specs = {partition: wanted[partition] for partition in existing}
-        found = self._run(
+        listed: dict[TopicPartition, int] = self._run(
             REQUEST,
             lambda admin: self._list_offsets(admin, specs),
             *_topic_rights(Operation.DESCRIBE, existing),
         )
-        return _only(found, wanted)
+        return listed
 
     def _list_offsets(
         self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> list[tuple[TopicPartition, int]]:
+    ) -> dict[TopicPartition, int]:
         answers = admin.list_partition_offsets(
             {_theirs(partition): spec for partition, spec in wanted.items()},
             isolation_level=self._isolation_level,
             timeout_ms=self._errors.timeout_ms,
         )
-        found = [(_ours(partition), answer.offset) for partition, answer in answers.items()]
-        _check_found(found, wanted)
-        return found
+        listed = {_ours(partition): answer.offset for partition, answer in answers.items()}
+        return _checked(listed, wanted)
+
+    def _by_leader(
+        self, wanted: Iterable[TopicPartition]
+    ) -> dict[int, dict[str, list[TopicPartition]]]:
+        """Return partitions by leader and topic; nothing if the leader of one is not known."""
+        by_leader: dict[int, dict[str, list[TopicPartition]]] = {}
+        for partition in wanted:
+            leader = self._leaders.get(partition.topic, {}).get(partition.partition)
+            if leader is None:
+                return {}
+            by_topic = by_leader.setdefault(leader, {})
+            by_topic.setdefault(partition.topic, []).append(partition)
+        return by_leader
 
     def _ask_leaders(
-        self, admin: Any, wanted: Mapping[TopicPartition, int | OffsetSpec]
-    ) -> list[tuple[TopicPartition, int]] | None:
+        self,
+        admin: Any,
+        wanted: Mapping[TopicPartition, int | OffsetSpec],
+        by_leader: Mapping[int, Mapping[str, Iterable[TopicPartition]]],
+    ) -> dict[TopicPartition, int] | None:
         """Ask those who led the partitions a moment ago: one round trip, to all at once.
 
         ``None`` if one does not lead any more, or cannot be reached.
         ``list_partition_offsets`` first asks who leads, and then one broker after another.
         """
-        by_leader: dict[int, dict[ClientPartition, int | OffsetSpec]] = {}
-        for partition, spec in wanted.items():
-            by_leader.setdefault(self._leaders[partition], {})[_theirs(partition)] = spec
 
-        async def ask() -> list[tuple[TopicPartition, int]]:
-            manager = admin._manager  # noqa: SLF001
+        async def ask() -> list[Any]:
             requests = [
-                manager.send(
-                    admin._list_partition_offsets_request(specs, self._isolation_level),  # noqa: SLF001
-                    node_id=leader,
-                )
-                for leader, specs in by_leader.items()
+                admin._manager.send(self._offsets_request(topics, wanted), node_id=leader)  # noqa: SLF001
+                for leader, topics in by_leader.items()
             ]
-            answers = [
-                admin._list_partition_offsets_process_response(await request)  # noqa: SLF001
-                for request in requests
-            ]
-            return [
-                (_ours(partition), found.offset)
-                for answer in answers
-                for partition, found in answer.items()
-            ]
+            return [await request for request in requests]
 
         try:
-            found: list[tuple[TopicPartition, int]] = admin._manager.run(ask)  # noqa: SLF001
-            _check_found(found, wanted)
+            answered = _offsets(admin._manager.run(ask))  # noqa: SLF001
+            listed = {
+                each: answered[each.topic][each.partition]
+                for each in wanted
+                if each.partition in answered.get(each.topic, {})
+            }
+            return _checked(listed, wanted)
         except kafka_errors.KafkaError:
             return None
-        return found
+
+    def _offsets_request(
+        self,
+        topics: Mapping[str, Iterable[TopicPartition]],
+        wanted: Mapping[TopicPartition, int | OffsetSpec],
+    ) -> Any:
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        return ListOffsetsRequest(
+            isolation_level=self._isolation_level.value,
+            topics=[
+                topic(
+                    name=name,
+                    partitions=[
+                        topic.ListOffsetsPartition(
+                            partition_index=each.partition, timestamp=int(wanted[each])
+                        )
+                        for each in partitions
+                    ],
+                )
+                for name, partitions in topics.items()
+            ],
+            min_version=ListOffsetsRequest.min_version_for_isolation_level(self._isolation_level),
+        )
 
     def _of_group(self, request: str, call: Callable[[Any], Any], *rights: Right) -> Any:
         def ask(admin: Any) -> Any:
@@ -275,30 +300,59 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         return self._connected
 
 
-def _partitions(topic: dict[str, Any]) -> Iterable[TopicPartition]:
-    if topic["error_code"]:
-        error = kafka_errors.for_code(topic["error_code"])
-        raise KafkaRequestError(f"a request for metadata of '{topic['name']}'", error.__name__)
-    return [
-        TopicPartition(topic["name"], partition["partition_index"])
-        for partition in topic["partitions"]
-    ]
+def _metadata(admin: Any, topics: Iterable[str] | None) -> list[Any]:
+    """Return the topics of a ``MetadataResponse``: ``describe_topics`` makes dictionaries of it.
+
+    :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
+    """
+    topic = MetadataRequest.MetadataRequestTopic
+    request = MetadataRequest(
+        topics=None if topics is None else [topic(name=name) for name in topics],
+        allow_auto_topic_creation=False,
+    )
+
+    async def ask() -> Any:
+        return await admin._manager.send(request)  # noqa: SLF001
+
+    answered: list[Any] = admin._manager.run(ask).topics  # noqa: SLF001
+    check_topics(answered, topics)
+    return answered
 
 
-def _check_found(
-    found: Iterable[tuple[TopicPartition, int]], wanted: Mapping[TopicPartition, int | OffsetSpec]
-) -> None:
-    """Check that each partition has an offset, or none only for a timestamp."""
-    offsets = dict(_only(found, wanted))
+def _partitions(topic: Any) -> list[TopicPartition]:
+    if topic.error_code:
+        error = kafka_errors.for_code(topic.error_code)
+        raise KafkaRequestError(f"a request for metadata of '{topic.name}'", error.__name__)
+    return [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
+
+
+def _offsets(responses: Iterable[Any]) -> dict[str, dict[int, int]]:
+    """Return the offset of each topic's partitions from responses of kafka-python.
+
+    :raises KafkaError: if one has an error.
+    """
+    offsets: dict[str, dict[int, int]] = {}
+    for response in responses:
+        for topic in response.topics:
+            of_topic = offsets.setdefault(topic.name, {})
+            for each in topic.partitions:
+                if each.error_code:
+                    raise kafka_errors.for_code(each.error_code)
+                of_topic[each.partition_index] = each.offset
+    return offsets
+
+
+def _checked(
+    listed: Mapping[TopicPartition, int], wanted: Mapping[TopicPartition, int | OffsetSpec]
+) -> dict[TopicPartition, int]:
+    """Return the offsets that were asked for.
+
+    :raises KafkaProtocolError: if a partition has none, or -1 and it is not that of a timestamp.
+    """
+    found = {each: offset for each, offset in listed.items() if each in wanted}
     is_by_time = not any(isinstance(spec, OffsetSpec) for spec in wanted.values())
-    check_offsets(offsets, wanted, NO_OFFSET if is_by_time else 0)
-
-
-def _only(
-    found: Iterable[tuple[TopicPartition, int]], wanted: Container[TopicPartition]
-) -> list[tuple[TopicPartition, int]]:
-    """Return the offsets without those that were not asked for."""
-    return [(partition, offset) for partition, offset in found if partition in wanted]
+    check_offsets(found, wanted, NO_OFFSET if is_by_time else 0)
+    return found
 
 
 def _topic_rights(operation: Operation, partitions: Iterable[TopicPartition]) -> Iterable[Right]:

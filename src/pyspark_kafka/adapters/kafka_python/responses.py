@@ -93,24 +93,20 @@ def answered_partitions(response: Any) -> list[TopicPartition]:
     ]
 
 
-def check_topics(described: Iterable[Mapping[str, Any]], asked: Iterable[str] | None) -> None:
-    """Check a description of topics, such as ``KafkaAdminClient.describe_topics`` returns.
-
-    ``asked`` is ``None`` if it was asked for all topics.
+def check_topics(described: Iterable[Any], asked: Iterable[str] | None) -> None:
+    """Check the topics of a ``MetadataResponse``; ``asked`` is ``None`` if it was for all topics.
 
     :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
     """
-    if any(topic["name"] is None for topic in described):
+    if any(topic.name is None for topic in described):
         raise kafka_errors.KafkaProtocolError("a topic has no name")
-    numbers = {
-        topic["name"]: [partition["partition_index"] for partition in topic["partitions"]]
-        for topic in described
-        if not topic["error_code"]
-    }
-    require_all((topic["name"] for topic in described), asked or ())
-    for name, found in numbers.items():
-        if min(found, default=-1) < 0:
-            raise kafka_errors.KafkaProtocolError(f"topic '{name}' has the partitions {found[:5]}")
+    require_all((topic.name for topic in described), asked or ())
+    for topic in described:
+        found = [] if topic.error_code else [each.partition_index for each in topic.partitions]
+        if not topic.error_code and min(found, default=-1) < 0:
+            raise kafka_errors.KafkaProtocolError(
+                f"topic '{topic.name}' has the partitions {found[:5]}"
+            )
 
 
 def check_offsets(

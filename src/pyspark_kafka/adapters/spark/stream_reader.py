@@ -38,6 +38,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._columns = columns
         self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
+        self._returned: tuple[Offsets, PartitionOffsets] | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
         with strip_tracebacks():
@@ -54,7 +55,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with strip_tracebacks():
             stream = self._stream()
             read_limit = from_spark(limit, stream.default_read_limit)
-            return stream.latest_offset(_offsets(start), read_limit).to_dict()
+            end = stream.latest_offset(self._checked(start), read_limit)
+            self._returned = end.to_dict(), end
+            return self._returned[0]
 
     def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
         latest = self._stream().report_latest_offset()
@@ -65,7 +68,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            tasks = self._stream().plan_tasks(_offsets(start), _offsets(end))
+            tasks = self._stream().plan_tasks(_offsets(start), self._checked(end))
         return input_partitions(tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -74,7 +77,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offsets) -> None:
         """Report what Spark has committed; Spark's own log is authoritative."""
         with strip_tracebacks():
-            self._stream().commit(_offsets(end))
+            self._stream().commit(self._checked(end))
 
     def stop(self) -> None:
         if self._opened is not None:
@@ -82,8 +85,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._opened = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # The copies that read in tasks have no stream.
-        return {**self.__dict__, "_opened": None}
+        # The copies that read in tasks have no stream and no offsets.
+        return {**self.__dict__, "_opened": None, "_returned": None}
+
+    def _checked(self, content: Offsets) -> PartitionOffsets:
+        """Return offsets from a checkpoint, without reading those again that were just returned."""
+        if self._returned is not None and self._returned[0] == content:
+            return self._returned[1]
+        return _offsets(content)
 
     def _stream(self) -> KafkaMicroBatchStream:
         if self._opened is None:

@@ -1,0 +1,79 @@
+"""The stream's reader as Spark's Python runner calls it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from pyspark_kafka.adapters.spark.stream_reader import KafkaStreamReader
+from pyspark_kafka.domain import read_limits
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+END = PartitionOffsets.from_dict({"t": {"0": 5, "1": 6}})
+OPTIONS = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
+
+
+@final
+class RecordingStream:
+    """Remembers which offsets it was given."""
+
+    default_read_limit = read_limits.ReadAllAvailable()
+
+    def __init__(self) -> None:
+        self.given: list[PartitionOffsets] = []
+
+    def latest_offset(self, start: PartitionOffsets, _limit: object) -> PartitionOffsets:
+        self.given.append(start)
+        return END
+
+    def plan_tasks(self, _start: PartitionOffsets, end: PartitionOffsets) -> tuple[()]:
+        self.given.append(end)
+        return ()
+
+    def commit(self, end: PartitionOffsets) -> None:
+        self.given.append(end)
+
+    @contextmanager
+    def stream(self, _options: object) -> Iterator[RecordingStream]:
+        yield self
+
+
+def reader_of(stream: Any) -> KafkaStreamReader:
+    options = parse_source_options(OPTIONS, QueryKind.STREAM)
+    return KafkaStreamReader(stream, options, Projection(("value",)))
+
+
+def through_json(content: object) -> Any:
+    return json.loads(json.dumps(content))
+
+
+def test_returned_offsets_are_not_read_again() -> None:
+    """Spark passes the text of what it was given, for each call of a trigger."""
+    stream = RecordingStream()
+    reader = reader_of(stream)
+    end = reader.latestOffset({"t": {"0": 1, "1": 2}}, ReadAllAvailable())
+    reader.partitions({"t": {"0": 1, "1": 2}}, through_json(end))
+    reader.commit(through_json(end))
+    reader.latestOffset(through_json(end), ReadAllAvailable())
+    first, *others = stream.given
+    assert first == {**END, **PartitionOffsets.from_dict({"t": {"0": 1, "1": 2}})}
+    assert all(each is END for each in others)
+    assert len(others) == 3
+
+
+def test_other_offsets_are_read() -> None:
+    """Offsets of the checkpoint that were not just returned are parsed."""
+    stream = RecordingStream()
+    reader = reader_of(stream)
+    reader.latestOffset(END.to_dict(), ReadAllAvailable())
+    later = END.merge(PartitionOffsets.from_dict({"t": {"1": 7}}))
+    reader.commit(later.to_dict())
+    assert stream.given == [END, later]
