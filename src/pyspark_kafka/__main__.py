@@ -12,6 +12,7 @@ from .cli.parser import (
     ListLettersSettings,
     ReplayLettersSettings,
     Settings,
+    WarmSettings,
     parse_arguments,
 )
 from .domain.errors import PysparkKafkaError
@@ -64,6 +65,10 @@ def _run(settings: Settings) -> int:
             from .cli.broker import run_broker
 
             return run_broker(settings)
+        case WarmSettings():
+            from .cli.warm import run_warm
+
+            return run_warm(settings)
 
 
 if __name__ == "__main__":

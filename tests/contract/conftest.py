@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.listed_kernels import unlisted_kernels
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark_kafka.testing import World
 
@@ -20,3 +22,10 @@ def open_world(
 ) -> Callable[[Held], World]:
     """Return a factory of an adapter's world, which starts the run's Kafka if it needs one."""
     return lambda held: held.world(fresh_name, lambda: request.getfixturevalue("kafka"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_are_called_as_listed() -> Iterator[None]:
+    """Check that what adapters call is what ``pyspark-kafka warm`` compiles."""
+    yield
+    assert not unlisted_kernels()

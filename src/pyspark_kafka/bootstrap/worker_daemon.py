@@ -53,10 +53,12 @@ def prefer_installed() -> None:
 def preload() -> None:
     """Load what a first task needs, for every installed client, without connecting.
 
-    Formats of values are not loaded, as most queries have none.
+    Formats of values are not loaded, as most queries have none. No kernel is compiled: workers
+    compile what their query needs, one of them for all.
     """
     from ..adapters.memory.cluster import MemoryCluster
     from .clients import CLIENTS, client_named
+    from .kernels import RECORDS, kernel_calls
 
     for module in MODULES:
         import_module(module)
@@ -66,6 +68,8 @@ def preload() -> None:
             # A task that needs a missing package reports it; here it would stop every worker.
             with suppress(ImportError):
                 client.preload()
+    for call in kernel_calls(RECORDS):
+        call.load_cached()
 
 
 def main() -> None:

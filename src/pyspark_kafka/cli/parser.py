@@ -14,6 +14,7 @@ from .dead_letter_arguments import (
 )
 from .demo_arguments import DemoSettings, add_demo
 from .lag_arguments import LagSettings, add_lag
+from .warm_arguments import WarmSettings, add_warm
 
 __all__ = [
     "BrokerSettings",
@@ -22,10 +23,18 @@ __all__ = [
     "ListLettersSettings",
     "ReplayLettersSettings",
     "Settings",
+    "WarmSettings",
     "parse_arguments",
 ]
 
-Settings = BrokerSettings | DemoSettings | LagSettings | ListLettersSettings | ReplayLettersSettings
+Settings = (
+    BrokerSettings
+    | DemoSettings
+    | LagSettings
+    | ListLettersSettings
+    | ReplayLettersSettings
+    | WarmSettings
+)
 
 
 def parse_arguments(argv: Sequence[str] | None) -> Settings:
@@ -35,7 +44,7 @@ def parse_arguments(argv: Sequence[str] | None) -> Settings:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-kafka {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (add_demo, add_lag, add_dead_letters, add_broker):
+    for add in (add_demo, add_lag, add_dead_letters, add_broker, add_warm):
         add(commands)
     given = parser.parse_args(argv)
     settings: Settings = given.settings(given)

@@ -53,7 +53,7 @@ class Client:
     """
 
     preload: Callable[[], None] | None = None
-    """Imports and compiles what a first task needs, so that forked workers share it.
+    """Imports what a first task needs, so that forked workers share it.
 
     Neither connects nor starts a thread.
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from ...domain.security.rights import (
@@ -18,13 +17,13 @@ from ...domain.security.rights import (
     transactional_id_right,
 )
 from ...ports.deadline import Deadline
-from ..kafka_format.producer_columns import ProducerColumns
 from ..kernels.arrays import read_only
 from ..process_local import ProcessLocal
 from .client_closing import close_in_time
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL, REFUSED_RESOURCES, UNREACHABLE_ERRORS
+from .kernel_calls import write_calls
 from .leader_check import LeaderCheck
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
@@ -154,23 +153,8 @@ class SimpleProducer:
 
     def compile_kernels(self) -> None:
         """Compile what ``send`` calls: it takes seconds on a machine that has not done it yet."""
-        nothing = pa.array([], pa.binary())
-        batch = pa.RecordBatch.from_pydict({"key": nothing, "value": nothing})
-        columns = ProducerColumns.of(batch, 0).arrays
-        rows = ends = read_only(np.empty(0, np.int64))
-        partitions = read_only(np.empty(0, np.int32))
-        topics = read_only(np.empty(0, np.uint64)), ends
-        produce_plain(
-            columns,
-            bases_of(columns),
-            rows,
-            partitions,
-            0,
-            topics,
-            0,
-            self._calls.arrays,
-        )
-        uncounted_bytes(columns, rows)
+        for call in write_calls():
+            call.load()
 
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return how many records of each output were delivered since the last call.

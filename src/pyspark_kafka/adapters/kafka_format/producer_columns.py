@@ -56,13 +56,7 @@ class ProducerColumns:
         :raises InvalidRecordError: if a header has no key.
         :raises TypeError: if a column has a type that cannot be written.
         """
-        rows = batch.num_rows
-        arrays = (
-            _timestamps(_column(batch, "timestamp"), rows, now_ms),
-            _variable("key", _column(batch, "key"), rows),
-            _variable("value", _column(batch, "value"), rows),
-            _headers(_column(batch, "headers"), rows),
-        )
+        rows, arrays = batch.num_rows, kernel_columns(batch, now_ms)
         sizes: Int64Array = np.empty(rows, np.int64)
         if measure_records(arrays, sizes) != NO_ROW:
             raise InvalidRecordError("a header has no key", "Remove such headers.")
@@ -98,6 +92,20 @@ class ProducerColumns:
             return None
         row, size = first_oversized(self.arrays, max_size)
         return None if row == NO_ROW else (row, size)
+
+
+def kernel_columns(batch: pa.RecordBatch, now_ms: int) -> tuple[Any, ...]:
+    """Return the columns of a batch as kernels take them.
+
+    :raises TypeError: if a column has a type that cannot be written.
+    """
+    rows = batch.num_rows
+    return (
+        _timestamps(_column(batch, "timestamp"), rows, now_ms),
+        _variable("key", _column(batch, "key"), rows),
+        _variable("value", _column(batch, "value"), rows),
+        _headers(_column(batch, "headers"), rows),
+    )
 
 
 def kernel_rows(rows: Int64Array) -> Int64Array:

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
-from ...domain.projection import ALL_COLUMNS
 from ...domain.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
 from ..kernels.arrays import read_only
-from . import block_fields, status
 from . import decode_cursor as at
+from . import status
 from .aborted_transactions import AbortedTransactions
 from .batch_headers import MAGIC_2, index_batches
 from .buffer_pool import BufferPool
 from .column_buffers import BatchBuilder, ColumnBuffers, ColumnFullError
 from .column_mask import column_mask
-from .decode_kernel import decode_records
 from .record_blocks import SCRATCH_BYTES, BatchError, RecordBlockReader, RecordBlocks
 
 if TYPE_CHECKING:
@@ -205,13 +203,3 @@ class RecordDecoder:
             if aborted.is_aborted(batch) or batch.is_control or batch.last_offset < from_offset:
                 continue
             yield batch
-
-
-def load_kernels() -> None:
-    """Load the kernel of every read from its cache, or compile it in two to three seconds."""
-    builder = BatchBuilder(TopicPartition("none", 0), ALL_COLUMNS)
-    no_data = read_only(np.empty(0, np.uint8))
-    no_blocks = np.empty((0, block_fields.FIELD_COUNT), np.int64)
-    decode_records(
-        no_data, no_blocks, builder.cursor, 0, 0, 0, RecordLimits().numbers, builder.buffers.arrays
-    )

@@ -53,7 +53,7 @@ def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:
     yielded = 0
     while True:
         kept = int(state[_FILLED])
-        if _decompress(source, window, state) != _DONE:
+        if decompress(source, window, state) != _DONE:
             raise ValueError("a block is corrupt")
         filled = int(state[_FILLED])
         yielded += filled - kept
@@ -68,7 +68,7 @@ def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:
 
 
 @compiled
-def _decompress(source: Any, window: Any, state: Any) -> int:
+def decompress(source: Any, window: Any, state: Any) -> int:
     """Fill the window; what it holds already may be referred to. Return whether that failed."""
     source, window, state = borrowed((source, window, state))
     position, filled, literal, copy, distance = state

@@ -53,10 +53,7 @@ def _stream_client(
 
 
 def _preload() -> None:
-    from ..kafka_format.record_decoder import load_kernels
     from . import record_reader, record_writer, stream_client  # noqa: F401
-
-    load_kernels()
 
 
 CLIENT: Final = Client(

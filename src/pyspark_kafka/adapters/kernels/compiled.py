@@ -15,14 +15,17 @@ from .kernel_cache import KernelCache
 from .machine_code import load_machine_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from .kernel_cache import CachedKernel
     from .machine_code import MachineCode
 
 F = TypeVar("F", bound="Callable[..., object]")
 
 PART_WORDS: Final = 6
 """The numbers that a part of a kernel takes."""
+
+_PART: Final = ("part",)
 
 
 def compiled(function: F) -> F:
@@ -137,18 +140,46 @@ class Kernel(Callee):
             code = self._load(tuple(kinds), len(words), arguments)
         return code.call(words)
 
+    @property
+    def name(self) -> str:
+        """The folder of the kernel's module, and the kernel."""
+        return _name_of(self._function)
+
+    def kinds_of(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """Return the kinds of arguments, for each of which there is code."""
+        kinds: list[object] = []
+        words_of(tuple(arguments), kinds, [])
+        return tuple(kinds[1:])
+
+    def is_cached(self, arguments: Sequence[object]) -> bool:
+        """Return whether the code for such arguments is in the cache."""
+        return self.cache.find(self.kinds_of(arguments)) is not None
+
+    def compile(self, arguments: Sequence[object]) -> CachedKernel:
+        """Return the cached code for such arguments, without loading it."""
+        return self._cached(self.kinds_of(arguments), arguments)
+
+    def load(self, arguments: Sequence[object]) -> None:
+        """Load the code for such arguments."""
+        words: list[int] = []
+        words_of(tuple(arguments), [], words)
+        self._load(self.kinds_of(arguments), len(words), arguments)
+
     def _load(
-        self, kinds: tuple[object, ...], words: int, arguments: tuple[object, ...]
+        self, kinds: tuple[object, ...], words: int, arguments: Sequence[object]
     ) -> MachineCode:
+        with self._lock:
+            if kinds not in self.loaded:
+                self.loaded[kinds] = load_machine_code(self._cached(kinds, arguments).code, words)
+            return self.loaded[kinds]
+
+    def _cached(self, kinds: tuple[object, ...], arguments: Sequence[object]) -> CachedKernel:
         def compile_it() -> bytes:
             from .compiler import compile_kernel
 
             return compile_kernel(self._function, arguments)
 
-        with self._lock:
-            if kinds not in self.loaded:
-                self.loaded[kinds] = load_machine_code(self.cache.get(kinds, compile_it), words)
-            return self.loaded[kinds]
+        return self.cache.get(kinds, compile_it)
 
 
 @final
@@ -164,11 +195,38 @@ class KernelPart:
         """The address of the machine code, which is compiled or loaded from the cache."""
         return self._code.address
 
-    @cached_property
-    def _code(self) -> MachineCode:
+    @property
+    def name(self) -> str:
+        """The folder of the part's module, and the part."""
+        return _name_of(self._function)
+
+    def kinds_of(self, _arguments: Sequence[object]) -> tuple[object, ...]:
+        """Return what distinguishes its code in the cache."""
+        return _PART
+
+    def is_cached(self, _arguments: Sequence[object]) -> bool:
+        """Return whether the code is in the cache."""
+        return self._cache.find(_PART) is not None
+
+    def compile(self, _arguments: Sequence[object]) -> CachedKernel:
+        """Return the cached code, without loading it."""
+
         def compile_it() -> bytes:
             from .compiler import compile_part
 
             return compile_part(self._function, PART_WORDS)
 
-        return load_machine_code(self._cache.get(("part",), compile_it), PART_WORDS)
+        return self._cache.get(_PART, compile_it)
+
+    def load(self, _arguments: Sequence[object]) -> None:
+        """Load the code."""
+        _ = self._code
+
+    @cached_property
+    def _code(self) -> MachineCode:
+        return load_machine_code(self.compile(()).code, PART_WORDS)
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    folder = function.__module__.split(".")[-2]
+    return f"{folder}.{function.__name__.lstrip('_')}"

@@ -14,6 +14,7 @@ import stat
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,6 +47,16 @@ _FORMAT: Final = b"pyspark_kafka kernel 1\n"
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class CachedKernel:
+    """A kernel's packed code, and where it is; ``path`` is ``None`` if it could not be stored."""
+
+    code: bytes
+    path: Path | None
+    is_new: bool = False
+
+
+@final
 class KernelCache:
     """The files of one kernel, in the first of several directories that has them.
 
@@ -58,44 +69,46 @@ class KernelCache:
         self._name = f"{self._source.stem}.{function.__name__}"
         self.hits = 0
 
-    def get(self, kinds: tuple[object, ...], compile_it: Callable[[], bytes]) -> bytes:
+    def get(self, kinds: tuple[object, ...], compile_it: Callable[[], bytes]) -> CachedKernel:
         """Return a kernel for kinds of arguments; compile it if it is in no directory.
 
         Of several processes that need it, one compiles it and the others wait.
         """
-        found = self._read(kinds)
+        found = self.find(kinds)
         if found is None:
             with _only_one(self._directories()):
-                found = self._read(kinds)
+                found = self.find(kinds)
                 if found is None:
-                    found = compile_it()
-                    self._write(kinds, found)
+                    found = self._write(kinds, compile_it())
         return found
 
-    def _read(self, kinds: tuple[object, ...]) -> bytes | None:
+    def find(self, kinds: tuple[object, ...]) -> CachedKernel | None:
+        """Return a kernel for kinds of arguments if it is in one of the directories."""
         name = self._file_name(kinds)
         stamp = self._stamp()
         for directory in self._directories():
             try:
-                content = _read_trusted(directory / name, self._source)
+                path = directory / name
+                content = _read_trusted(path, self._source)
             except OSError as error:
                 log.debug("No compiled kernel in %s: %s", directory, error)
                 continue
-            found = _unsealed(content, stamp)
-            if found is not None:
+            code = _unsealed(content, stamp)
+            if code is not None:
                 self.hits += 1
-                return found
+                return CachedKernel(code, path)
         return None
 
-    def _write(self, kinds: tuple[object, ...], code: bytes) -> None:
-        content = _sealed(code, self._stamp())
+    def _write(self, kinds: tuple[object, ...], code: bytes) -> CachedKernel:
+        content, name = _sealed(code, self._stamp()), self._file_name(kinds)
         for directory in self._directories():
             try:
-                _write_file(directory, self._file_name(kinds), content)
+                _write_file(directory, name, content)
             except OSError as error:
                 log.debug("Cannot store a compiled kernel in %s: %s", directory, error)
             else:
-                return
+                return CachedKernel(code, directory / name, is_new=True)
+        return CachedKernel(code, None, is_new=True)
 
     def _file_name(self, kinds: tuple[object, ...]) -> str:
         described = json.dumps([_environment(), [str(kind) for kind in kinds]])

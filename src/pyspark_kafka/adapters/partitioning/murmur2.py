@@ -37,7 +37,7 @@ def murmur2_partitions(
     """
     hashed: Int32Array = np.empty(columns.num_rows, np.int32)
     given = read_only(topics), read_only(counts), read_only(sticky)
-    checked(_partition_keys(columns.arrays[1], *given, hashed))
+    checked(partition_keys(columns.arrays[1], *given, hashed))
     return hashed
 
 
@@ -72,7 +72,7 @@ class RowGroups:
         rows = _sorted_rows(partitions, rows, lowest, highest)
         rows = _sorted_rows(topics, rows, int(topics.min()), int(topics.max()))
         ends: Int64Array = np.empty(count, np.int64)
-        groups = _find_ends(topics, partitions, rows, ends)
+        groups = find_ends(topics, partitions, rows, ends)
         return cls(rows, read_only(ends[:groups]))
 
     @property
@@ -87,12 +87,13 @@ def _sorted_rows(numbers: Int32Array, rows: Int64Array, lowest: int, highest: in
         return rows
     ends: Int64Array = np.zeros(highest - lowest + 1, np.int64)
     ordered: Int64Array = np.empty(len(rows), np.int64)
-    _sort_rows(numbers, rows, lowest, ends, ordered)
+    sort_rows(numbers, rows, lowest, ends, ordered)
     return read_only(ordered)
 
 
 @compiled
-def _partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
+def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
+    """Write the partition of each row, or return ``NO_ROW``."""
     keys, topics, counts, sticky, hashed = borrowed((keys, topics, counts, sticky, hashed))
     if len(topics) != len(keys[2]) or len(sticky) != len(counts):
         return NO_ROW
@@ -111,7 +112,7 @@ def _partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: An
 
 
 @compiled
-def _sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> None:
+def sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> None:
     """Write rows by their numbers; ``ends`` has a zero for each possible number."""
     numbers, rows, ends, ordered = borrowed((numbers, rows, ends, ordered))
     for number in numbers:
@@ -126,7 +127,7 @@ def _sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) ->
 
 
 @compiled
-def _find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
+def find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
     """Write where the rows of a topic and partition end, and return how many ends there are."""
     topics, partitions, rows, ends = borrowed((topics, partitions, rows, ends))
     count = 0

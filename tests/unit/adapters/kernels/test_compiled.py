@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -23,26 +24,30 @@ from pyspark_kafka.adapters.kernels.machine_code import KernelError
 PROGRAM = """
 import sys
 from pyspark_kafka.adapters.kernels.compiled import compiled
+from pyspark_kafka.adapters.kernels.kernel_call import KernelCall
 
 @compiled
 def twice(number):
     return 2 * number
 
-print(twice(21), twice.cache.hits, "numba" in sys.modules)
+if "ahead" in sys.argv:
+    print(KernelCall(twice, (0,)).compile().path, twice.loaded)
+else:
+    print(twice(21), twice.cache.hits, "numba" in sys.modules)
 """
 KEPT = "program.twice-*.kernel"
 NOWHERE = "/dev/null/nowhere"
 CPU: dict[str, str] = {}
 
 
-def run(program: Path, cache: Path | str) -> str:
+def run(program: Path, cache: Path | str, *arguments: str) -> str:
     """Run a program whose user has a home and caches in one folder, which may not be one."""
     homes = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "IPYTHONDIR")
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
     environment |= dict.fromkeys(homes, str(cache))
     environment |= {"PYTHONPATH": str(Path(pyspark_kafka.__file__).parents[1])}
     environment |= {"NUMBA_CACHE_DIR": NOWHERE, **CPU}  # a wrong setting is ignored
-    command = [sys.executable, "-B", "-W", "error", str(program)]
+    command = [sys.executable, "-B", "-W", "error", str(program), *arguments]
     return subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -107,6 +112,14 @@ def test_another_processor(program: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(sys.modules[__name__], "CPU", {"NUMBA_CPU_NAME": "x86-64"})
     assert run(program, NOWHERE) == "42 0 True"
     assert len(list((program.parent / "__pycache__").glob(KEPT))) == 2
+
+
+def test_compiled_ahead_for_a_processor(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that names the processor finds what another one compiled without loading it."""
+    monkeypatch.setattr(sys.modules[__name__], "CPU", {"NUMBA_CPU_NAME": llvm.get_host_cpu_name()})
+    printed = run(program, NOWHERE, "ahead")
+    assert printed == f"{kept_file(program)} {{}}"
+    assert run(program, NOWHERE) == "42 1 False"
 
 
 @pytest.mark.parametrize("damage", [b"", b"another format", None])
