@@ -15,6 +15,7 @@ from .rounds import alternate
 from .rows import Rows, write_rows
 from .spark import CORES, JVM, JVM_TUNED, spark_session
 from .topics import B100, JSON1K, JSON100, KB1, Shape
+from .trivial import FORMAT, TrivialSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,11 +43,14 @@ class Writer:
     options: Mapping[str, str]
 
 
+TRIVIAL: Final = "trivial sink"
+
 WRITERS: Final[Mapping[str, Writer]] = {
     JVM: Writer("kafka", {}),
     JVM_TUNED: Writer("kafka", TUNED),
     "kafka-python": Writer("pyspark_kafka", {"client": "kafka-python"}),
     "confluent": Writer("pyspark_kafka", {"client": "confluent"}),
+    TRIVIAL: Writer(FORMAT, {}),
 }
 
 SHAPES: Final = (B100, JSON100, KB1, JSON1K)
@@ -56,13 +60,15 @@ ABOUT: Final = (
     f"`local[{CORES}]`. Rows have a key of 8 B, which determines the partition, and a value. The "
     f"broker acknowledges every record. The tuned JVM connector has "
     + ", ".join(f"`{name}={value}`" for name, value in TUNED.items())
-    + "; all other settings except a named codec are defaults."
+    + "; all other settings except a named codec are defaults. The trivial sink is a Python sink "
+    "that keeps nothing: its rate is what Spark allows a Python sink."
 )
 
 
 def measure_batch_write(bench: Bench) -> Section:
     """Compare the writers for every shape."""
     with tempfile.TemporaryDirectory(prefix="rows-") as directory, spark_session() as spark:
+        spark.dataSource.register(TrivialSource)
         comparisons = tuple(_compare(bench, spark, shape, Path(directory)) for shape in SHAPES)
     return Section(
         "write",
@@ -70,7 +76,7 @@ def measure_batch_write(bench: Bench) -> Section:
         ABOUT,
         RECORDS_PER_SECOND,
         comparisons,
-        peers=(JVM, JVM_TUNED),
+        peers=(JVM, JVM_TUNED, TRIVIAL),
     )
 
 
