@@ -91,6 +91,7 @@ def measure_batch_read(bench: Bench) -> Section:
         RECORDS_PER_SECOND,
         comparisons,
         peers=(JVM, JVM_TUNED, SYNTHETIC),
+        limit=SYNTHETIC,
     )
 
 

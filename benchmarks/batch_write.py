@@ -77,6 +77,7 @@ def measure_batch_write(bench: Bench) -> Section:
         RECORDS_PER_SECOND,
         comparisons,
         peers=(JVM, JVM_TUNED, TRIVIAL),
+        limit=TRIVIAL,
     )
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
-from .results import LatencySection
-from .tables import as_markdown
+from .results import LatencySection, Section
+from .tables import as_markdown, markdown_table
 from .topics import KB1
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .plan import Plan
-    from .results import Section
+    from .results import Comparison
+
+SHARES: Final = """\
+## Share of Spark's limit
+
+What Spark allows a Python source or sink is the rate of one without Kafka, which has its rows in
+memory, or drops them. On the same machine it does not share the processor with a broker, either."""
 
 
 @final
@@ -36,6 +42,7 @@ def page(
     return "\n".join(
         (
             _introduction(plan, command, plots.speed),
+            *_shares([one for one in sections if isinstance(one, Section)]),
             _machine(machine),
             *(_section(section, plots) for section in sections),
         )
@@ -68,6 +75,33 @@ section says otherwise.
 `make bench ARGS='--only batch --runs 3'` repeats one section. `make bench ARGS=--quick` checks in
 two minutes that everything runs. Neither writes this page.
 """
+
+
+def _shares(sections: Sequence[Section]) -> Sequence[str]:
+    """Return what share of the limit the competitors reach, for sections that have one."""
+    lines = [
+        (section.title, comparison.case, _shares_of(comparison, section.limit))
+        for section in sections
+        if section.limit is not None
+        for comparison in section.comparisons
+    ]
+    if not lines:
+        return ()
+    clients = lines[0][2].keys()
+    table = markdown_table(
+        [("measurement", "case", *clients)]
+        + [(title, case, *(share[client] for client in clients)) for title, case, share in lines]
+    )
+    return (f"{SHARES}\n\n{table}",)
+
+
+def _shares_of(comparison: Comparison, limit: str) -> Mapping[str, str]:
+    most = comparison.of(limit).median
+    return {
+        one.competitor: f"{one.median / most:.0%}".replace("%", " %")
+        for one in comparison.samples
+        if one.competitor != limit
+    }
 
 
 def _rounds(count: int) -> str:

@@ -137,3 +137,6 @@ class Section:
     comparisons: tuple[Comparison, ...]
     peers: tuple[str, ...] = ()
     """The competitors that others are compared with."""
+
+    limit: str | None = None
+    """The competitor without Kafka, whose rate is what Spark allows."""

@@ -25,9 +25,14 @@ def as_text(section: Section | LatencySection) -> str:
 
 def as_markdown(section: Section | LatencySection) -> str:
     """Return a section's table in Markdown."""
-    head = headings(section)
+    return markdown_table([headings(section), *rows(section)])
+
+
+def markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; the first line is its head, and two columns are left-aligned."""
+    head, *others = lines
     rule = ["---", "---", *["---:"] * (len(head) - 2)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows(section)))
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *others))
 
 
 def headings(section: Section | LatencySection) -> list[str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from benchmarks.page import Plots, page
 from benchmarks.plan import Plan
 
-from .sections import LATENCY, ONCE, RATES
+from .sections import LATENCY, LIMITED, ONCE, RATES
 
 
 def test_the_page() -> None:
@@ -30,3 +30,18 @@ def test_the_page() -> None:
         "## Latency\n\nHow late.\n\n![Latency from topic to topic](latency.svg)\n\n| case |",
     ):
         assert part in text
+
+
+def test_the_page_begins_with_what_share_of_sparks_limit_is_reached() -> None:
+    """Only sections that have a limit are in the table, each client in percent of it."""
+    text = page([RATES, LIMITED], {}, Plan(), "python -m benchmarks", Plots("a.svg", "b.svg"))
+    beginning, _ = text.split("## Machine")
+    assert "| measurement | case | peer | ours |\n" in beginning
+    assert "| Limited | 1 kB | 20 % | 50 % |\n" in beginning
+    assert "| Rates |" not in beginning
+
+
+def test_a_page_without_limits_has_no_table_of_shares() -> None:
+    """The heading is left out, too."""
+    text = page([RATES], {}, Plan(), "python -m benchmarks", Plots("a.svg", "b.svg"))
+    assert "Spark's limit" not in text
