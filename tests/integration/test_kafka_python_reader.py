@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka.net.manager import KafkaConnectionManager
 
+from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
+from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -63,3 +65,32 @@ def test_a_warm_reader(
     assert list(read(reader, partition, 0, 10)) == list(range(10))
     monkeypatch.setattr(KafkaConnectionManager, "get_connection", None)
     assert list(read(reader, partition, 10, RECORDS)) == list(range(10, RECORDS))
+
+
+def test_small_ranges_of_several_topics_are_fetched_by_one_request(
+    world: KafkaWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request for metadata finds their leaders: the first connection's, then one a task."""
+    partitions = [TopicPartition(world.topic(), 0) for _ in range(6)]
+    for partition in partitions:
+        world.produce(partition, [Record(b"%d" % offset) for offset in range(10)])
+    requests: list[str] = []
+    for owner, method in ((ClusterMetadata, "refresh"), (FetchConnection, "send")):
+        monkeypatch.setattr(owner, method, _counted(owner, method, requests))
+    reader = world.container().record_reader()
+    for task in (partitions[:3], partitions[3:]):
+        reader.expect([OffsetRange(partition, 0, 10) for partition in task])
+        for partition in task:
+            assert list(read(reader, partition, 0, 10)) == list(range(10))
+        reader.expect([])
+    assert requests == ["send", "refresh", "send"]
+
+
+def _counted(owner: type, method: str, requests: list[str]) -> Callable[..., object]:
+    call = getattr(owner, method)
+
+    def counted(*arguments: object) -> object:
+        requests.append(method)
+        return call(*arguments)
+
+    return counted

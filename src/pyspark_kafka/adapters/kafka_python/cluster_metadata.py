@@ -202,12 +202,17 @@ class ClusterMetadata:
         self._manager.cluster.config["allow_auto_create_topics"] = for_writing
         self._for_writing = for_writing
         self._topics: set[str] = set()
+        self._expected: frozenset[str] = frozenset()
         self._stale: set[TopicPartition] = set()
         self._refreshed = -math.inf
 
     def add_topics(self, topics: Iterable[str]) -> None:
         """Request the metadata of these topics together, with the next request."""
         self._topics = self._topics.union(topics)
+
+    def expect(self, topics: Iterable[str]) -> None:
+        """Request the metadata of these topics together, once one of them is used."""
+        self._expected = frozenset(topics)
 
     def leader(self, partition: TopicPartition) -> int | None:
         """Return the leader's node id; ``None`` while there is none.
@@ -325,7 +330,10 @@ class ClusterMetadata:
 
     def _use(self, topic: str) -> None:
         if topic not in self._topics:
-            self._topics = {*self._topics, topic} if self._for_writing else {topic}
+            if self._for_writing:
+                self._topics = {*self._topics, topic}
+            else:
+                self._topics = set(self._expected) if topic in self._expected else {topic}
         # set_topics and add_topic would send requests by themselves.
         self._manager.cluster._topics = self._topics  # noqa: SLF001
         self._bootstrap()

@@ -87,6 +87,8 @@ class FetchClient:
     def expect(self, ranges: Collection[OffsetRange]) -> None:
         """Fetch these ranges together if they are small; they are read next, in this order."""
         self._expected.expect(ranges)
+        if ranges or self._metadata is not None:
+            self._opened().expect(one.partition.topic for one in ranges)
 
     def fetch(
         self,
