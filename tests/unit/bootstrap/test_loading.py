@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
 
+from pyspark_kafka import DefaultSource
 from pyspark_kafka.bootstrap import worker_daemon
 
 CLIENTS = {"kafka", "confluent_kafka"}
@@ -60,6 +63,15 @@ def test_making_a_writer_loads_no_container(client: str) -> None:
     made = "DefaultSource(options | {'topic': 't'}).writer(schema, False)"
     found = loaded(SOURCE + made, client)
     assert not found & (KERNELS | CONTAINERS)
+
+
+def test_committing_loads_no_arrow() -> None:
+    """The process that commits a batch query has nothing to do."""
+    writer = DefaultSource(
+        {"kafka.bootstrap.servers": "127.0.0.1:1", "client": "kafka-python", "topic": "t"}
+    ).writer(StructType([StructField("value", BinaryType())]), False)
+    found = loaded(f"import pickle; pickle.loads({pickle.dumps(writer)!r}).commit([])")
+    assert not found & (CLIENTS | KERNELS | CONTAINERS | ARROW)
 
 
 def test_planning_loads_no_kernels(client: str) -> None:

@@ -12,7 +12,6 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from ...application.sink_columns import record_columns
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
 from .tasks import QUERY_ID, strip_tracebacks
@@ -108,6 +107,9 @@ def _write(
     batches: Iterator[pa.RecordBatch],
     transactional_id: str | None = None,
 ) -> WriteResult:
+    # Imports Arrow, which the process that commits a batch query does not need.
+    from ...application.sink_columns import record_columns
+
     with strip_tracebacks(), use_cases.sink_task(options) as task:
         needed = (record_columns(batch, options.topic) for batch in batches)
         return task.write(needed, transactional_id)
