@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyspark_kafka.brokers import KafkaCluster
 
@@ -24,6 +24,7 @@ from .plan import FULL, QUICK, Plan
 from .planning import measure_planning
 from .results import LatencySection, Section
 from .tables import as_text
+from .thousands_of_partitions import measure_thousands_of_partitions
 from .topics import Topics
 from .trickle import measure_trickle
 from .typed.decoders import measure_decoders
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
+Measured: TypeAlias = Section | LatencySection | tuple[Section, ...]
+
+MEASURES: Final[Mapping[str, Callable[[Bench], Measured]]] = {
     "batch": measure_batch_read,
     "write": measure_batch_write,
     "typed-json": measure_json_read,
@@ -48,6 +51,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Section | LatencySection]]] = {
     "decoder": measure_decoder,
     "trickle": measure_trickle,
     "wide": measure_wide_topics,
+    "thousands": measure_thousands_of_partitions,
     "first-second": measure_first_second,
     "continuous": measure_continuous,
     "catch-up": measure_catch_up,
@@ -71,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for section in _measured(Bench(kafka, Topics(kafka, plan.records), plan), chosen.only):
             print(as_text(section), flush=True)
             sections.append(section)
-    if not chosen.quick and len(sections) == len(MEASURES):
+    if not chosen.quick and set(chosen.only) == set(MEASURES):
         _publish(sections, plan)
 
 
@@ -109,7 +113,8 @@ def _measured(bench: Bench, names: Sequence[str]) -> Iterator[Section | LatencyS
     for name, measure in MEASURES.items():
         if name in names:
             print(f"{time.monotonic() - began:4.0f} s: {name} ...", file=sys.stderr, flush=True)
-            yield measure(bench)
+            measured = measure(bench)
+            yield from measured if isinstance(measured, tuple) else (measured,)
     print(f"{time.monotonic() - began:4.0f} s: done", file=sys.stderr, flush=True)
 
 

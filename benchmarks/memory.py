@@ -16,7 +16,7 @@ from .topics import KB10_PADDED, Topic
 if TYPE_CHECKING:
     from .bench import Bench
 
-STATUS: Final = Path("/proc/self/status")
+PROCESSES: Final = Path("/proc")
 PEAK: Final = re.compile(r"VmHWM:\s*(\d+) kB")
 
 ABOUT: Final = (
@@ -58,10 +58,21 @@ def peak_megabytes(bootstrap_servers: str, topic: Topic, client: str) -> float:
 
 def own_peak() -> float:
     """Return the peak memory of this process in megabytes."""
-    found = PEAK.search(STATUS.read_text())
+    return peak_of(PROCESSES / "self")
+
+
+def peak_of(process: Path) -> float:
+    """Return the peak memory of a process in megabytes, by its directory."""
+    status = process / "status"
+    found = PEAK.search(status.read_text())
     if found is None:
-        raise RuntimeError(f"{STATUS} has no VmHWM")
+        raise RuntimeError(f"{status} has no VmHWM")
     return int(found[1]) * 1024 / MB
+
+
+def processes_of(module: str) -> list[Path]:
+    """Return the directories of the processes that run a Python module."""
+    return [path.parent for path in PROCESSES.glob("[0-9]*/cmdline") if module in path.read_text()]
 
 
 def size_text(size: int) -> str:

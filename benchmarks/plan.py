@@ -46,6 +46,9 @@ class Plan:
     wide_topics: tuple[tuple[int, int], ...] = ((200, 50), (1_000, 10))
     """The partitions of topics, and the records of each partition."""
 
+    thousands: tuple[int, int] = (10, 1_000)
+    """Topics, and the partitions of each."""
+
 
 FULL: Final = Plan()
 
@@ -61,5 +64,6 @@ QUICK: Final = Plan(
     memory_bytes=(10 * MB, 50 * MB),
     partitions=(1, 50),
     wide_topics=((20, 5),),
+    thousands=(2, 20),
 )
 """A check that everything runs; its figures are meaningless."""

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from benchmarks import command
 from benchmarks.command import MEASURES, parser, plan_of
 from benchmarks.plan import FULL, QUICK
+
+from .sections import RATES
 
 
 def test_the_full_run() -> None:
@@ -22,6 +27,15 @@ def test_a_part_of_a_run() -> None:
     chosen = parser().parse_args(["--only", "batch", "--runs", "3", "--records", "1000"])
     assert chosen.only == ["batch"]
     assert (plan_of(chosen).runs, plan_of(chosen).records) == (3, 1_000)
+
+
+def test_a_measurement_of_several_sections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sections come one after another, as those of several measurements."""
+    bench: Any = None
+    monkeypatch.setattr(
+        command, "MEASURES", {"one": lambda _: RATES, "two": lambda _: (RATES, RATES)}
+    )
+    assert list(command._measured(bench, ["one", "two"])) == [RATES] * 3
 
 
 @pytest.mark.parametrize("arguments", [["--runs", "0"], ["--records", "-1"], ["--only", "naught"]])
