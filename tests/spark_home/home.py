@@ -6,13 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from pyspark_kafka.brokers.class_archive import SILENT
+
 _JAVA_OPTIONS: Final = (
     # The second compiler, and threads for garbage, cost tests more than they save.
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     # A killed JVM leaves its file behind.
     "-XX:-UsePerfData",
-    # An archive that is missing, or of other jars, is not used.
-    *("-Xlog:cds=off", "-Xlog:cds+dynamic=off"),
+    *SILENT,
 )
 
 _FILE_MANAGER: Final = (

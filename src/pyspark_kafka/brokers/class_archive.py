@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _WAIT_SECONDS = 120.0
 
+SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""Java's options to say nothing of an archive that is missing or does not fit."""
+
 
 def archive_path(version: str, java: Path) -> Path:
     """Return where the archive of a version of Kafka is, for exactly this Java."""
@@ -30,7 +33,7 @@ def archive_path(version: str, java: Path) -> Path:
 
 def archive_options(archive: Path) -> tuple[str, ...]:
     """Return Java's options to use an archive; one that does not fit is ignored in silence."""
-    return f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"
+    return f"-XX:SharedArchiveFile={archive}", *SILENT
 
 
 def make_once(archive: Path, run: Callable[[tuple[str, ...]], None]) -> None:
@@ -48,5 +51,5 @@ def make_once(archive: Path, run: Callable[[tuple[str, ...]], None]) -> None:
         if not archive.exists():
             # It is read-only, and Java does not write over one that was left.
             incomplete.unlink(missing_ok=True)
-            run((f"-XX:ArchiveClassesAtExit={incomplete}", *archive_options(archive)[1:]))
+            run((f"-XX:ArchiveClassesAtExit={incomplete}", *SILENT))
             incomplete.rename(archive)
