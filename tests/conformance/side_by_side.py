@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -71,18 +71,20 @@ class Both:
 class Sides:
     """Makes queries of this source and of the JVM connector on the run's broker.
 
-    Ours are with one of the clients, and batches of the JVM connector with one of its sources.
+    Ours are with one of the clients and options that only this source has, and batches of the JVM
+    connector with one of its sources.
     """
 
     spark: SparkSession
     kafka: KafkaCluster
     client: str
     jvm_source: JvmSource = JvmSource.V1
+    own_options: Mapping[str, str] = field(default_factory=dict)
 
     def batch(self, **options: str) -> Both:
         """Make batch queries."""
         return Both(
-            read(self.spark, self.kafka, OURS, client=self.client, **options),
+            read(self.spark, self.kafka, OURS, client=self.client, **self.own_options, **options),
             read_jvm(self.spark, self.kafka, self.jvm_source, **options),
         )
 
@@ -94,7 +96,7 @@ class Sides:
 
     def run_stream(self, source: str, directory: Path, **options: str) -> DataFrame:
         """Run one of the two."""
-        chosen = {"client": self.client} if source == OURS else {}
+        chosen = {"client": self.client, **self.own_options} if source == OURS else {}
         stream = read_stream(self.spark, self.kafka, source, **chosen, **options)
         return run_available_now(stream, directory / source)
 

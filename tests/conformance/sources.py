@@ -41,7 +41,14 @@ OURS = tuple(with_client(client) for client in ("confluent", "kafka-python"))
 ONE_CLIENT = (*OURS[1:], JVM)
 """For what is decided before any client is asked, or from offsets that contract suites check."""
 
-BOTH_CLIENTS = (*OURS, JVM)
+ONE_TASK = {"maxPartitions": "1"}
+"""One task reads all partitions, which changes nothing of what a query reads and logs."""
+
+ANY_TASKS = (OURS[1], OURS[1].given(**ONE_TASK), JVM)
+"""For rate limits, with a task for each partition and with one for all."""
+
+BOTH_CLIENTS = (OURS[0].given(**ONE_TASK), OURS[1], JVM)
+"""One of them has a task for each partition, and the other one for all."""
 
 
 def for_each(sources: Iterable[Source], action: Callable[[Source], T]) -> dict[Source, T]:

@@ -18,10 +18,10 @@ from .live_queries import numbers
 from .peer import Held, peer
 from .side_by_side import failure, java_causes
 from .sources import (
+    ANY_TASKS,
     BOTH_CLIENTS,
     JVM,
     ONE_CLIENT,
-    OURS,
     Source,
     agreed,
     assert_same_words,
@@ -72,7 +72,7 @@ def test_max_offsets_per_trigger(live: Live, topics: Topics) -> None:
     def limited(open_: OpenStream) -> DataFrame:
         return open_(subscribe=topic, maxOffsetsPerTrigger="10")
 
-    queries = live.queries(limited)
+    queries = live.queries(limited, sources=ANY_TASKS)
     for count in (2, 4):
         queries.start()
         queries.await_batches(count)
@@ -106,7 +106,7 @@ def test_min_offsets_per_trigger(live: Live, topics: Topics) -> None:
     def limited(open_: OpenStream, delay: str) -> DataFrame:
         return open_(subscribe=topic, minOffsetsPerTrigger="15", maxTriggerDelay=delay)
 
-    queries = live.queries(partial(limited, delay="1h"))
+    queries = live.queries(partial(limited, delay="1h"), sources=ANY_TASKS)
     queries.start()
     queries.settle()
     topics.numbers(topic, 0, range(10, 16))
@@ -146,7 +146,7 @@ def test_composite_read_limit(live: Live, topics: Topics) -> None:
             maxTriggerDelay=delay,
         )
 
-    queries = live.queries(partial(limited, delay="1h"))
+    queries = live.queries(partial(limited, delay="1h"), sources=ANY_TASKS)
     queries.start()
     queries.settle()
     assert queries.results() == [[*range(12), *range(1000, 1006), 2000]]
@@ -455,7 +455,7 @@ def test_spark_56243_malformed_record_timestamp_throws_detailed_error(
     assert str(nanoseconds) in theirs.getMessage()
     assert_same_words(errors, theirs.getMessage())
     assert theirs.getCondition() == MalformedTimestampError.condition
-    assert all(f"[{theirs.getCondition()}]" in str(errors[source]) for source in OURS)
+    assert all(f"[{theirs.getCondition()}]" in str(errors[source]) for source in BOTH_CLIENTS[:-1])
     assert theirs.getSqlState() == MalformedTimestampError.sql_state == "22008"
     assert cause.getClass().getName() == "java.lang.ArithmeticException"
     assert issubclass(MalformedTimestampError, ArithmeticError)

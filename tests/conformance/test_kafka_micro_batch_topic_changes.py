@@ -177,7 +177,8 @@ def test_delete_a_topic_when_a_spark_job_is_running(
         # Which of the partitions comes first is up to the source.
         return [row % 1000 for row in first]
 
-    assert agreed(for_each(BOTH_CLIENTS, run)) == [0, 1, 2, 3, 4]
+    # A task for all partitions would have read the second one by then.
+    assert agreed(for_each((*OURS, JVM), run)) == [0, 1, 2, 3, 4]
 
 
 class WaitingJob:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ from .side_by_side import (
     sql_conf,
     write,
 )
+from .sources import ONE_TASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,10 +48,12 @@ FIRST, SECOND, THIRD = list(range(10)), list(range(10, 20)), list(range(20, 30))
 def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
     """Return a function to make queries of this source and of the JVM connector.
 
-    Each of our clients is compared with another of the JVM connector's sources.
+    Each of our clients is compared with another of the JVM connector's sources, one of them with a
+    task for each partition and the other with one for all.
     """
-    jvm_source = JvmSource.V1 if client == "kafka-python" else JvmSource.V2
-    return Sides(spark, kafka, client, jvm_source)
+    if client == "kafka-python":
+        return Sides(spark, kafka, client, JvmSource.V1, ONE_TASK)
+    return Sides(spark, kafka, client, JvmSource.V2)
 
 
 @pytest.fixture
@@ -330,7 +334,8 @@ def test_min_partitions(sides: Sides, world: KafkaWorld, ending: str) -> None:
     topic = world.topic(3)
     write(world, topic, {0: range(10), 1: range(10, 20), 2: [20]})
     options = {} if ending == "latest" else {"endingOffsets": ends(topic, 10, 10, 1)}
-    tables = sides.batch(subscribe=topic, minPartitions="6", **options)
+    split = replace(sides, own_options={})
+    tables = split.batch(subscribe=topic, minPartitions="6", **options)
     # Each is planned once, and run before and after more records came.
     tasks = [table.rdd.map(_number).glom() for table in (tables.ours, tables.theirs)]
     for each in tasks:

@@ -17,7 +17,7 @@ from ..spark.queries import OURS, PEER, read
 from .one_client import one_client
 from .peer import Held, peer
 from .side_by_side import Sides, root_cause
-from .sources import JVM, assert_words, with_client
+from .sources import JVM, ONE_TASK, assert_words, with_client
 from .start_offsets import (
     BASE,
     PARTITIONS,
@@ -47,8 +47,9 @@ CLIENTS = ("confluent", "kafka-python")
 
 @pytest.fixture
 def sides(spark: SparkSession, kafka: KafkaCluster, client: str) -> Sides:
-    """Return a function to query both sources."""
-    return Sides(spark, kafka, client)
+    """Return a function to query both sources, ours with one task for all partitions or not."""
+    own_options = ONE_TASK if client == "kafka-python" else {}
+    return Sides(spark, kafka, client, own_options=own_options)
 
 
 @covers_all_starts(Held.SPARK)

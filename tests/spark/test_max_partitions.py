@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from .queries import OURS, assert_same_rows, read, read_stream, run_available_now
@@ -55,6 +56,40 @@ def test_a_stream_goes_on_with_another_number_of_tasks(
         {topic: {str(number): (batch + 1) * size for number, size in SIZES.items()}}
         for batch in range(3)
     ]
+
+
+def test_offset_logs_are_the_same(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+) -> None:
+    """A query with a task for all partitions writes the bytes that it writes with a task for each.
+
+    Only the time of a batch differs.
+    """
+    topic = topics.create(PARTITIONS)
+    topics.fill(topic, SIZES)
+    logs: list[dict[str, bytes]] = []
+    for tasks in ({}, {"maxPartitions": "1"}):
+        stream = read_stream(
+            spark,
+            kafka,
+            OURS,
+            subscribe=topic,
+            startingOffsets="earliest",
+            maxOffsetsPerTrigger="200",
+            **tasks,
+        )
+        run_available_now(stream, tmp_path / str(len(logs)))
+        logs.append(offset_log(tmp_path / str(len(logs))))
+    assert [*logs[0]] == ["0", "1", "2"]
+    assert logs[0] == logs[1]
+
+
+def offset_log(directory: Path) -> dict[str, bytes]:
+    """Return the files of Spark's offset log by name, without the time of a batch."""
+    return {
+        log.name: re.sub(rb'"batchTimestampMs":\d+', b"", log.read_bytes())
+        for log in sorted(directory.glob("checkpoint/offsets/[0-9]"))
+    }
 
 
 def logged(directory: Path, batch: int) -> dict[str, Any]:
