@@ -151,7 +151,8 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     def _describe(self, topics: list[str] | None) -> list[Any]:
         """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
         answered = self._run("a request for metadata", lambda admin: _metadata(admin, topics))
-        described = [each for each in answered if topics is None or each.name in topics]
+        asked = frozenset(topics or ())
+        described = [each for each in answered if topics is None or each.name in asked]
         refused = kafka_errors.TopicAuthorizationFailedError
         hidden = sorted(topic.name for topic in described if topic.error_code == refused.errno)
         if hidden:
