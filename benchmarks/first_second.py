@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import compileall
 import os
+import shutil
 import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, final
 
 import pyspark_kafka
@@ -36,8 +38,6 @@ PARTITION_COUNT: Final = 2
 RECORDS_EACH: Final = 500
 RECORD_COUNT: Final = PARTITION_COUNT * RECORDS_EACH
 
-CACHE: Final = "NUMBA_CACHE_DIR"
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ ABOUT: Final = (
     "registration looks for all formats, as the first query of a format that is not registered "
     "does. They and the JVM connector have Spark's own daemon of Python workers, since the one of "
     "`pyspark_kafka.session` loads the Kafka clients. All modules have bytecode, which pip "
-    f"compiles when it installs a package. Without compiled kernels, `{CACHE}` is a new directory."
+    "compiles when it installs a package. Without compiled kernels, Spark's Python processes "
+    "import this package from a new copy."
 )
 
 
@@ -103,15 +104,20 @@ def _in_new_session(measure: Callable[[SparkSession, Format], float], chosen: Fo
 
 
 def _without_kernels(measure: Callable[[SparkSession, Format], float], chosen: Format) -> float:
-    with tempfile.TemporaryDirectory(prefix="benchmarks-") as cache:
-        return on_all_cores(_measured, measure, chosen, cache)
+    package = Path(pyspark_kafka.__file__).parent
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
+        without_kernels = shutil.ignore_patterns("*.kernel")
+        shutil.copytree(package, Path(folder, package.name), ignore=without_kernels)
+        variables = {"PYTHONPATH": folder, "XDG_CACHE_HOME": folder}
+        return on_all_cores(_measured, measure, chosen, variables)
 
 
 def _measured(
-    measure: Callable[[SparkSession, Format], float], chosen: Format, cache: str | None = None
+    measure: Callable[[SparkSession, Format], float],
+    chosen: Format,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> float:
-    if cache is not None:
-        os.environ[CACHE] = cache
+    os.environ |= variables
     with spark_session(settings=chosen.settings) as spark:
         return measure(spark, chosen)
 
