@@ -102,12 +102,16 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     """Return a Spark session, new or existing, with settings that make this source faster.
 
     Settings already on the builder are kept. With a local master, the workers run this Python
-    unless ``PYSPARK_PYTHON`` is set.
+    unless ``PYSPARK_PYTHON`` is set, and if this machine has not compiled any kernels, another
+    process compiles them while Spark starts.
 
     :raises MissingDependencyError: if PySpark is not installed.
     """
     tuned_session = __getattr__("tuned_session")
-    tuned: SparkSession = tuned_session(builder, f"{__name__}.bootstrap.worker_daemon")
+    from .bootstrap.early_compilation import compile_while_spark_starts
+
+    daemon = f"{__name__}.bootstrap.worker_daemon"
+    tuned: SparkSession = tuned_session(builder, daemon, compile_while_spark_starts)
     return tuned
 
 

@@ -61,8 +61,8 @@ def write_calls() -> Iterator[KernelCall]:
 def kernel_calls() -> Iterator[KernelCall]:
     """Yield all kernels of this folder."""
     yield from read_calls()
-    yield from rare_read_calls()
     yield from write_calls()
+    yield from rare_read_calls()
 
 
 def _decoding() -> tuple[Any, ...]:

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 import llvmlite
-import platformdirs
 
+from .cache_directories import SUFFIX, cache_directories
 from .processor import processor
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ SHARED: Final = ("kafka_format", "partitioning", "value_columns", "value_encodin
 OPTIONS: Final = ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
 """Numba's variables that change machine code."""
 
-DIRECTORY: Final = "NUMBA_CACHE_DIR"
 LOCK_NAME: Final = "kernels.lock"
 LOCK_SECONDS: Final = 60.0
 """How long a process waits for another that compiles."""
@@ -113,7 +112,7 @@ class KernelCache:
     def _file_name(self, kinds: tuple[object, ...]) -> str:
         described = json.dumps([_environment(), [str(kind) for kind in kinds]])
         digest = _DIGEST(described.encode()).hexdigest()
-        return f"{self._name}-{digest[:_NAME_DIGITS]}.kernel"
+        return f"{self._name}-{digest[:_NAME_DIGITS]}{SUFFIX}"
 
     def _stamp(self) -> bytes:
         """Return a hash of the modules that a kernel may be made of."""
@@ -122,12 +121,7 @@ class KernelCache:
         return _DIGEST(b"".join(map(_hash_of_sources, sorted(folders)))).digest()
 
     def _directories(self) -> list[Path]:
-        """Return where kernels may be, by preference."""
-        subfolder = f"{self._source.parent.name}_{_DIGEST(bytes(self._source.parent)).hexdigest()}"
-        user = platformdirs.user_cache_path("pyspark-kafka") / "kernels" / subfolder
-        given = os.environ.get(DIRECTORY)
-        first = [Path(given) / subfolder] if given else []
-        return [*first, self._source.parent / "__pycache__", user]
+        return cache_directories(self._source.parent)
 
 
 @cache

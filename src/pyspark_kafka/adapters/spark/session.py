@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
@@ -29,12 +29,15 @@ REDACTION: Final = "spark.redaction.regex"
 DAEMON: Final = "spark.python.daemon.module"
 
 
-def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> SparkSession:
+def tuned_session(
+    builder: SparkSession.Builder | None, daemon_module: str, prepare: Callable[[], None]
+) -> SparkSession:
     """Return a session, new or existing; settings on the builder or in the environment are kept.
 
     Options that may hold a secret are hidden in addition to those that the user's settings hide.
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
-    only: on a cluster it would have to be installed on every node.
+    only: on a cluster it would have to be installed on every node. With a local master, ``prepare``
+    is called before Spark starts.
     """
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
@@ -43,6 +46,7 @@ def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> S
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        prepare()
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
     builder = builder.config(REDACTION, redaction(_configured(given, REDACTION)))
