@@ -16,9 +16,9 @@ seconds. This command compiles them ahead. They are stored in NUMBA_CACHE_DIR if
 it is set, otherwise beside the package, or in the user's cache directory if the
 package cannot be written.
 
-Kernels are for the processor of this machine. For machines with others, name one
-with --cpu that all of them can stand in for, and set NUMBA_CPU_NAME to it where
-Spark runs.
+Kernels are for the processor of this machine. For other machines, name the oldest
+family of their processors with --cpu, and set NUMBA_CPU_NAME to it where Spark
+runs.
 """
 
 
