@@ -38,6 +38,7 @@ FOLDERS: Final = (*RECORDS, "value_framing", "avro_values", "json_values", "prot
 _PROBE: Final = (
     "from pyspark_kafka.adapters.kernels.machine_code import target_machine;target_machine()"
 )
+_PROBE_SECONDS: Final = 60.0
 
 
 @final
@@ -102,6 +103,7 @@ def _require_known(cpu: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=_PROBE_SECONDS,
     )
     if cpu in probe.stderr:
         problem = (
