@@ -58,7 +58,7 @@ class ContainerUseCases(UseCases):
 
     def check_client(self, options: SourceOptions | SinkOptions) -> None:
         from ..domain.options import SinkOptions
-        from .client_checks import check_sink, check_source
+        from .option_checks import check_sink, check_source
 
         permitted = _permitted(options)
         if isinstance(permitted, SinkOptions):

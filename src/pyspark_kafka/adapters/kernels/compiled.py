@@ -6,11 +6,12 @@ load from the cache.
 
 from __future__ import annotations
 
-from functools import cached_property, partial, update_wrapper
+from functools import cached_property, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
 
 from .arguments import words_of
+from .callee import Callee
 from .kernel_cache import KernelCache
 from .machine_code import load_machine_code
 
@@ -96,27 +97,6 @@ def _inlined(function: Callable[..., object]) -> Any:
     from .compiler import new_inlined
 
     return new_inlined(function)
-
-
-class Callee:
-    """A function that kernels call. Numba's object of it is made when a kernel is compiled."""
-
-    def __init__(self, function: Callable[..., object], make: Callable[[], Any]) -> None:
-        self._make = make
-        update_wrapper(self, function)
-
-    @cached_property
-    def for_numba(self) -> Any:
-        """What numba compiles calls of."""
-        return self._make()
-
-    def __reduce__(self) -> str:
-        """Pickle it by its name, as functions."""
-        return self.__wrapped__.__qualname__  # type: ignore[attr-defined,no-any-return]
-
-    def __call__(self, *arguments: object) -> Any:  # noqa: ARG002
-        name = self.__wrapped__.__name__  # type: ignore[attr-defined]  # from update_wrapper
-        raise TypeError(f"{name} is a part of kernels: Python cannot call it")
 
 
 @final

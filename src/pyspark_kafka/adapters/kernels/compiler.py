@@ -16,7 +16,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.np import arrayobj
 
-from .compiled import Callee
+from .callee import Callee
 from .ir_compiler import IrCompiler
 from .machine_code import Result, pack, target_machine
 
