@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pyspark_kafka.adapters.kernels.compiled import Kernel
 from pyspark_kafka.bootstrap.kernels import kernel_calls
 
 
 def unlisted_kernels() -> dict[str, list[tuple[object, ...]]]:
     """Return the kinds of arguments by which this process has called kernels and nothing lists."""
-    listed = {call.kernel: call for call in kernel_calls()}
     found = {
-        call.name: [kinds for kinds in kernel.loaded if kinds != call.kinds]
-        for kernel, call in listed.items()
-        if isinstance(kernel, Kernel)
+        kernel.name: [kinds for kinds in kernel.loaded if kinds != listed]
+        for kernel, listed in _listed()
     }
     return {name: kinds for name, kinds in found.items() if kinds}
+
+
+@cache
+def _listed() -> list[tuple[Kernel, tuple[object, ...]]]:
+    return [(call.kernel, call.kinds) for call in kernel_calls() if isinstance(call.kernel, Kernel)]
