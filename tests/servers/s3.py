@@ -6,8 +6,9 @@ import enum
 import json
 import logging
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import Request, urlopen
 from xml.sax.saxutils import escape
@@ -97,6 +98,7 @@ class _Door:
         self._application = application
         self._interference = interference
         self._met: set[str] = set()
+        self._conditional = Lock()
         self.requests: list[str] = []
 
     def __call__(
@@ -116,7 +118,10 @@ class _Door:
             self._met.add(path)
             list(self._application(environ, lambda *_: lambda _: None))
             return _refuse(start_response, "500 Internal Error", "InternalError")
-        return self._application(environ, start_response)
+        # Between moto's look for an object and its write, another thread could write one. S3 has
+        # no such moment.
+        with self._conditional if conditional else nullcontext():
+            return self._application(environ, start_response)
 
 
 def _refuse(start_response: Callable[..., Any], status: str, code: str) -> Iterable[bytes]:
