@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BENCH_READY := $(VENV)/bench-ready
 MUTANTS_READY := $(VENV)/mutants-ready
+SITE_READY := $(VENV)/site-ready
 FUZZ_READY := $(VENV)/fuzz-ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz mutants check bench docs clean
+.PHONY: help demo test soak fuzz mutants check bench docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,14 +40,20 @@ check: $(READY) ## check style, types, layers, generated pages, and the domain's
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
-bench: $(BENCH_READY) ## run the benchmarks and write docs/benchmarks.md
+bench: $(BENCH_READY) ## run the benchmarks and write docs/reference/benchmarks.md
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(READY) ## regenerate the generated pages
 	$(BIN)/python docs/generate.py
 
+site: $(SITE_READY) ## build the documentation in site/VERSION
+	@$(BIN)/python docs/generate.py --check
+	@version=$$($(BIN)/python -c 'import pyspark_kafka; print(pyspark_kafka.__version__)') && \
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d build/site docs "site/$$version" && \
+	echo "The pages are in site/$$version: open index.html"
+
 clean: ## remove what the other targets created here
-	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV); this takes some minutes the first time ..."
@@ -67,4 +74,8 @@ $(FUZZ_READY): $(READY)
 
 $(MUTANTS_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --group mutants
+	@touch $@
+
+$(SITE_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --group site
 	@touch $@

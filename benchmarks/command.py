@@ -60,7 +60,7 @@ MEASURES: Final[Mapping[str, Callable[[Bench], Measured]]] = {
     "planning": measure_planning,
 }
 
-DOCS: Final = Path(__file__).parents[1] / "docs"
+DOCS: Final = Path(__file__).parents[1] / "docs" / "reference"
 PAGE: Final = DOCS / "benchmarks.md"
 PLOT: Final = DOCS / "benchmarks.svg"
 LATENCY_PLOT: Final = DOCS / "latency.svg"

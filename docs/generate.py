@@ -132,8 +132,8 @@ PERMISSION_HEAD: Final = """
 These settings load code, run commands, or read files and URLs, with the rights of Spark's
 processes. They are refused with every client, unless the operator of Spark lists the setting in
 `{options}`, or its value in the list of the last column.
-[Security](security.md#what-options-may-do) explains the lists. The other settings on this page need
-no permission.
+[Security](../connect/security.md#what-options-may-do) explains the lists. The other settings on
+this page need no permission.
 
 | setting | what it does | list of the operator's |
 |---|---|---|
@@ -311,9 +311,9 @@ def logins_page() -> str:
 
 
 PAGES: Final = {
-    "options.md": options_page,
-    "conformance.md": conformance_page,
-    "logins.md": logins_page,
+    "reference/options.md": options_page,
+    "reference/conformance.md": conformance_page,
+    "connect/logins.md": logins_page,
 }
 
 
@@ -323,7 +323,7 @@ def main(arguments: list[str]) -> int:
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:
         for path in stale:
-            sys.stderr.write(f"{path.name} is not current: run make docs\n")
+            sys.stderr.write(f"{path.relative_to(DOCS)} is not current: run make docs\n")
         return 1 if stale else 0
     for path in stale:
         path.write_text(pages[path])

@@ -30,7 +30,8 @@ here, and how it does so, or the reason why there is none:
 - **through Spark**: a query of Spark runs here, and the test has the expected answer.
 - **without Spark**: the test calls the library as Spark would, on a real broker where it needs one.
 - **embedding only**: Spark never calls this part. It is for platforms that drive a source by
-  themselves. A source's custom metrics are such a part: in Spark, use the [lag listener](lag.md).
+  themselves. A source's custom metrics are such a part: in Spark, use the [lag
+  listener](../operate/lag.md).
 - **does not apply**: a Python data source cannot have what the test checks.
 - **missing**: it could be here, and is not yet.
 

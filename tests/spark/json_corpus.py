@@ -560,5 +560,5 @@ DECIDED: Final[dict[tuple[str, bytes], dict[str, object]]] = {
 }
 """The fields that are not null where our result differs, by schema and value.
 
-The reasons are in docs/decisions/0026-json-beyond-from-json.md.
+The reasons are in docs/project/decisions/0026-json-beyond-from-json.md.
 """

@@ -13,9 +13,10 @@ import pytest
 
 from tests.documents import DOCUMENTS, README, ROOT, sources
 
+DOCS = ROOT / "docs"
 PAGES = {
-    page.name: page
-    for page in sorted((ROOT / "docs").glob("*.md"))
+    str(page.relative_to(DOCS)): page
+    for page in sorted(DOCS.rglob("*.md"))
     if "```python" in page.read_text()
 }
 WITH_TESTS = [
@@ -24,7 +25,7 @@ WITH_TESTS = [
     if re.search(r"^(class Test|def test_)", page.read_text(), re.MULTILINE)
 ]
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
-DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -48,7 +49,7 @@ def test_tests_of_examples_pass(page: str, tmp_path: Path) -> None:
 
 def test_generated_pages_are_current() -> None:
     """The reference pages say what the code says."""
-    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], check=False)
+    done = subprocess.run([sys.executable, DOCS / "generate.py", "--check"], check=False)
     assert done.returncode == 0
 
 
@@ -71,7 +72,7 @@ def test_the_readme_has_no_relative_links() -> None:
 def test_the_picture_shows_the_layers() -> None:
     """The picture orders the layers from top to bottom as import-linter's contracts do."""
     heights: dict[str, int] = {}
-    picture = (ROOT / "docs" / "architecture.svg").read_text()
+    picture = (DOCS / "project" / "architecture.svg").read_text()
     for height, name in re.findall(r' y="(\d+)">(\w+)</text>', picture):
         heights.setdefault(name, int(height))
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -17,7 +17,7 @@ from tests.servers.certificates import Authority, truststore
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "platforms.md"
+PAGE = ROOT / "docs" / "connect" / "platforms.md"
 SECRETS = "/secrets/"
 PASSWORD = "store"  # noqa: S105
 

@@ -91,7 +91,8 @@ class ValueDecoder(ABC):
         """Return the values, as many rows as payloads.
 
         One bad value never affects another one. Writer schemas that cannot be read as the
-        decoder's schema are ``INCOMPATIBLE_SCHEMA`` of their values. The result is bounded:
+        decoder's schema are ``INCOMPATIBLE_SCHEMA`` of their values. The result is bounded.
+
         :raises DecodedTooLargeError: if the decoded values exceed what Arrow can address. The
             caller decodes fewer payloads then.
         """

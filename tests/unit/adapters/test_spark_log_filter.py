@@ -70,4 +70,5 @@ def test_a_session_that_is_asked_for_again_hides_the_same() -> None:
 
 def test_the_documents_have_the_pattern() -> None:
     """What to set on a cluster that does not use ``session`` is what ``session`` sets."""
-    assert f"\nspark.redaction.regex  {SENSITIVE}\n" in (ROOT / "docs" / "security.md").read_text()
+    page = ROOT / "docs" / "connect" / "security.md"
+    assert f"\nspark.redaction.regex  {SENSITIVE}\n" in page.read_text()

@@ -1,7 +1,7 @@
 """Every setting of Kafka's Java clients, once.
 
 The checks of reads and writes, the translations for kafka-python and librdkafka and the reference
-page (``docs/options.md``) are made from this table.
+page (``docs/reference/options.md``) are made from this table.
 """
 
 from __future__ import annotations

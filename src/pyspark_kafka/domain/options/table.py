@@ -1,7 +1,7 @@
 """Every option of the source, once: its name, its parser, its default and what it means.
 
-Parsing, its messages and the reference page (``docs/options.md``) are made from this table.
-Names, defaults and messages are from Spark's ``KafkaSourceProvider``; names are not
+Parsing, its messages and the reference page (``docs/reference/options.md``) are made from this
+table. Names, defaults and messages are from Spark's ``KafkaSourceProvider``; names are not
 case-sensitive. An option that fills a field needs a row here and the field, nothing else. Only
 options that are combined with others, or checked before them, have a name of their own.
 """
@@ -111,7 +111,7 @@ TOKEN_PROVIDER: Final[Option[str | None]] = Option(
     "`pyspark_kafka.ports.token_provider.Token`; entry points of the group "
     "`pyspark_kafka.token_providers` refer to such functions. Takes precedence over Java's "
     "`kafka.sasl.login.callback.handler.class`. The operator of Spark has to "
-    "[allow](security.md#allowing-settings) the module of a function.",
+    "[allow](../connect/security.md#allowing-settings) the module of a function.",
 )
 SUBSCRIBE: Final = text_option(
     "subscribe", "topics, separated by commas", "Reads all partitions of these topics."
@@ -304,7 +304,7 @@ TABLE: Final[tuple[Option[Any], ...]] = (
         "a positive number of bytes, less than 2 GiB",
         "The largest record that is read: the bytes of its key, its value and its headers, after "
         "decompression. A larger one fails the query, so that no producer can exhaust the memory "
-        "of its readers. See [record limits](security.md#record-limits).",
+        "of its readers. See [record limits](../connect/security.md#record-limits).",
         "`67108864`, 64 MiB",
         field="max_record_bytes",
     ),

@@ -1,0 +1,51 @@
+"""The reference pages: every public name has an entry."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+import pyspark_kafka
+from pyspark_kafka import brokers, continuous, ports, testing
+from tests.documents import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+ENTRY = re.compile(r"^\.\. auto(\w+):: ([\w.]+)((?:\n   :.*)*)", re.MULTILINE)
+PUBLIC_MODULES = (pyspark_kafka, brokers, continuous, testing)
+PORTS = [f"{ports.__name__}.{module.name}" for module in iter_modules(ports.__path__)]
+
+
+def entries() -> dict[str, str]:
+    """Return the kind of each entry of the reference pages, by its name."""
+    pages = "".join((REFERENCE / name).read_text() for name in ("python-api.md", "ports.md"))
+    return {name: kind for kind, name, _ in ENTRY.findall(pages)}
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
+def test_every_public_name_has_an_entry(module: object) -> None:
+    """A name of ``__all__`` is listed, or its whole module is."""
+    listed = entries()
+    name, public = module.__name__, module.__all__  # type: ignore[attr-defined]
+    missing = [one for one in public if f"{name}.{one}" not in listed]
+    assert missing == [] or listed.get(name) == "module"
+
+
+@pytest.mark.parametrize("name", PORTS)
+def test_every_port_has_an_entry(name: str) -> None:
+    """The module of a port is listed, or each of its classes as a name of the package."""
+    listed = entries()
+    classes = [one for one in vars(import_module(name)).values() if isinstance(one, type)]
+    own = [one.__name__ for one in classes if one.__module__ == name]
+    assert name in listed or all(f"{pyspark_kafka.__name__}.{one}" in listed for one in own)
+
+
+def test_every_entry_exists() -> None:
+    """No entry is of a name that was removed, and what it names has a docstring."""
+    for name, kind in entries().items():
+        module, _, attribute = name.rpartition(".")
+        owner = import_module(name if kind == "module" else module)
+        target = owner if kind == "module" else getattr(owner, attribute)
+        assert target.__doc__, name
