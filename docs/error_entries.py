@@ -1,0 +1,752 @@
+"""The entries of the page of errors: an example of each error, its causes and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.spark.data_source import SaveModeError
+from pyspark_kafka.application.batch_files import ConcurrentUpdateError
+from pyspark_kafka.application.continuous_errors import (
+    FunctionError,
+    NotEnoughSlotsError,
+    RestartsExhaustedError,
+    TaskFailedError,
+)
+from pyspark_kafka.application.errors import (
+    NoCommittedOffsetError,
+    NoOffsetForTimestampError,
+    OffsetsMismatchError,
+    ResolvedOffsetsError,
+    TimestampsMismatchError,
+    TopicOffsetsMismatchError,
+)
+from pyspark_kafka.bootstrap.plugins import PluginError
+from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
+from pyspark_kafka.cli.spark_errors import SparkQueryError
+from pyspark_kafka.domain import data_loss
+from pyspark_kafka.domain.available_now import (
+    EndBeyondLatestError,
+    EndBeyondPrefetchedError,
+    LostPartitionsError,
+    PartitionsNotPrefetchedError,
+)
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    CorruptBatchError,
+    DisallowedOptionError,
+    DriverLostError,
+    FetchTimeoutError,
+    InvalidRecordError,
+    InvalidResponseError,
+    InvalidTimestampError,
+    KafkaRequestError,
+    LeaderUnavailableError,
+    LogTruncatedError,
+    MalformedTimestampError,
+    MetadataLogError,
+    MissingDependencyError,
+    MissingOffsetsError,
+    NullTopicError,
+    OffsetOutOfRangeError,
+    OptionPolicyError,
+    OptionsError,
+    OversizedRecordError,
+    ProducerFencedError,
+    RecordDeliveryError,
+    RecordTooLargeError,
+    RejectedRecordError,
+    SinkSchemaError,
+    TopicRecreatedError,
+    TransactionLostError,
+    UnknownPartitionError,
+    UnknownTopicError,
+    UnsupportedFeatureError,
+)
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.security.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    TlsError,
+    TokenUnavailableError,
+)
+from pyspark_kafka.domain.security.rights import Operation, topic_right
+from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.errors import (
+    DeadLetterLoopError,
+    DecodedTooLargeError,
+    IncompatibleSchemaError,
+    MalformedValueError,
+    NewSchemaError,
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnencodableValueError,
+    UnknownSchemaError,
+    describe_failure,
+)
+from pyspark_kafka.domain.values.failure_reason import FailureReason
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType, SubjectVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark_kafka.domain.errors import PysparkKafkaError
+
+BROKER: Final = "broker:9092"
+REGISTRY: Final = "https://registry.example.com"
+P0: Final = TopicPartition("orders", 0)
+P1: Final = TopicPartition("orders", 1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An error as a user may see it, what causes it, and what to do, step by step."""
+
+    error: PysparkKafkaError
+    cause: str
+    steps: tuple[str, ...]
+
+
+OPTIONS: Final = (
+    Entry(
+        OptionsError(["Option 'startingoffset' is not known. Did you mean 'startingOffsets'?"]),
+        "An option does not exist, has a value that it cannot have, or contradicts another one. "
+        "All problems of a query are named at once.",
+        (
+            (
+                "Correct each option that the message names. [Options](../reference/options.md) "
+                "lists all of them, with their values and defaults."
+            ),
+            "An option of Kafka's client needs the prefix `kafka.`.",
+            (
+                "If the message says that a setting needs permission, ask the operator of Spark to "
+                "[allow it](../connect/security.md#allowing-settings)."
+            ),
+        ),
+    ),
+    Entry(
+        DisallowedOptionError({"sasl.jaas.config": "PYSPARK_KAFKA_DISALLOWED_OPTIONS"}),
+        "The operator of Spark [forbids the setting](../reference/options.md#forbidding-settings) "
+        "in a list.",
+        (
+            "Remove the setting from the query.",
+            "If you need it, ask the operator of Spark to take it off the list.",
+        ),
+    ),
+    Entry(
+        OptionPolicyError("PYSPARK_KAFKA_DISALLOWED_OPTIONS", "kafka.sasl.jaas.config"),
+        "A list of the operator's has an entry that would have no effect. No query runs until it "
+        "is corrected, because the operator believes that something is forbidden.",
+        (
+            (
+                "Correct the environment variable or the Spark setting that the message names; see "
+                "[security](../connect/security.md#what-options-may-do)."
+            ),
+        ),
+    ),
+    Entry(
+        MissingDependencyError("The client 'confluent'", "confluent"),
+        "A feature needs a package that is not installed in the Python which ran this code.",
+        (
+            "Install the extra that the message names, on the driver and on every executor.",
+            "If it is installed, Spark may have started another Python: set `PYSPARK_PYTHON`.",
+        ),
+    ),
+    Entry(
+        UnsupportedFeatureError(
+            "The client 'confluent'",
+            "write into a transaction that another process ends; use the client 'kafka-python'",
+        ),
+        "The client or the storage of the query cannot do this.",
+        (
+            (
+                "Use the client or the storage that the message names. [Choosing a "
+                "client](../guides/choosing-a-client.md) compares the clients."
+            ),
+        ),
+    ),
+    Entry(
+        PluginError("journal.client:CLIENT", "ImportError: no module named 'journal_native'"),
+        "Another installed package provides a client or a container for this library, and it "
+        "cannot be imported or is not what it should be.",
+        (
+            "Fix or uninstall that package.",
+            "If it is yours, see [writing an adapter](../library/writing-an-adapter.md).",
+        ),
+    ),
+)
+
+CONNECTION: Final = (
+    Entry(
+        BrokerUnreachableError(BROKER, 30, "Connection refused"),
+        "No bootstrap server answered in time: the address is wrong, the brokers are down, or a "
+        "firewall or a missing route keeps this machine from them. Clients first connect to a "
+        "bootstrap server, which tells them the *advertised* addresses of all brokers: these have "
+        "to be reachable as well.",
+        (
+            (
+                "See the reason in parentheses: a refused connection, a name that cannot be "
+                "resolved, a time-out."
+            ),
+            (
+                "Try the port from the machine that failed. The driver plans and the executors "
+                "read: both have to reach every broker."
+            ),
+            "Check `advertised.listeners` of the brokers. In containers it is often `localhost`.",
+            (
+                "A port that expects TLS or SASL looks silent to a plain client: check "
+                "`kafka.security.protocol`."
+            ),
+            "For slow networks, raise `kafka.default.api.timeout.ms`.",
+        ),
+    ),
+    Entry(
+        LeaderUnavailableError("a request for offsets of 'orders'", "broker 7 has no address"),
+        "The broker that leads a partition is down, or does not advertise the listener that the "
+        "query uses.",
+        (
+            "Start the missing brokers.",
+            "Check that all brokers have the same listeners in `advertised.listeners`.",
+        ),
+    ),
+    Entry(
+        KafkaRequestError("a request for offsets of 'orders'", "UnknownServerError"),
+        "A broker refused a request for a reason that has no condition of its own.",
+        (
+            "Read the reason in the message and look it up in the brokers' logs.",
+            (
+                "If nothing explains it, start the query again: it may have been a passing state "
+                "of the cluster."
+            ),
+        ),
+    ),
+    Entry(
+        InvalidResponseError("a fetch of orders-0", "it ends after 12 bytes"),
+        "What answered does not speak Kafka's protocol, or a proxy changed the response.",
+        (
+            (
+                "Check that `kafka.bootstrap.servers` and the advertised listeners name Kafka "
+                "brokers and not, for example, an HTTP port or a load balancer."
+            ),
+            "Otherwise see the brokers' logs.",
+        ),
+    ),
+    Entry(
+        FetchTimeoutError(P0, 1_500, 120_000),
+        "The broker has the offset and did not return it in time: it is overloaded, its disk is "
+        "slow, or the network swallows packets.",
+        (
+            "Check that the broker runs and how busy it is.",
+            "Raise `kafkaConsumer.pollTimeoutMs` if it is only slow.",
+        ),
+    ),
+    Entry(
+        UnknownTopicError(["orders"], "subscribe", BROKER),
+        "The topic does not exist on this cluster, or the query's user may not see it.",
+        (
+            "Check the spelling and the cluster's address.",
+            (
+                "Create the topic. A read never creates one, and a write only if the brokers have "
+                "`auto.create.topics.enable`."
+            ),
+            "If the topic exists, grant the right `Describe` or `Read` on it.",
+        ),
+    ),
+)
+
+SECURITY: Final = (
+    Entry(
+        AuthenticationError(BROKER, "SCRAM-SHA-512", "ada", "invalid credentials"),
+        "A broker, or the service that issues tokens, refused the login: a wrong name, password or "
+        "key, a mechanism that the broker does not offer, an expired token, or a clock that is "
+        "wrong.",
+        (
+            "Correct the login in the options `kafka.sasl.*`, or the credentials of the machine.",
+            (
+                "A process does not try a refused login again for five minutes. After you have "
+                "corrected it, restart the query."
+            ),
+            "[Connecting to a platform](../connect/platforms.md) has options to paste.",
+        ),
+    ),
+    Entry(
+        TokenUnavailableError("https://login.example.com/token", "Connection refused"),
+        "The service that issues tokens could not be reached. It did not refuse the login.",
+        (
+            "Check the URL, and that the driver and every executor can reach it.",
+            "See the proxy and the certificates of these machines.",
+        ),
+    ),
+    Entry(
+        TlsError(BROKER, TlsFailure.CERTIFICATE_NOT_TRUSTED, "certificate verify failed"),
+        "The TLS handshake failed. The sub-condition after the dot says why.",
+        ("Find the sub-condition in the table.",),
+    ),
+    Entry(
+        AuthorizationError("a fetch", [topic_right(Operation.READ, "orders")], BROKER, "User:ada"),
+        "The login worked, and the user lacks a right (ACL) for this request.",
+        (
+            "Let an administrator of the cluster run the command that the message prints.",
+            "[Rights](../connect/platforms.md#rights) lists what each feature needs.",
+        ),
+    ),
+)
+
+OFFSETS: Final = (
+    Entry(
+        OffsetsMismatchError([P0], [P0, P1]),
+        "`startingOffsets` or `endingOffsets` names other partitions than the topics have. Often a "
+        "partition was added to the topic.",
+        (
+            "Name every partition, with -2 for its earliest and -1 for its latest offset.",
+            (
+                "If you do not need offsets for each partition, use `earliest`, `latest` or a "
+                "timestamp."
+            ),
+        ),
+    ),
+    Entry(
+        TimestampsMismatchError("start", [P0], [P0, P1]),
+        "`startingOffsetsByTimestamp` or `endingOffsetsByTimestamp` names other partitions than "
+        "the topics have.",
+        ("Name every partition, or use `startingTimestamp` or `endingTimestamp` for all of them.",),
+    ),
+    Entry(
+        TopicOffsetsMismatchError(["payments"], [P0]),
+        "The offsets name a topic that the query does not read.",
+        ("Remove the topic from the offsets, or add it to `subscribe`.",),
+    ),
+    Entry(
+        NoOffsetForTimestampError(P0, 1_790_000_000_000),
+        "A partition has no record at or after the starting timestamp.",
+        (
+            (
+                "Set `startingOffsetsByTimestampStrategy` to `latest`, so that such a partition "
+                "starts at its end."
+            ),
+            (
+                "Timestamps are milliseconds since 1970: check that yours are not seconds or "
+                "microseconds."
+            ),
+        ),
+    ),
+    Entry(
+        NoCommittedOffsetError("billing", [P0]),
+        "The query starts from the offsets of a consumer group (`startingOffsets=group`), and the "
+        "group has committed none for this partition.",
+        (
+            "Check the name of the group.",
+            "Set `startingOffsetsGroupFallback` to `earliest` or `latest`.",
+        ),
+    ),
+    Entry(
+        ResolvedOffsetsError(P0, 1_500, 900),
+        "A batch query starts after its end.",
+        (
+            (
+                "Compare the starting and the ending options: one may be a timestamp and the other "
+                "an offset."
+            ),
+            "If the topic was deleted and created again, its offsets begin at 0 again.",
+        ),
+    ),
+    Entry(
+        OffsetOutOfRangeError(P0, 900, earliest=1_000, latest=5_000),
+        "A read without Spark starts at an offset that the broker does not hold. In queries this "
+        "is [`KAFKA_DATA_LOSS`](#kafka_data_loss).",
+        ("Start at an offset within the range of the message.",),
+    ),
+)
+
+LOSS: Final = (
+    Entry(
+        data_loss.offset_range_not_read(P0, 900, 1_500, 1_000, "spark-kafka-source-1").as_error(),
+        "Records that the query should read are not in Kafka any more. The sub-condition after the "
+        "dot says what happened.",
+        (
+            "Find the sub-condition in the table, and see [data loss](../operate/data-loss.md).",
+            (
+                "To go on without the lost records, set `failOnDataLoss` to `false`: the query "
+                "logs a warning with the offsets instead."
+            ),
+            (
+                "To lose less next time, raise the retention of the topic, or run the query more "
+                "often."
+            ),
+        ),
+    ),
+    Entry(
+        MissingOffsetsError(P0, 900, 1_000),
+        "A read without Spark found that retention deleted records of its range. In queries this "
+        "is [`KAFKA_DATA_LOSS`](#kafka_data_loss).",
+        ("Raise the topic's retention, or read sooner.",),
+    ),
+    Entry(
+        LogTruncatedError(P0, 1_500, 500),
+        "A leader without the newest records took over, and wrote others at their offsets. In "
+        "queries this is [`KAFKA_DATA_LOSS`](#kafka_data_loss).",
+        (
+            "Ask the cluster's operator why the leader lacked records.",
+            "Undo what was derived from the records that are lost.",
+        ),
+    ),
+    Entry(
+        TopicRecreatedError(P0, 1_500, earliest=0),
+        "The topic was deleted and created again while it was read. In queries this is "
+        "[`KAFKA_DATA_LOSS`](#kafka_data_loss).",
+        ("Start the query with a new checkpoint, because its offsets are of the old topic.",),
+    ),
+)
+
+RECORDS: Final = (
+    Entry(
+        CorruptBatchError(P0, 1_500, "its checksum is wrong"),
+        "A record batch in the log is damaged, or decompresses to more than the client allows.",
+        (
+            "Ask the cluster's operator to check the log with `kafka-dump-log.sh`.",
+            (
+                "With `confluent`, a batch beyond the limit of librdkafka looks corrupt: raise "
+                "`maxRecordBytes`, or use `kafka-python`."
+            ),
+            "To skip the batch, start at a later offset.",
+        ),
+    ),
+    Entry(
+        MalformedTimestampError(P0, 1_500, 1_790_000_000_000_000_000),
+        "A producer writes timestamps in microseconds or nanoseconds. Kafka's are milliseconds.",
+        (
+            "Correct the producer.",
+            "To read the topic nevertheless, leave the column out with `includeTimestamp=false`.",
+        ),
+    ),
+    Entry(
+        OversizedRecordError(P0, 1_500, 70_000_000, "bytes", "maxRecordBytes", 67_108_864),
+        "A record is larger than the [limits](../connect/security.md#record-limits) that protect "
+        "the memory of executors.",
+        (
+            "If you trust its producer, raise the option that the message names.",
+            "To skip such records with a warning, set `skipOversizedRecords` to `true`.",
+        ),
+    ),
+    Entry(
+        MalformedValueError("value", P0, 1_500, describe_failure(FailureReason.MALFORMED)),
+        "A value or a key does not have the format of `valueFormat` or `keyFormat`, and `mode` is "
+        "`FAILFAST`.",
+        (
+            "Look at the record: the message has its offset.",
+            (
+                "Set `mode` to `PERMISSIVE` or `DROPMALFORMED`, or send such records to a "
+                "[dead-letter topic](../guides/dead-letters.md)."
+            ),
+        ),
+    ),
+    Entry(
+        DeadLetterLoopError("orders-dead"),
+        "The query reads the topic that it writes its dead letters to.",
+        ("Name another `deadLetterTopic`, or do not read that topic.",),
+    ),
+    Entry(
+        DecodedTooLargeError(4_096),
+        "One column of a batch of decoded values is larger than 2 GiB.",
+        ("Lower `maxRecordBytes`, or read fewer fields.",),
+    ),
+)
+
+REGISTRIES: Final = (
+    Entry(
+        RegistryUnavailableError(REGISTRY, "it did not answer within 30 s"),
+        "The schema registry is down or cannot be reached from this machine. No record is skipped "
+        "for that.",
+        (
+            "Check `schema.registry.url`, from the driver and from the executors.",
+            "The query goes on when the registry is back and the batch is run again.",
+        ),
+    ),
+    Entry(
+        RegistryRefusedError(REGISTRY, "the schema with id 7", "401 Unauthorized"),
+        "The registry refused the login, or the user lacks a right.",
+        (
+            (
+                "Check `schema.registry.basic.auth.user.info` or "
+                "`schema.registry.bearer.auth.token`, and the user's rights."
+            ),
+        ),
+    ),
+    Entry(
+        UnknownSchemaError(REGISTRY, "subject 'orders-value'"),
+        "The registry has no such schema, subject or version. Often the producers use another "
+        "registry.",
+        ("Check `schema.registry.url`, `valueSubject` and `valueSchemaVersion`.",),
+    ),
+    Entry(
+        IncompatibleSchemaError(
+            "The schema of 'orders-value'", "field 'amount' is a string there and a long here"
+        ),
+        "A schema cannot be read as the query's, or the registry does not accept a new version.",
+        (
+            "Change the schema so that the field is compatible.",
+            "Or lower the compatibility level of the subject, if its readers can take it.",
+        ),
+    ),
+    Entry(
+        NewSchemaError(
+            "value",
+            P0,
+            1_500,
+            SubjectVersion("orders-value", 2, 101, Schema(SchemaType.AVRO, "")),
+            3,
+        ),
+        "A producer writes a newer version of the schema, and `onNewSchema` is `fail`.",
+        (
+            "Restart the query with the new version to read its new fields.",
+            "Set `onNewSchema` to `ignore` to go on with the old one.",
+        ),
+    ),
+)
+
+WRITES: Final = (
+    Entry(
+        SinkSchemaError(
+            ["value attribute unsupported type int. value must be a(n) string or binary."]
+        ),
+        "The DataFrame lacks a column, or a column has the wrong type.",
+        (
+            "[Columns](../guides/writing.md#columns) lists the columns of a write and their types.",
+            "Cast the column, for example `CAST(value AS STRING)`.",
+        ),
+    ),
+    Entry(
+        SaveModeError("Overwrite"),
+        "A batch write has a save mode that a log cannot have.",
+        ("Use `.mode('append')`.",),
+    ),
+    Entry(
+        NullTopicError(),
+        "A row has no topic.",
+        ("Set the option `topic`, or fill the column `topic` in every row.",),
+    ),
+    Entry(
+        InvalidRecordError("a header has no key", "Give every header a key."),
+        "A row cannot become a Kafka record.",
+        ("Correct the column that the message names.",),
+    ),
+    Entry(
+        UnencodableValueError("value", 12, "amount", "is null, and the schema requires a value"),
+        "A row does not fit the schema of its topic. No row of its batch was sent.",
+        ("Change the query, or the schema.",),
+    ),
+    Entry(
+        RecordDeliveryError("orders", 0, 120, "NOT_ENOUGH_REPLICAS"),
+        "A broker did not acknowledge a record in time: the partition has no leader or too few "
+        "replicas in sync, or its broker is slow.",
+        (
+            "Check the partition with `kafka-topics.sh --describe`.",
+            "If the broker is slow, raise `kafka.delivery.timeout.ms`.",
+            (
+                "Records before it may be in Kafka already. Unless the query is exactly-once, a "
+                "retried task writes them again."
+            ),
+        ),
+    ),
+    Entry(
+        RecordTooLargeError("orders", 0, 2_000_000, "a request holds 1048576 bytes"),
+        "A record is larger than the producer's or the topic's limit.",
+        (
+            "Make it smaller, or compress it (`kafka.compression.type`).",
+            (
+                "Raise the limit that it exceeds: `kafka.max.request.size`, or the topic's "
+                "`max.message.bytes`."
+            ),
+        ),
+    ),
+    Entry(
+        InvalidTimestampError("orders", 0, 120, "the timestamp is two hours ahead"),
+        "A record's timestamp is too far from the broker's clock.",
+        (
+            "Correct the column `timestamp`, or drop it.",
+            (
+                "Without such a column, correct the clock of the machine that ran the task, or of "
+                "the broker."
+            ),
+        ),
+    ),
+    Entry(
+        UnknownPartitionError("orders", 7, 120, "the topic's partitions are 0 to 3"),
+        "The column `partition` or the partitioner names a partition that the topic does not have. "
+        "Often a query copies the source's column `partition` to a smaller topic.",
+        ("Drop the column `partition`, so that keys choose the partitions.",),
+    ),
+    Entry(
+        RejectedRecordError("orders", 0, 120, "it has no key"),
+        "A broker rejected a record by a rule of the topic, and would reject it again.",
+        (
+            "A compacted topic needs a key in each record.",
+            "For other reasons see the topic's settings and the broker's logs.",
+        ),
+    ),
+)
+
+EXACTLY_ONCE: Final = (
+    Entry(
+        ProducerFencedError("pyspark-kafka-3f1c-0-0"),
+        "Two producers used one transactional id: two queries with one checkpoint, two attempts of "
+        "a task, or a transaction that timed out.",
+        (
+            "Stop the other query with this checkpoint.",
+            "If batches take longer than `kafka.transaction.timeout.ms`, raise it.",
+        ),
+    ),
+    Entry(
+        TransactionLostError(
+            ["pyspark-kafka-3f1c-0-0"],
+            "they were aborted before batch 7 was complete",
+            "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
+            "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
+        ),
+        "Kafka aborted or forgot a transaction before it was committed. The message says whether "
+        "its records may be in Kafka.",
+        (
+            "Do what the message says: it depends on when the transaction was lost.",
+            "See the [limits](../guides/writing.md#limits) of exactly-once.",
+        ),
+    ),
+    Entry(
+        MetadataLogError("s3://bucket/checkpoints/orders", "Access Denied"),
+        "A file of the checkpoint, of the sink's log or of `metadataPath` cannot be read or "
+        "written, is damaged or is missing.",
+        (
+            (
+                "The message has the path and the storage's reason: check the space, the login and "
+                "the rights."
+            ),
+            "Restore a damaged file from a copy. Do not delete single files of a log.",
+        ),
+    ),
+    Entry(
+        ConcurrentUpdateError(MemoryMetadataLog(), 7),
+        "Two queries write to one checkpoint.",
+        ("Stop one of them. Each query needs a checkpoint of its own.",),
+    ),
+)
+
+AVAILABLE_NOW: Final = (
+    Entry(
+        PartitionsNotPrefetchedError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 5, P1: 1})),
+        "A partition was added to a topic, or deleted, while a query with "
+        "`Trigger.AvailableNow` ran.",
+        ("Start the query again.",),
+    ),
+    Entry(
+        EndBeyondPrefetchedError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 9})),
+        "A batch would end after the offsets that the query found at its start.",
+        ("Start the query again.",),
+    ),
+    Entry(
+        LostPartitionsError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 5, P1: 1})),
+        "A partition was deleted while the query ran.",
+        ("Start the query again. If it repeats, the topic was deleted or created again.",),
+    ),
+    Entry(
+        EndBeyondLatestError(PartitionOffsets({P0: 5}), PartitionOffsets({P0: 9})),
+        "A log is shorter than it was when the query started: the topic was created again, or its "
+        "log was truncated.",
+        ("Start the query again. If it repeats, give it a new checkpoint.",),
+    ),
+)
+
+CONTINUOUS: Final = (
+    Entry(
+        FunctionError(P0, 100, 200, "ValueError: amount is negative"),
+        "Your function raised an error, or returned something that the sink cannot take.",
+        (
+            "Correct the function. The message has the partition and the offsets of the batch.",
+            "After a restart the query reads these records again.",
+        ),
+    ),
+    Entry(
+        NotEnoughSlotsError(8, 4, " within 60 s"),
+        "All tasks of a continuous query run at once, and Spark has fewer free slots.",
+        (
+            "Set `tasks` to the number of free cores, so that a task reads more partitions.",
+            "Or add cores to the cluster, or end other jobs.",
+        ),
+    ),
+    Entry(
+        TaskFailedError("SystemError: a task ended"),
+        "A task ended with an error that a restart would meet again. If the error has a condition, "
+        "the message begins with that one instead.",
+        ("Read the error in the message. Spark's UI has the executor's log.",),
+    ),
+    Entry(
+        RestartsExhaustedError(3, 600, "the worker was killed"),
+        "Tasks failed more often than the query restarts them.",
+        (
+            "Remove the cause that the message names, often too little memory.",
+            "Start the query again: it goes on after its last epoch.",
+        ),
+    ),
+    Entry(
+        DriverLostError("nothing was heard from it for 15 s"),
+        "A task cannot reach the driver any more: the driver ended, or the network between them "
+        "is broken.",
+        (
+            "If the driver lives, it starts the task again. Otherwise start the query again.",
+            "If executors cannot connect to the driver, use `channel='directory'`.",
+        ),
+    ),
+)
+
+LOCAL: Final = (
+    Entry(
+        JavaError("there is no 'java' on the PATH", 17),
+        "Spark, and Apache Kafka for development, need a newer Java.",
+        ("Install a JDK or JRE, or set `JAVA_HOME` to one.",),
+    ),
+    Entry(
+        JarsError("Apache Kafka 4.3.1", "unresolved dependency: org.apache.kafka#kafka_2.13"),
+        "The jars of a broker for development could not be downloaded. The library itself needs "
+        "no jars.",
+        ("Let this machine download Maven artifacts, or use the embedded broker.",),
+    ),
+    Entry(
+        BrokerStartError("The broker ended with exit code 1", Path("/tmp/kafka/server.log")),  # noqa: S108
+        "A broker for development did not start. The message ends with the end of its log.",
+        ("Read the log. Often the port is taken, or the disk is full.",),
+    ),
+    Entry(
+        SparkQueryError.from_spark("Job aborted due to stage failure: Task 0 failed"),
+        "A command of the command line ran Spark, and Spark failed.",
+        ("Run the command again with `--spark-log FILE`, and read the log.",),
+    ),
+)
+
+SECTIONS: Final[Mapping[str, tuple[Entry, ...]]] = {
+    "Options and packages": OPTIONS,
+    "Brokers and topics": CONNECTION,
+    "Logins, TLS and rights": SECURITY,
+    "Starting and ending offsets": OFFSETS,
+    "Lost records": LOSS,
+    "Records that cannot be read": RECORDS,
+    "Schema registries": REGISTRIES,
+    "Writing": WRITES,
+    "Exactly-once and checkpoints": EXACTLY_ONCE,
+    "Trigger.AvailableNow": AVAILABLE_NOW,
+    "Continuous queries": CONTINUOUS,
+    "This machine": LOCAL,
+}
+
+DATA_LOSSES: Final = (
+    data_loss.earliest_offsets_not_found([P1]),
+    data_loss.added_partition_starts_late(P1, 12),
+    data_loss.partitions_deleted([P1]),
+    data_loss.partitions_deleted([P1], group_id_is_set=True),
+    data_loss.partition_offset_changed(P0, 1_500, 0),
+    data_loss.start_offset_reset(P0, 900, 1_000),
+    data_loss.offset_range_not_read(P0, 900, 1_500, 1_000, "spark-kafka-source-1"),
+    data_loss.log_truncated(P0, 1_500, 500, 500),
+)
+"""Every loss that can be an error."""
