@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCUMENTS, README, ROOT, sources
+from tests.documents import DOCS, DOCUMENTS, README, ROOT, WITH_SPARK, sources
 
-DOCS = ROOT / "docs"
 PAGES = {
-    str(page.relative_to(DOCS)): page
+    name: page
     for page in sorted(DOCS.rglob("*.md"))
-    if "```python" in page.read_text()
+    if (name := str(page.relative_to(DOCS))) not in WITH_SPARK and "```python" in page.read_text()
 }
+"""The pages whose examples run without Spark."""
+
 WITH_TESTS = [
     name
     for name, page in PAGES.items()
