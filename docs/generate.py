@@ -7,13 +7,15 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from command_page import cli_page
+from error_page import errors_page
+
 from pyspark_kafka.adapters.kafka_python.settings import (
     ALTERNATIVE_NAMES,
     RECONNECT_BACKOFF_MAX_MS,
 )
 from pyspark_kafka.adapters.kafka_python.settings import OWN_SETTINGS as KAFKA_PYTHON_SETTINGS
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
-from pyspark_kafka.domain.errors import DataLossError
 from pyspark_kafka.domain.kafka_settings import API_TIMEOUT_MS, MAX_IN_FLIGHT, ProducerSettings
 from pyspark_kafka.domain.kafka_settings.restricted import (
     OWN_SETTINGS,
@@ -31,17 +33,11 @@ from pyspark_kafka.domain.kafka_settings.setting import (
 )
 from pyspark_kafka.domain.kafka_settings.table import DEFAULT_API_TIMEOUT_MS, SETTINGS
 from pyspark_kafka.domain.options import SINK_TABLE, TABLE, Option, QueryKind, value_table
-from pyspark_kafka.domain.security.errors import TlsError
-from pyspark_kafka.domain.security.tls_failures import TlsFailure
 from pyspark_kafka.domain.values.registry_settings import PREFIX as REGISTRY_PREFIX
 from pyspark_kafka.domain.values.registry_settings import REGISTRY_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from error_entries import Entry
-
-    from pyspark_kafka.domain.errors import PysparkKafkaError
 
 DOCS: Final = Path(__file__).parent
 
@@ -317,72 +313,10 @@ def logins_page() -> str:
     return secured_matrix.logins_page()
 
 
-ERRORS_HEAD: Final = """\
-# Errors
-
-`make docs` makes this page from the errors of the code; do not edit it.
-
-An error begins with its condition in brackets: search this page for it. Names, offsets and sizes
-are examples.
-"""
-
-SUB_CONDITIONS_HEAD: Final = """
-| sub-condition | {heading} |
-|---|---|
-"""
-
-
-def errors_page() -> str:
-    """Return the page with an entry for each error condition."""
-    from error_entries import SECTIONS
-
-    return ERRORS_HEAD + "".join(
-        f"\n## {title}\n" + "".join(map(_error, entries)) for title, entries in SECTIONS.items()
-    )
-
-
-def _error(entry: Entry) -> str:
-    error = entry.error
-    message = "\n".join(map(_wrapped, str(error).splitlines()))
-    steps = "".join(f"{_wrapped(step, '- ')}\n" for step in entry.steps)
-    return (
-        f"\n### {error.condition}\n\n{_wrapped(entry.cause)}\n\n"
-        f"```text\n{message}\n```\n\nWho can fix it: {error.fault.value}. What to do:\n\n{steps}"
-        + _sub_conditions(error)
-    )
-
-
-def _sub_conditions(error: PysparkKafkaError) -> str:
-    from error_entries import DATA_LOSSES
-
-    match error:
-        case DataLossError():
-            rows = {loss.condition: loss.reason.partition("\n")[0] for loss in DATA_LOSSES}
-            heading = "message"
-        case TlsError():
-            rows = {failure.name: failure.value for failure in TlsFailure}
-            heading = "what to do"
-        case _:
-            return ""
-    table = "".join(f"| `{name}` | {text} |\n" for name, text in rows.items())
-    return SUB_CONDITIONS_HEAD.format(heading=heading) + table
-
-
-def _wrapped(text: str, first: str = "") -> str:
-    indent = " " * len(first)
-    return textwrap.fill(
-        text,
-        100,
-        initial_indent=first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 PAGES: Final = {
     "troubleshoot/errors.md": errors_page,
     "reference/options.md": options_page,
+    "reference/cli.md": cli_page,
     "reference/conformance.md": conformance_page,
     "connect/logins.md": logins_page,
 }

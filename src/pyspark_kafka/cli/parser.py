@@ -24,6 +24,7 @@ __all__ = [
     "ReplayLettersSettings",
     "Settings",
     "WarmSettings",
+    "command_parser",
     "parse_arguments",
 ]
 
@@ -37,8 +38,8 @@ Settings = (
 )
 
 
-def parse_arguments(argv: Sequence[str] | None) -> Settings:
-    """Parse the command line; exit with a message if it is wrong or asks for help."""
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="pyspark-kafka", description="Kafka for Spark in pure Python."
     )
@@ -46,6 +47,11 @@ def parse_arguments(argv: Sequence[str] | None) -> Settings:
     commands = parser.add_subparsers(required=True, metavar="command")
     for add in (add_demo, add_lag, add_dead_letters, add_broker, add_warm):
         add(commands)
-    given = parser.parse_args(argv)
+    return parser
+
+
+def parse_arguments(argv: Sequence[str] | None) -> Settings:
+    """Parse the command line; exit with a message if it is wrong or asks for help."""
+    given = command_parser().parse_args(argv)
     settings: Settings = given.settings(given)
     return settings
