@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from command_page import cli_page
+from compatibility_page import compatibility_page
 from error_page import errors_page
 
 from pyspark_kafka.adapters.kafka_python.settings import (
@@ -317,6 +318,7 @@ PAGES: Final = {
     "troubleshoot/errors.md": errors_page,
     "reference/options.md": options_page,
     "reference/cli.md": cli_page,
+    "reference/compatibility.md": compatibility_page,
     "reference/conformance.md": conformance_page,
     "connect/logins.md": logins_page,
 }
