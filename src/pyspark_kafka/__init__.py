@@ -57,6 +57,7 @@ __all__ = [
     "parse_source_options",
     "register",
     "session",
+    "set_active_session",
     "sink_container_for",
 ]
 
@@ -74,6 +75,7 @@ _LAZY_IMPORTS: Final = {
     "SinkContainer": ".bootstrap.container",
     "SinkOptions": ".domain.options",
     "SourceOptions": ".domain.options",
+    "activate_session": ".adapters.spark.active_session",
     "container_for": ".bootstrap.container",
     "lag_meter_for": ".bootstrap.lag",
     "letter_counter_for": ".bootstrap.dead_letters",
@@ -113,6 +115,20 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     daemon = f"{__name__}.bootstrap.worker_daemon"
     tuned: SparkSession = tuned_session(builder, daemon, compile_while_spark_starts)
     return tuned
+
+
+def set_active_session(spark: SparkSession) -> None:
+    """Make a session the active one of the calling thread, which batch writes need.
+
+    Spark looks for Python data sources in the active session of the thread that starts a batch
+    write, and a new thread has none: the write fails with ``DATA_SOURCE_NOT_FOUND``. Call this
+    first in each thread, or pass it to a thread pool::
+
+        ThreadPoolExecutor(initializer=pyspark_kafka.set_active_session, initargs=(spark,))
+
+    Spark Connect needs no active session; there it does nothing.
+    """
+    __getattr__("activate_session")(spark)
 
 
 def lag_listener(

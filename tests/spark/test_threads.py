@@ -1,0 +1,45 @@
+"""Batch writes from threads other than the one that made the session."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyspark_kafka
+
+from .queries import OURS, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+
+def write(spark: SparkSession, kafka: KafkaCluster, topic: str, number: int) -> None:
+    rows = spark.sql(f"SELECT binary('{number}') AS value")
+    rows.write.format(OURS).options(**kafka.options, topic=topic).mode("append").save()
+
+
+def test_threads_write_with_an_active_session(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """Every thread of a pool writes, if its first act is to set the active session."""
+    topic = topics.create()
+    activate = pyspark_kafka.set_active_session
+    with ThreadPoolExecutor(2, initializer=activate, initargs=(spark,)) as pool:
+        writes = [pool.submit(write, spark, kafka, topic, number) for number in range(4)]
+        for each in writes:
+            each.result()
+    values = read(spark, kafka, OURS, subscribe=topic).select("value").collect()
+    assert {bytes(row.value) for row in values} == {b"0", b"1", b"2", b"3"}
+
+
+def test_a_thread_without_one_cannot_find_the_source(
+    spark: SparkSession, kafka: KafkaCluster
+) -> None:
+    """Spark does not look into the session of the data frame: the function is needed."""
+    with ThreadPoolExecutor(1) as pool:
+        error = pool.submit(write, spark, kafka, "unused", 0).exception()
+    assert "DATA_SOURCE_NOT_FOUND" in str(error)
