@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
@@ -147,6 +147,23 @@ def schema_registry(servers: Servers) -> str:
     """Return the URL of a real schema registry that runs as long as the tests do."""
     url: str = servers.find("schema_registry")
     return url
+
+
+@pytest.fixture(scope="session")
+def connect_url(servers: Servers) -> str:
+    """Return the URL of a real Spark Connect server that runs as long as the tests do."""
+    url: str = servers.find("spark_connect")
+    return url
+
+
+@pytest.fixture(scope="session")
+def connect(connect_url: str) -> Iterator[SparkSession]:
+    """Return a session of the Spark Connect server, beside this process's own Spark."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    session = ConnectSession.builder.remote(connect_url).create()
+    yield cast("SparkSession", session)
+    session.client.close()
 
 
 @pytest.fixture(scope="session")

@@ -107,6 +107,9 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     unless ``PYSPARK_PYTHON`` is set, and if this machine has not compiled any kernels, another
     process compiles them while Spark starts.
 
+    A session of a Spark Connect server gets the settings that its clients may set. A warning names
+    those that the server lacks.
+
     :raises MissingDependencyError: if PySpark is not installed.
     """
     tuned_session = __getattr__("tuned_session")

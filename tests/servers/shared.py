@@ -148,6 +148,12 @@ def _schema_registry() -> AbstractContextManager[object]:
     return Apicurio()
 
 
+def _spark_connect() -> AbstractContextManager[object]:
+    from .spark_connect import run_connect_server
+
+    return run_connect_server()
+
+
 def _class_archive() -> AbstractContextManager[None]:
     from ..spark_home import making_class_archive
 
@@ -160,5 +166,6 @@ _STARTS: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
     "hdfs": _hdfs,
     "s3": _s3,
     "schema_registry": _schema_registry,
+    "spark_connect": _spark_connect,
     "class_archive": _class_archive,
 }

@@ -23,10 +23,11 @@ def register_source(
 
     Spark Connect ignores the variables: its workers have the server's environment.
     """
-    archive = _archive_of(Path(__file__))
-    path = {} if archive is None else _python_path(spark, archive)
+    path: dict[str, str] = {}
     if is_classic(spark):
         hide_secrets(spark)
+        archive = _archive_of(Path(__file__))
+        path = {} if archive is None else _python_path(spark, archive)
     with worker_variables(spark, {**path, **variables}):
         spark.dataSource.register(source)
 

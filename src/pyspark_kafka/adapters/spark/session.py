@@ -5,22 +5,29 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from .connect_mode import STATIC_MODES, connects_to_server, existing_connect_session, local_master
+from .job_group import is_classic
 from .log_filter import SENSITIVE, hide_secrets
 
 log = logging.getLogger("pyspark_kafka")
+
+RUNTIME_DEFAULTS: Final[Mapping[str, str]] = {
+    # Allows filter push-down to Python data sources, for the option `pushFilters`.
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+"""Settings that a session can have, also if its JVM runs already."""
 
 TUNED_DEFAULTS: Final[Mapping[str, str]] = {
     # Between a Python worker and its JVM: Unix domain sockets, and fewer, larger writes.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.buffer.size": "1048576",
-    # Allows filter push-down to Python data sources, for the option `pushFilters`.
-    "spark.sql.python.filterPushdown.enabled": "true",
+    **RUNTIME_DEFAULTS,
 }
 
 REDACTION: Final = "spark.redaction.regex"
@@ -38,11 +45,17 @@ def tuned_session(
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
     only: on a cluster it would have to be installed on every node. With a local master, ``prepare``
     is called before Spark starts.
+
+    A session of Spark Connect gets what a client can set. The other settings are the server's.
     """
+    if builder is None and (existing := existing_connect_session()):
+        return _with_runtime_defaults(existing, {})
     builder = SparkSession.Builder() if builder is None else builder
     given: dict[str, str] = builder._options  # noqa: SLF001  # it has no public getter
+    if connects_to_server(given):
+        return _with_runtime_defaults(builder.getOrCreate(), given)
     settings = dict(TUNED_DEFAULTS)
-    if given.get("spark.master", os.environ.get("MASTER", "local")).startswith("local["):
+    if local_master(given):
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -50,17 +63,34 @@ def tuned_session(
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
     builder = builder.config(REDACTION, redaction(_configured(given, REDACTION)))
-    session = builder.getOrCreate()
-    hide_secrets(session)
-    _warn_about_missing(session, settings)
+    with warnings.catch_warnings():
+        # PySpark tries to set a local Connect server's settings again in its session.
+        warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
+        session = builder.getOrCreate()
+    if is_classic(session):
+        hide_secrets(session)
+        _warn_about_missing(session, settings)
+    return session
+
+
+def _with_runtime_defaults(session: SparkSession, given: Mapping[str, str]) -> SparkSession:
+    for name in RUNTIME_DEFAULTS.keys() - given.keys():
+        session.conf.set(name, RUNTIME_DEFAULTS[name])
+    # A JVM's settings are part of its sessions, all but REDACTION.
+    missing = sorted(name for name in TUNED_DEFAULTS if session.conf.get(name, None) is None)
+    if missing:
+        log.warning("The Spark Connect server lacks %s", ", ".join(missing))
     return session
 
 
 def _configured(given: Mapping[str, str], name: str) -> str | None:
     """Return a setting of the builder, of ``spark-submit`` or of ``spark-defaults.conf``."""
+    # Not installed with Spark Connect's own package, pyspark-client.
+    from pyspark import SparkConf, SparkContext
+
     # Starts the JVM, which alone reads the last two, as `getOrCreate` does.
-    conf = SparkConf().setAll(list(given.items()))
-    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001  # it has no public name
+    static = {key: value for key, value in given.items() if key not in STATIC_MODES}
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(static.items())))  # noqa: SLF001  # it has no public name
     return given.get(name) or SparkConf().get(name)
 
 

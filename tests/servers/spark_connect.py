@@ -1,0 +1,81 @@
+"""A real Spark Connect server on a loopback port, with a local master."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
+from pyspark_kafka.brokers.errors import BrokerStartError
+from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.domain.kafka_settings.restricted import AllowList
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DISALLOWED: Final = "client.rack"
+"""The option of the Kafka client that the server's environment forbids."""
+
+SPARK_DISALLOWED: Final = "fetch.min.bytes"
+"""The one that Spark's setting forbids, which it passes to no Python worker."""
+
+SPARK_ALLOWED: Final = "sasl.kerberos.kinit.cmd"
+"""The one that a setting of Spark's application allows, which it does not pass on either."""
+
+_CLASS: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_START_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.1
+
+
+@contextmanager
+def run_connect_server() -> Iterator[str]:
+    """Run a server, and yield its URL; it starts as by Spark's ``start-connect-server.sh``."""
+    (port,) = free_ports(1)
+    with tempfile.TemporaryDirectory(prefix="spark-connect-") as name:
+        directory = Path(name)
+        server = JavaProcess(_command(port, directory), directory, directory / "server.log")
+        try:
+            _await_ready(server, port)
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.kill()
+
+
+def _command(port: int, directory: Path) -> list[str]:
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        SPARK_SETTING: SPARK_DISALLOWED,
+        AllowList.OPTIONS.spark_setting: SPARK_ALLOWED,
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+    }
+    options = [text for name, value in settings.items() for text in ("--conf", f"{name}={value}")]
+    variables = (f"PYSPARK_PYTHON={sys.executable}", f"{VARIABLE}={DISALLOWED}")
+    submit = f"{os.environ['SPARK_HOME']}/bin/spark-submit"
+    server = ("--class", _CLASS, "--master", "local[2]", *options, "spark-internal")
+    return ["/usr/bin/env", *variables, submit, *server]
+
+
+def _await_ready(server: JavaProcess, port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not _listens(port):
+        if not server.running or time.monotonic() > deadline:
+            raise BrokerStartError("The Spark Connect server did not start", server.log)
+        time.sleep(_POLL_SECONDS)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,166 @@
+"""A real Spark Connect server: what works with this source, and docs/spark-connect.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+import pyspark_kafka
+from pyspark_kafka import continuous
+from pyspark_kafka.domain.errors import OptionsError
+
+from ..servers.spark_connect import DISALLOWED, SPARK_ALLOWED, SPARK_DISALLOWED
+from .queries import OURS, read, read_stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+PROGRAM = Path(__file__).parent / "programs" / "connect_sessions.py"
+
+
+def values(spark: SparkSession, kafka: KafkaCluster, topic: str) -> list[bytes]:
+    options = {"subscribe": topic, "kafka__isolation__level": "read_committed"}
+    rows = read(spark, kafka, OURS, **options).select("value").collect()
+    return sorted(bytes(row.value) for row in rows)
+
+
+def append(rows: DataFrame, kafka: KafkaCluster, topic: str) -> None:
+    rows.write.format(OURS).options(**kafka.options, topic=topic).mode("append").save()
+
+
+def test_batches_are_written_from_any_thread_and_read(
+    connect: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """Threads of a pool write, and a batch reads, without registration or an active session."""
+    topic = topics.create()
+    frames = [connect.sql(f"select binary('{number}') value") for number in range(2)]
+    activate = pyspark_kafka.set_active_session
+    with ThreadPoolExecutor(2, initializer=activate, initargs=(connect,)) as pool:
+        for written in [pool.submit(append, frame, kafka, topic) for frame in frames]:
+            written.result()
+    assert values(connect, kafka, topic) == [b"0", b"1"]
+
+
+def test_a_stream_writes_exactly_once_and_reports_its_lag(
+    connect: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+) -> None:
+    """A query commits its transactions, and the listener in the client's process has its lag."""
+    source, target = topics.create(), topics.create()
+    topics.numbers(source, 0, range(9))
+    stream = read_stream(
+        connect, kafka, OURS, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="5"
+    )
+    sink = {"topic": target, "deliveryGuarantee": "exactly-once", "transactionalIdPrefix": target}
+    with pyspark_kafka.lag_listener() as listener:
+        connect.streams.addListener(listener)
+        query = (
+            stream.select("key", "value")
+            .writeStream.format(OURS)
+            .options(**kafka.options, **sink)
+            .option("checkpointLocation", str(tmp_path))
+            .queryName(source)
+            .trigger(availableNow=True)
+            .start()
+        )
+        lags = list(listener.lags(query, 60))
+        connect.streams.removeListener(listener)
+    assert query.exception() is None
+    assert [(lag.name, lag.lag.total) for lag in lags] == [(source, 4), (source, 0)]
+    assert values(connect, kafka, target) == [b"%d" % number for number in range(9)]
+
+
+def test_a_continuous_query_uses_files_for_its_tasks(
+    connect: SparkSession,
+    kafka: KafkaCluster,
+    topics: Topics,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The channel is a directory by default, and a socket is refused."""
+    # Functions of columns are then Connect's, as in a process without another Spark.
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    source, target = topics.create(), topics.create()
+    topics.numbers(source, 0, range(3))
+    given: dict[str, Any] = {
+        "source": {**kafka.options, "subscribe": source, "startingOffsets": "earliest"},
+        "sink": {**kafka.options, "topic": target},
+        "checkpointLocation": str(tmp_path / "checkpoint"),
+    }
+
+    def copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.select(["key", "value"])
+
+    with pytest.raises(OptionsError, match="channel 'socket' needs a classic session"):
+        continuous.start(connect, copied, channel="socket", **given)
+    query = continuous.start(connect, copied, **given)
+    query.processAllAvailable()
+    query.stop()
+    assert values(connect, kafka, target) == [b"0", b"1", b"2"]
+
+
+def test_only_the_environment_of_the_server_forbids_options(
+    connect: SparkSession, kafka: KafkaCluster, topics: Topics
+) -> None:
+    """A registration passes Spark's lists to no worker; the variable of the server applies."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(1))
+    pyspark_kafka.register(connect)
+    listed = {f"kafka.{SPARK_DISALLOWED}": "1"}
+    assert read(connect, kafka, OURS, subscribe=topic, **listed).count() == 1
+    # ``load`` asks the server for nothing yet.
+    forbidden = read(connect, kafka, OURS, subscribe=topic, **{f"kafka.{DISALLOWED}": "a"})
+    with pytest.raises(AnalysisException, match=f"'kafka.{DISALLOWED}' is not allowed"):
+        forbidden.count()
+    unlisted = read(connect, kafka, OURS, subscribe=topic, **{f"kafka.{SPARK_ALLOWED}": "a"})
+    with pytest.raises(AnalysisException, match=f"'kafka.{SPARK_ALLOWED}' is refused"):
+        unlisted.count()
+
+
+@pytest.fixture(scope="module")
+def sessions(connect_url: str) -> dict[str, Any]:
+    """Ask for sessions in a process that has no other Spark."""
+    ran = subprocess.run(
+        [sys.executable, PROGRAM, connect_url],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        # An ephemeral port for the local server.
+        env={**os.environ, "SPARK_TESTING": "yes"},
+    )
+    answers: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return answers
+
+
+def test_a_session_sets_what_a_client_can(sessions: dict[str, Any]) -> None:
+    """The other settings are the server's: a warning names those that it lacks."""
+    lacking = "spark.buffer.size, spark.python.unix.domain.socket.enabled"
+    assert sessions["remote"] == {
+        "filters": "true",
+        "warnings": [f"The Spark Connect server lacks {lacking}"],
+        "same": True,
+    }
+
+
+def test_a_local_connect_server_has_all_settings(sessions: dict[str, Any]) -> None:
+    """A session with a server of its own process sets its JVM's settings."""
+    assert sessions["local"] == {
+        "filters": "true",
+        "warnings": [],
+        "same": True,
+        "buffer": "1048576",
+        "daemon": "pyspark_kafka.bootstrap.worker_daemon",
+    }

@@ -1,0 +1,52 @@
+"""Which sessions a builder of Spark's makes, without making one."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pytest
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from pyspark_kafka.adapters.spark.connect_mode import (
+    connects_to_server,
+    existing_connect_session,
+    local_master,
+)
+
+URL = "sc://server:15002"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what chooses a mode."""
+    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "MASTER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_url_leads_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The builder or the environment names a server; a master is none."""
+    assert connects_to_server({"spark.remote": URL})
+    assert not connects_to_server({"spark.master": "local[2]"})
+    monkeypatch.setenv("SPARK_REMOTE", URL)
+    assert connects_to_server({})
+    assert not connects_to_server({"spark.remote": "local[2]"})
+
+
+@pytest.mark.parametrize("name", ["spark.master", "spark.remote"])
+def test_a_local_master_starts_spark_here(name: str) -> None:
+    """Classic Spark and a server of this process have the same masters."""
+    assert local_master({name: "local[2]"})
+    assert not local_master({name: "spark://master:7077"})
+
+
+def no_session(_: type[SparkSession]) -> NoReturn:
+    raise PySparkRuntimeError(errorClass="NO_ACTIVE_OR_DEFAULT_SESSION", messageParameters={})
+
+
+def test_no_session_exists_before_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is in the mode of Spark Connect may have no session yet."""
+    assert existing_connect_session() is None
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setattr(SparkSession, "active", classmethod(no_session))
+    assert existing_connect_session() is None
