@@ -1,4 +1,4 @@
-"""A real Spark Connect server: what works with this source, and docs/spark-connect.md."""
+"""A real Spark Connect server: what works with this source, and docs/deploy/spark-connect.md."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.spark.data_source import SaveModeError
+from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
 from pyspark_kafka.application import continuous_errors
 from pyspark_kafka.application import errors as application_errors
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
@@ -96,6 +96,12 @@ MODULES = {
 
 T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
+
+CATALOG_TABLE = (
+    "Spark does not pass the options of a table in its catalog to a Python data source. "
+    "Use CREATE TEMPORARY VIEW ... USING pyspark_kafka OPTIONS (...) instead of CREATE "
+    "TABLE: such a view can be read, and written with INSERT INTO ... BY NAME."
+)
 
 ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
     (
@@ -529,6 +535,12 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         ValueError,
         Fault.USER,
         "[KAFKA_SINK_SCHEMA] one\ntwo",
+    ),
+    (
+        CatalogTableError(),
+        ValueError,
+        Fault.USER,
+        "[KAFKA_CATALOG_TABLE] " + CATALOG_TABLE,
     ),
     (
         SaveModeError("Overwrite"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pyspark.sql.datasource import DataSource
 
@@ -33,6 +33,9 @@ log = logging.getLogger("pyspark_kafka")
 
 FORMAT = "pyspark_kafka"
 
+_PROVIDER: Final = "provider"
+"""A property of tables that Spark's catalog adds to their options."""
+
 
 class SaveModeError(PysparkKafkaError, ValueError):
     """A batch query is to overwrite a topic: Kafka can only be appended to."""
@@ -45,6 +48,20 @@ class SaveModeError(PysparkKafkaError, ValueError):
         super().__init__(
             f"Save mode {mode} not allowed for Kafka. "
             "Allowed save modes are Append and ErrorIfExists (default)."
+        )
+
+
+class CatalogTableError(PysparkKafkaError, ValueError):
+    """A table in Spark's catalog is to be a topic: Spark passes no options to such a table."""
+
+    condition = "KAFKA_CATALOG_TABLE"
+    fault = Fault.USER
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Spark does not pass the options of a table in its catalog to a Python data source. "
+            "Use CREATE TEMPORARY VIEW ... USING pyspark_kafka OPTIONS (...) instead of CREATE "
+            "TABLE: such a view can be read, and written with INSERT INTO ... BY NAME."
         )
 
 
@@ -67,6 +84,7 @@ class KafkaDataSource(DataSource):
         write (``DataFrameReader``, ``DataStreamReader``). With a schema of the user's it is not
         called: then the options are first checked by ``reader`` or ``streamReader``.
 
+        :raises CatalogTableError: if the schema is for a table in Spark's catalog.
         :raises DisallowedOptionError: if the operator forbids an option.
         :raises OptionsError: if neither a batch nor a streaming query accepts the options, there is
             no such client, or it does not know a setting.
@@ -75,6 +93,8 @@ class KafkaDataSource(DataSource):
         from .schema import spark_schema, typed_spark_schema
 
         with strip_tracebacks():
+            if _PROVIDER in self.options:
+                raise CatalogTableError
             options = parse_any_source_options(self.options, self.use_cases.option_policy())
             self.use_cases.check_client(options)
             if not options.values:
