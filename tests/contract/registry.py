@@ -58,7 +58,7 @@ from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
-from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.metadata_log import EditableLog, MetadataLog
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader
@@ -157,6 +157,8 @@ SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     Clock: CLOCKS,
     DeadLetters: (TopicDeadLetters,),
+    # In `test_metadata_log.py`.
+    EditableLog: (FsspecMetadataLog, MemoryMetadataLog),
     # In `test_epoch_channel.py`.
     EpochChannel: (DirectoryEpochChannel, MemoryEpochChannel, SocketEpochChannel),
     TaskChannel: (DirectoryTaskChannel, MemoryTaskChannel, SocketTaskChannel),

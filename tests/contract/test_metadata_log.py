@@ -1,4 +1,4 @@
-"""The contract of every ``MetadataLog``."""
+"""The contract of every ``EditableLog``, which is a ``MetadataLog``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.domain.storage_path import StoragePath
-from pyspark_kafka.testing import MetadataLogContract
+from pyspark_kafka.testing import EditableLogContract
 
 from ..servers.s3 import SECRET
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pyspark_kafka.ports.metadata_log import MetadataLog
+    from pyspark_kafka.ports.metadata_log import EditableLog
 
     from ..servers.hdfs import Hdfs
     from ..servers.s3 import S3Server
 
 
-class TestMemoryMetadataLog(MetadataLogContract):
+class TestMemoryMetadataLog(EditableLogContract):
     @pytest.fixture
-    def log(self) -> MetadataLog:
+    def log(self) -> EditableLog:
         """Return a log in memory."""
         return MemoryMetadataLog()
 
     @pytest.fixture
-    def again(self, log: MetadataLog) -> MetadataLog:
+    def again(self, log: EditableLog) -> EditableLog:
         """Return the same log: there is no other at its path."""
         return log
 
 
-class FsspecContract(MetadataLogContract):
+class FsspecContract(EditableLogContract):
     """The contract for a path; a subclass provides it."""
 
     @pytest.fixture
@@ -44,12 +44,12 @@ class FsspecContract(MetadataLogContract):
         raise NotImplementedError
 
     @pytest.fixture
-    def log(self, path: StoragePath) -> MetadataLog:
+    def log(self, path: StoragePath) -> EditableLog:
         """Return a log in that directory."""
         return FsspecMetadataLog(path)
 
     @pytest.fixture
-    def again(self, path: StoragePath) -> MetadataLog:
+    def again(self, path: StoragePath) -> EditableLog:
         """Return another log in that directory, with its own connections."""
         return FsspecMetadataLog(path)
 
@@ -61,7 +61,7 @@ class TestLocal(FsspecContract):
         return StoragePath(f"{tmp_path}/checkpoint/sources/0")
 
     @pytest.fixture
-    def failing(self, tmp_path: Path) -> MetadataLog:
+    def failing(self, tmp_path: Path) -> EditableLog:
         """Return a log in a directory whose place a file takes."""
         (tmp_path / "file").touch()
         return FsspecMetadataLog(StoragePath(f"{tmp_path}/file/sources/0"))
@@ -74,7 +74,7 @@ class TestHdfs(FsspecContract):
         return StoragePath(f"{hdfs.url}/{fresh_name()}/sources/0")
 
     @pytest.fixture
-    def failing(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> MetadataLog:
+    def failing(self, hdfs: Hdfs, fresh_name: Callable[[], str]) -> EditableLog:
         """Return a log of a user who may not even list the directory."""
         path = f"/{fresh_name()}"
         hdfs.request("PUT", path, "op=MKDIRS&permission=700")
@@ -88,7 +88,7 @@ class TestS3(FsspecContract):
         return StoragePath(f"s3a://{s3.new_bucket()}/checkpoint/sources/0", s3.storage_options)
 
     @pytest.fixture
-    def failing(self, s3: S3Server) -> MetadataLog:
+    def failing(self, s3: S3Server) -> EditableLog:
         """Return a log in a bucket that does not exist."""
         return FsspecMetadataLog(StoragePath("s3a://no-bucket/sources/0", s3.storage_options))
 

@@ -29,6 +29,7 @@ except ModuleNotFoundError as error:
 
 from .clock_contract import ClockContract
 from .dead_letters_contract import DeadLettersContract
+from .editable_log_contract import EditableLogContract
 from .epoch_channel_contract import EpochChannelContract
 from .kafka_world import KafkaWorld
 from .lag_exporter_contract import LagExporterContract
@@ -53,6 +54,7 @@ __all__ = [
     "Capability",
     "ClockContract",
     "DeadLettersContract",
+    "EditableLogContract",
     "EpochChannelContract",
     "KafkaWorld",
     "LagExporterContract",

@@ -8,7 +8,7 @@ from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
-from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.metadata_log import EditableLog, MetadataLog
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader
@@ -26,6 +26,7 @@ from pyspark_kafka.testing import World
 from . import (
     clock,
     dead_letters,
+    editable_log,
     epoch_channel,
     lag_exporter,
     metadata_log,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
     DeadLetters: dead_letters.FAULTS,
+    EditableLog: editable_log.FAULTS,
     EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,
     LagExporter: lag_exporter.FAULTS,
     MetadataLog: metadata_log.FAULTS,

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Sequence
 from typing import final
 
-from ...ports.metadata_log import MetadataLog
+from ...ports.metadata_log import EditableLog
 
 
 @final
-class MemoryMetadataLog(MetadataLog):
+class MemoryMetadataLog(EditableLog):
     """Batches in a dictionary of this object."""
 
     def __init__(self) -> None:
@@ -46,3 +46,11 @@ class MemoryMetadataLog(MetadataLog):
                 for batch_id, metadata in self._batches.items()
                 if batch_id >= threshold
             }
+
+    def replace(self, batch_id: int, metadata: bytes) -> None:
+        with self._lock:
+            self._batches[batch_id] = bytes(metadata)
+
+    def remove(self, batch_id: int) -> None:
+        with self._lock:
+            self._batches.pop(batch_id, None)

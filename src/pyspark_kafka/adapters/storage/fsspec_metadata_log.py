@@ -10,7 +10,7 @@ from typing import Final, final
 from ...domain.errors import MetadataLogError
 from ...domain.option_values import INT64_MAX
 from ...domain.storage_path import StoragePath
-from ...ports.metadata_log import MetadataLog
+from ...ports.metadata_log import EditableLog
 from ..process_local import ProcessLocal
 from .failures import failures_of
 from .file_names import batch_id_of, file_name, is_temporary
@@ -22,7 +22,7 @@ _PURGES: Final = 3
 
 
 @final
-class FsspecMetadataLog(MetadataLog):
+class FsspecMetadataLog(EditableLog):
     """One file per batch, named by the batch id, in the layout of Spark's ``HDFSMetadataLog``.
 
     A storage may list a new file late, and a deleted one for a while. So entries are looked for by
@@ -96,6 +96,16 @@ class FsspecMetadataLog(MetadataLog):
             str(self._path),
             "The storage still has deleted batches. Check the permission to delete files",
         )
+
+    def replace(self, batch_id: int, metadata: bytes) -> None:
+        name = file_name(batch_id)
+        with failures_of(self._path.child(name)):
+            self._directory().replace(name, bytes(metadata))
+        self._newest = None
+
+    def remove(self, batch_id: int) -> None:
+        self._newest = None
+        self._remove([file_name(batch_id)])
 
     def _last_from(self, batch_id: int, metadata: bytes) -> tuple[int, bytes]:
         """Return the last entry of those that follow one without a gap."""

@@ -36,6 +36,8 @@ _KINDS: Final[dict[str, type[OSError]]] = {
     "FileNotFoundException": FileNotFoundError,
     "FileAlreadyExistsException": FileExistsError,
 }
+_KEEP: Final = "NONE"
+_OVERWRITE: Final = "OVERWRITE"
 _BUSY: Final = frozenset({"RetriableException", "StandbyException"})
 
 _PAUSES_S: Final = (0.1, 0.2, 0.4, 0.8)
@@ -74,6 +76,18 @@ class HdfsDirectory(LogDirectory):
     def create(self, name: str, content: bytes) -> bool:
         with within(OPERATION_S) as deadline:
             return self._create(name, content, deadline)
+
+    def replace(self, name: str, content: bytes) -> None:
+        with within(OPERATION_S) as deadline:
+            temporary = _repeated(lambda: self._write_temporary(name, content), deadline)
+            is_renamed = False
+            try:
+                is_renamed = self._rename_surely(temporary, name, deadline, _OVERWRITE)
+            finally:
+                if not is_renamed:
+                    self._discard(temporary)
+        if not is_renamed:
+            raise OSError(f"the server cannot replace '{name}' atomically; HttpFS cannot")
 
     def read(self, name: str) -> bytes | None:
         with within(OPERATION_S) as deadline:
@@ -118,15 +132,17 @@ class HdfsDirectory(LogDirectory):
         with suppress(OSError):
             self._delete(name)
 
-    def _rename_surely(self, source: str, target: str, deadline: Deadline) -> bool:
-        """Rename a file unless the new name exists; return whether this call did it."""
+    def _rename_surely(
+        self, source: str, target: str, deadline: Deadline, options: str = _KEEP
+    ) -> bool:
+        """Rename a file, as the options of HDFS say; return whether this call did it."""
         attempts = 0
 
         def attempt() -> bool:
             nonlocal attempts
             attempts += 1
             try:
-                if self._rename(source, target):
+                if self._rename(source, target, options):
                     return True
             except FileNotFoundError:
                 if attempts == 1:
@@ -161,13 +177,13 @@ class HdfsDirectory(LogDirectory):
             return False
         return True
 
-    def _rename(self, source: str, target: str) -> bool:
+    def _rename(self, source: str, target: str, options: str) -> bool:
         destination = f"{self._path}/{target}"
         try:
             # With options this is FileContext's rename, which Spark uses; without them HDFS would
             # move the file into a directory of that name. HttpFS ignores the options.
             response = self._ask(
-                "PUT", "RENAME", source, destination=destination, renameoptions="NONE"
+                "PUT", "RENAME", source, destination=destination, renameoptions=options
             )
         except FileExistsError:
             return False

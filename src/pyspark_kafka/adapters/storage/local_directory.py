@@ -38,6 +38,17 @@ class LocalDirectory(LogDirectory):
             temporary.unlink(missing_ok=True)
             _sync(self._path)
 
+    def replace(self, name: str, content: bytes) -> None:
+        _make_directory(self._path)
+        temporary = self._path / temporary_name(name)
+        try:
+            _write(temporary, content)
+            self._remove_checksum(name)
+            temporary.replace(self._path / name)
+        finally:
+            temporary.unlink(missing_ok=True)
+            _sync(self._path)
+
     def read(self, name: str) -> bytes | None:
         try:
             # Opening a named pipe would wait for a writer otherwise.

@@ -41,6 +41,10 @@ class LogDirectory(ABC):
         """Create a file atomically; return ``False`` if it exists already."""
 
     @abstractmethod
+    def replace(self, name: str, content: bytes) -> None:
+        """Create a file or replace its content atomically: readers see all of one or the other."""
+
+    @abstractmethod
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, or ``None`` if it does not exist.
 

@@ -27,6 +27,10 @@ class MemoryDirectory(LogDirectory):
         file = MemoryFile(self._filesystem, path, content)
         return self._filesystem.store.setdefault(path, file) is file
 
+    def replace(self, name: str, content: bytes) -> None:
+        path = self._prefix + name
+        self._filesystem.store[path] = MemoryFile(self._filesystem, path, content)
+
     def read(self, name: str) -> bytes | None:
         file = self._filesystem.store.get(self._prefix + name)
         return None if file is None else require_size(bytes(file.getvalue()))

@@ -47,6 +47,9 @@ class ObjectDirectory(LogDirectory):
         self._check_exclusion(deadline)
         return self._put(name, content, deadline)
 
+    def replace(self, name: str, content: bytes) -> None:
+        self._ask("_pipe_file", self._child(name), content)
+
     def read(self, name: str) -> bytes | None:
         try:
             # One request, unlike asking for the size first.
