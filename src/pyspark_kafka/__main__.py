@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from .cli.parser import (
     BrokerSettings,
     DemoSettings,
+    DiffOffsetsSettings,
+    ExportOffsetsSettings,
     LagSettings,
     ListLettersSettings,
     ReplayLettersSettings,
+    RewriteOffsetsSettings,
     Settings,
+    ShowOffsetsSettings,
+    UndoRewriteSettings,
     WarmSettings,
     parse_arguments,
 )
 from .domain.errors import PysparkKafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130
 """The exit status that shells report for a command ended by SIGINT."""
+
+
+COMMANDS: Final[Mapping[type, tuple[str, str]]] = {
+    BrokerSettings: ("broker", "run_broker"),
+    DemoSettings: ("demo", "run_demo"),
+    DiffOffsetsSettings: ("offsets", "run_diff"),
+    ExportOffsetsSettings: ("offsets", "run_export"),
+    LagSettings: ("lag", "run_lag"),
+    ListLettersSettings: ("dead_letters", "run_list"),
+    ReplayLettersSettings: ("dead_letters", "run_replay"),
+    RewriteOffsetsSettings: ("offsets_rewrite", "run_rewrite"),
+    ShowOffsetsSettings: ("offsets", "run_show"),
+    UndoRewriteSettings: ("offsets_rewrite", "run_undo"),
+    WarmSettings: ("warm", "run_warm"),
+}
+"""The module and the function that run a command, imported when it runs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,31 +66,9 @@ def _fail(message: str, status: int = FAILED) -> int:
 
 
 def _run(settings: Settings) -> int:
-    match settings:
-        case DemoSettings():
-            from .cli.demo import run_demo
-
-            return run_demo(settings)
-        case LagSettings():
-            from .cli.lag import run_lag
-
-            return run_lag(settings)
-        case ListLettersSettings():
-            from .cli.dead_letters import run_list
-
-            return run_list(settings)
-        case ReplayLettersSettings():
-            from .cli.dead_letters import run_replay
-
-            return run_replay(settings)
-        case BrokerSettings():
-            from .cli.broker import run_broker
-
-            return run_broker(settings)
-        case WarmSettings():
-            from .cli.warm import run_warm
-
-            return run_warm(settings)
+    module, function = COMMANDS[type(settings)]
+    run: Callable[[Settings], int] = getattr(import_module(f".cli.{module}", __package__), function)
+    return run(settings)
 
 
 if __name__ == "__main__":

@@ -24,10 +24,12 @@ from pyspark_kafka.application.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
+    QueryIsRunningError,
     ResolvedOffsetsError,
     StreamOffsetsMismatchError,
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
+    UnusableOffsetsError,
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
@@ -246,6 +248,24 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
         Exception,
         Fault.ENVIRONMENT,
         "[KAFKA_METADATA_LOG] What happened. (s3://b/p/0)",
+    ),
+    (
+        QueryIsRunningError("/c/offsets", "batch 5 began 3 seconds ago", "Stop the query"),
+        Exception,
+        Fault.USER,
+        (
+            "[KAFKA_QUERY_IS_RUNNING] The query of this checkpoint may be running: batch 5 began 3 "
+            "seconds ago. Stop the query (/c/offsets)"
+        ),
+    ),
+    (
+        UnusableOffsetsError("offset 9 of t-0 is not in Kafka", "Choose another"),
+        ValueError,
+        Fault.USER,
+        (
+            "[KAFKA_UNUSABLE_OFFSETS] The query cannot resume there: offset 9 of t-0 is not in "
+            "Kafka. Choose another."
+        ),
     ),
     (
         ResolvedOffsetsError(T0, 3, 1),

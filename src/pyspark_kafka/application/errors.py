@@ -1,4 +1,4 @@
-"""The errors of offsets that the options name and Kafka does not have.
+"""The errors of offsets that options and commands name, and of checkpoints in use.
 
 PysparkKafkaError
 ├── OffsetsMismatchError             offsets for other partitions than the query reads
@@ -7,7 +7,9 @@ PysparkKafkaError
 ├── TopicOffsetsMismatchError        an offset for a topic that the query does not read
 ├── NoOffsetForTimestampError        a partition has no record at or after a timestamp
 ├── NoCommittedOffsetError           a consumer group has committed nothing for a partition
-└── ResolvedOffsetsError             a batch query's start is greater than its end
+├── ResolvedOffsetsError             a batch query's start is greater than its end
+├── UnusableOffsetsError             a checkpoint cannot get the offsets that a command names
+└── QueryIsRunningError              the query whose checkpoint is changed may be running
 """
 
 from __future__ import annotations
@@ -148,3 +150,25 @@ def _specified_and_assigned(
     specified: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
 ) -> str:
     return f"Specified: {partition_set(specified)} Assigned: {partition_set(assigned)}"
+
+
+class UnusableOffsetsError(PysparkKafkaError, ValueError):
+    """A query cannot resume at the offsets that a command names."""
+
+    condition = "KAFKA_UNUSABLE_OFFSETS"
+    fault = Fault.USER
+
+    def __init__(self, reason: str, next_step: str) -> None:
+        super().__init__(f"The query cannot resume there: {reason}. {next_step}.")
+
+
+class QueryIsRunningError(PysparkKafkaError):
+    """The query whose checkpoint a command changes may be running; ``sign`` says why."""
+
+    condition = "KAFKA_QUERY_IS_RUNNING"
+    fault = Fault.USER
+
+    def __init__(self, path: str, sign: str, next_step: str) -> None:
+        super().__init__(
+            f"The query of this checkpoint may be running: {sign}. {next_step} ({path})"
+        )

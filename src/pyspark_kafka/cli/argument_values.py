@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no other name
 else:
     Commands = object
+
+STORAGE_FILE: Final = "write it to a file and pass the file with --storage-options-file"
 
 _COMMAND_CONFIG: Final = "write it to a file and pass the file with --command-config"
 
@@ -39,10 +42,13 @@ def add_client(command: argparse.ArgumentParser) -> None:
     command.add_argument("--client", choices=names, default=CLIENT.default, help=text)
 
 
-def add_connection(command: argparse.ArgumentParser) -> None:
+def add_connection(command: argparse.ArgumentParser, *, is_required: bool = True) -> None:
     """Add ``--bootstrap-servers``, ``--option`` and ``--command-config``."""
     command.add_argument(
-        "--bootstrap-servers", metavar="HOST:PORT,...", required=True, help="the Kafka cluster"
+        "--bootstrap-servers",
+        metavar="HOST:PORT,...",
+        required=is_required,
+        help="the Kafka cluster",
     )
     command.add_argument(
         "--option",
@@ -68,6 +74,42 @@ def connection_options(given: argparse.Namespace) -> tuple[tuple[str, str], ...]
     """Return the options of ``--command-config`` and ``--option``, in this order."""
     settings = ((f"{PREFIX}{name}", value) for name, value in given.command_config)
     return (*settings, *given.options)
+
+
+def add_storage_options(command: argparse.ArgumentParser) -> None:
+    """Add ``--storage-option`` and ``--storage-options-file``."""
+    command.add_argument(
+        "--storage-option",
+        metavar="NAME=VALUE",
+        dest="storage_options",
+        type=public(STORAGE_FILE),
+        action="append",
+        default=[],
+        help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text, "
+        "but no secret; may be repeated",
+    )
+    command.add_argument(
+        "--storage-options-file",
+        metavar="FILE",
+        type=json_file,
+        default={},
+        help="a file with such settings as a JSON object: the place for keys and tokens",
+    )
+
+
+def storage_options(given: argparse.Namespace) -> str:
+    """Return the settings of ``--storage-options-file`` and ``--storage-option`` as JSON."""
+    named = {name: _json_or_text(text) for name, text in given.storage_options}
+    return json.dumps(given.storage_options_file | named)
+
+
+def milliseconds(text: str) -> int:
+    """Parse a time of ISO 8601; without a time zone it is in UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time of ISO 8601") from None
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
 
 
 def positive(text: str) -> int:
@@ -145,6 +187,13 @@ def json_file(name: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise argparse.ArgumentTypeError(f"'{name}' holds no JSON object")
     return parsed
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _content(name: str) -> str:

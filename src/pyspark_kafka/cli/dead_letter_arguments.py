@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final, final
 
 from ..application.dead_letter_log import LetterFilter
@@ -15,6 +14,7 @@ from .argument_values import (
     add_command,
     add_connection,
     connection_options,
+    milliseconds,
     positive,
 )
 
@@ -121,7 +121,7 @@ def _add_source(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--until",
         metavar="TIME",
-        type=_milliseconds,
+        type=milliseconds,
         help="only records with a timestamp before this one, such as 2026-01-31T12:00:00Z",
     )
 
@@ -153,12 +153,3 @@ def _offsets(text: str) -> tuple[int, int]:
     if not separator or not all(bound.isdecimal() for bound in bounds):
         raise argparse.ArgumentTypeError(f"'{text}' is not of the form FIRST:END")
     return int(bounds[0]), int(bounds[1])
-
-
-def _milliseconds(text: str) -> int:
-    """Parse a time of ISO 8601; without a time zone it is in UTC."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a time of ISO 8601") from None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Final, final
 
 from ..application.lag_meter import MAX_COUNTED
 from ..domain.options.table import CLIENT
 from .argument_values import (
+    STORAGE_FILE,
     Commands,
     add_client,
     add_command,
     add_connection,
+    add_storage_options,
     connection_options,
-    json_file,
     positive,
-    public,
     public_url,
     seconds,
+    storage_options,
 )
 
 DEFAULT_INTERVAL: Final = 2.0
-
-_STORAGE_FILE: Final = "write it to a file and pass the file with --storage-options-file"
 
 _LAG: Final = f"""\
 Show the lag of a streaming query, from its checkpoint, until Ctrl-C.
@@ -62,28 +60,12 @@ def add_lag(commands: Commands) -> None:
     lag.add_argument(
         "--checkpoint",
         metavar="URL",
-        type=public_url(_STORAGE_FILE),
+        type=public_url(STORAGE_FILE),
         required=True,
         help="the query's checkpointLocation: a directory, or a URL such as s3a://bucket/path",
     )
     add_connection(lag)
-    lag.add_argument(
-        "--storage-option",
-        metavar="NAME=VALUE",
-        dest="storage_options",
-        type=public(_STORAGE_FILE),
-        action="append",
-        default=[],
-        help="a setting of the checkpoint's storage, named as in fsspec, in JSON or as text, "
-        "but no secret; may be repeated",
-    )
-    lag.add_argument(
-        "--storage-options-file",
-        metavar="FILE",
-        type=json_file,
-        default={},
-        help="a file with such settings as a JSON object: the place for keys and tokens",
-    )
+    add_storage_options(lag)
     add_client(lag)
     lag.add_argument(
         "--count-up-to",
@@ -119,19 +101,8 @@ def _settings(given: argparse.Namespace) -> LagSettings:
         given.once,
         given.count_up_to,
         connection_options(given),
-        json.dumps(
-            given.storage_options_file
-            | {name: _value(text) for name, text in given.storage_options}
-        ),
+        storage_options(given),
     )
-
-
-def _value(text: str) -> Any:
-    """Parse JSON; return any other text as it is."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _number(text: str) -> int:

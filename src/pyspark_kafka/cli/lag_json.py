@@ -17,8 +17,8 @@ def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:
     answer = {
         "time": _time(now_ms),
         "checkpoint": checkpoint,
-        "committedBatch": _batch(snapshot.state.committed),
-        "inFlightBatch": _batch(snapshot.state.in_flight),
+        "committedBatch": batch_json(snapshot.state.committed),
+        "inFlightBatch": batch_json(snapshot.state.in_flight),
         "lag": {
             "total": snapshot.total,
             "min": min(numbers, default=0),
@@ -43,7 +43,8 @@ def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _batch(batch: CheckpointedBatch | None) -> dict[str, Any] | None:
+def batch_json(batch: CheckpointedBatch | None) -> dict[str, Any] | None:
+    """Return a batch of the offset log, ``None`` if there is none."""
     if batch is None:
         return None
     begun = None if batch.timestamp_ms is None else _time(batch.timestamp_ms)

@@ -72,10 +72,10 @@ class LagView:
         if state.committed is None:
             lines.append(("committed", "no batch yet"))
         else:
-            lines.append(("committed", _batch(state.committed, self.now_ms)))
+            lines.append(("committed", batch_text(state.committed, self.now_ms)))
         if state.in_flight is not None:
             size = f", {_quantity(state.offsets_in_flight, 'offset')}" if state.committed else ""
-            lines.append(("in flight", _batch(state.in_flight, self.now_ms) + size))
+            lines.append(("in flight", batch_text(state.in_flight, self.now_ms) + size))
         return lines
 
     def _body(self, symbols: _Symbols, room: int) -> list[Table | Text]:
@@ -191,7 +191,8 @@ def _direction(trend: Trend) -> str:
     return str(trend.direction.value)
 
 
-def _batch(batch: CheckpointedBatch, now_ms: int) -> str:
+def batch_text(batch: CheckpointedBatch, now_ms: int) -> str:
+    """Return the number of a batch, when it began, and how long ago."""
     if batch.timestamp_ms is None:
         return f"batch {batch.batch_id:,}"
     begun = datetime.fromtimestamp(batch.timestamp_ms / 1_000, UTC).astimezone()

@@ -14,15 +14,28 @@ from .dead_letter_arguments import (
 )
 from .demo_arguments import DemoSettings, add_demo
 from .lag_arguments import LagSettings, add_lag
+from .offsets_arguments import (
+    DiffOffsetsSettings,
+    ExportOffsetsSettings,
+    RewriteOffsetsSettings,
+    ShowOffsetsSettings,
+    UndoRewriteSettings,
+    add_offsets,
+)
 from .warm_arguments import WarmSettings, add_warm
 
 __all__ = [
     "BrokerSettings",
     "DemoSettings",
+    "DiffOffsetsSettings",
+    "ExportOffsetsSettings",
     "LagSettings",
     "ListLettersSettings",
     "ReplayLettersSettings",
+    "RewriteOffsetsSettings",
     "Settings",
+    "ShowOffsetsSettings",
+    "UndoRewriteSettings",
     "WarmSettings",
     "command_parser",
     "parse_arguments",
@@ -31,9 +44,14 @@ __all__ = [
 Settings = (
     BrokerSettings
     | DemoSettings
+    | DiffOffsetsSettings
+    | ExportOffsetsSettings
     | LagSettings
     | ListLettersSettings
     | ReplayLettersSettings
+    | RewriteOffsetsSettings
+    | ShowOffsetsSettings
+    | UndoRewriteSettings
     | WarmSettings
 )
 
@@ -45,7 +63,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-kafka {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (add_demo, add_lag, add_dead_letters, add_broker, add_warm):
+    for add in (add_demo, add_lag, add_offsets, add_dead_letters, add_broker, add_warm):
         add(commands)
     return parser
 

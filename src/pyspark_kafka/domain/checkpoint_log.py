@@ -71,6 +71,22 @@ def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
     )
 
 
+def with_offsets(content: bytes, offsets: Mapping[str, PartitionOffsets]) -> bytes:
+    """Return the file of a batch with other end offsets of some sources.
+
+    ``offsets`` are by the names that ``read_batch`` gives. All other lines stay as they are.
+
+    :raises ValueError: if the file is malformed, or of a later version.
+    """
+    number, _, sources = _read_lines(content)
+    names = list(_with_names(sources)) if number > 1 else [str(i) for i in range(len(sources))]
+    for position, name in enumerate(names):
+        if name in offsets:
+            start = f"{name}:" if number > 1 else ""
+            sources[position] = f"{start}{offsets[name].to_json()}"
+    return "\n".join((*content.decode().split("\n", 2)[:2], *sources)).encode()
+
+
 def write_batch_end(
     end: PartitionOffsets, timestamp_ms: int, conf: Mapping[str, str] | None = None
 ) -> bytes:

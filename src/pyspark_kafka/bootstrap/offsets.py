@@ -1,0 +1,51 @@
+"""The offsets of checkpoints, and in Kafka."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from ..application.lag_checkpoint import QueryCheckpoint
+from ..application.offset_checkpoint import BACKUPS, OffsetCheckpoint
+from ..application.offset_targets import OffsetTargets
+from ..ports.clock import epoch_ms
+from .container import closing_clients, container_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..application.lag_checkpoint import CheckpointState
+    from ..domain.options import SourceOptions
+    from ..domain.storage_path import StoragePath
+
+
+def offset_checkpoint_at(checkpoint: StoragePath) -> OffsetCheckpoint:
+    """Return the offsets of a query's checkpoint.
+
+    :raises UnsupportedFeatureError: if its storage cannot arbitrate between concurrent writers.
+    """
+    offsets, commits, backups = (
+        FsspecMetadataLog(checkpoint.child(name)) for name in ("offsets", "commits", BACKUPS)
+    )
+    return OffsetCheckpoint(offsets, commits, backups, epoch_ms)
+
+
+def checkpoint_state(checkpoint: StoragePath) -> CheckpointState:
+    """Return the last batches of a checkpoint.
+
+    :raises UnsupportedFeatureError: if checkpoints cannot be read from such a storage.
+    :raises MetadataLogError: if the storage fails, or a file is malformed.
+    """
+    logs = (FsspecMetadataLog(checkpoint.child(name)) for name in ("offsets", "commits"))
+    return QueryCheckpoint(*logs).state()
+
+
+@contextmanager
+def offset_targets_for(options: SourceOptions) -> Iterator[OffsetTargets]:
+    """Yield what resolves offsets in Kafka, and close its clients afterwards.
+
+    :raises OptionsError: if the value of the option ``client`` is unknown.
+    """
+    with closing_clients(container_for(options)) as container:
+        yield OffsetTargets(container.offset_reader())

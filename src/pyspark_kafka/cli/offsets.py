@@ -1,0 +1,163 @@
+"""``pyspark-kafka offsets show``, ``export`` and ``diff``."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from ..application.errors import UnusableOffsetsError
+from ..bootstrap.offsets import checkpoint_state, offset_checkpoint_at, offset_targets_for
+from ..bootstrap.option_policy import operator_policy
+from ..domain.errors import MetadataLogError
+from ..domain.options import QueryKind, parse_source_options
+from ..domain.partition_offsets import PartitionOffsets
+from ..domain.storage_path import StoragePath
+from ..ports.clock import epoch_ms
+from .lag import DEFAULTS
+from .lag_json import batch_json
+from .offsets_view import offset_pairs, print_offsets
+from .process import ending_with_the_pipe, logs_redirected_to
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..application.lag_checkpoint import CheckpointState
+    from ..domain.checkpoint_log import CheckpointedBatch
+    from ..domain.options import SourceOptions
+    from .offsets_arguments import (
+        DiffOffsetsSettings,
+        ExportOffsetsSettings,
+        KafkaSettings,
+        ShowOffsetsSettings,
+        Target,
+    )
+
+Offsets = dict[str, PartitionOffsets]
+
+
+def run_show(settings: ShowOffsetsSettings) -> int:
+    """Show the batches of a checkpoint, and return the exit status.
+
+    :raises PysparkKafkaError: if the checkpoint cannot be read.
+    """
+    state = _state(settings.checkpoint)
+    pairs = offset_pairs(_offsets_of(state.committed), _offsets_of(state.in_flight))
+    with ending_with_the_pipe():
+        if settings.as_json:
+            answer = {
+                "checkpoint": str(settings.checkpoint),
+                "committedBatch": batch_json(state.committed),
+                "plannedBatch": batch_json(state.in_flight),
+                "partitions": [pair.to_dict("committed", "planned") for pair in pairs],
+            }
+            print(json.dumps(answer, ensure_ascii=False))
+            return 0
+        head = [("checkpoint", str(settings.checkpoint))]
+        head += [
+            ("committed", _batch_text(state.committed)),
+            ("planned", _batch_text(state.in_flight)),
+        ]
+        print_offsets(head, pairs, "committed", "planned")
+    return 0
+
+
+def run_export(settings: ExportOffsetsSettings) -> int:
+    """Print the committed offsets of a checkpoint, and return the exit status.
+
+    :raises PysparkKafkaError: if the checkpoint cannot be read, or two sources read a partition.
+    """
+    offsets = offset_checkpoint_at(settings.checkpoint).read().offsets
+    with ending_with_the_pipe():
+        print(_single(offsets, settings.source).to_json())
+    return 0
+
+
+def run_diff(settings: DiffOffsetsSettings) -> int:
+    """Compare the committed offsets of a checkpoint, and return the exit status.
+
+    :raises PysparkKafkaError: if the checkpoint cannot be read, or Kafka does not answer.
+    """
+    ours = dict(offset_checkpoint_at(settings.checkpoint).read().offsets)
+    others = other_offsets(settings.target, settings.kafka, ours)
+    pairs = offset_pairs(ours, others)
+    with ending_with_the_pipe():
+        if settings.as_json:
+            listed = [pair.to_dict("offset", "other") for pair in pairs]
+            answer = {"checkpoint": str(settings.checkpoint), "partitions": listed}
+            print(json.dumps(answer, ensure_ascii=False))
+        else:
+            head = [("checkpoint", str(settings.checkpoint))]
+            print_offsets(head, pairs, "offset", "other")
+    return 0
+
+
+def other_offsets(target: Target, kafka: KafkaSettings, ours: Offsets) -> Offsets:
+    """Return the offsets that a command names, by source, for the partitions of a checkpoint.
+
+    :raises PysparkKafkaError: if the other checkpoint cannot be read, or Kafka does not answer.
+    """
+    if isinstance(target, StoragePath):
+        return dict(offset_checkpoint_at(target).read().offsets)
+    known = PartitionOffsets(pair for offsets in ours.values() for pair in offsets.items())
+    if not known:
+        raise UnusableOffsetsError(
+            "the query has no Kafka source", "Check that it is the checkpoint of the right query"
+        )
+    with (
+        logs_redirected_to(logging.NullHandler()),
+        offset_targets_for(_options(kafka, known)) as targets,
+    ):
+        found = targets.resolve(target)
+    return {source: found.restrict(offsets) for source, offsets in ours.items()}
+
+
+def _options(kafka: KafkaSettings, known: PartitionOffsets) -> SourceOptions:
+    topics = {topic: [int(each) for each in found] for topic, found in known.to_dict().items()}
+    given = {
+        **DEFAULTS,
+        "kafka.bootstrap.servers": str(kafka.bootstrap_servers),
+        "client": kafka.client,
+        **dict(kafka.options),
+        "assign": json.dumps(topics),
+    }
+    return parse_source_options(given, QueryKind.STREAM, operator_policy())
+
+
+def _state(checkpoint: StoragePath) -> CheckpointState:
+    state = checkpoint_state(checkpoint)
+    if state.is_empty:
+        raise MetadataLogError(
+            str(checkpoint),
+            "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
+            "that it is the query's checkpointLocation",
+        )
+    return state
+
+
+def _offsets_of(batch: CheckpointedBatch | None) -> Mapping[str, PartitionOffsets]:
+    return {} if batch is None else batch.offsets
+
+
+def _batch_text(batch: CheckpointedBatch | None) -> str:
+    from .lag_view import batch_text
+
+    return "none" if batch is None else batch_text(batch, epoch_ms())
+
+
+def _single(offsets: Mapping[str, PartitionOffsets], source: str | None) -> PartitionOffsets:
+    chosen = (
+        offsets if source is None else {name: offsets[name] for name in offsets if name == source}
+    )
+    merged = PartitionOffsets(pair for found in chosen.values() for pair in found.items())
+    if not merged:
+        raise UnusableOffsetsError(
+            "the checkpoint has no such Kafka source",
+            f"Its Kafka sources are: {', '.join(offsets) or 'none'}",
+        )
+    if len(merged) < sum(map(len, chosen.values())):
+        raise UnusableOffsetsError(
+            "several sources of the query read the same partitions",
+            f"Name one of them with --source: {', '.join(offsets)}",
+        )
+    return merged

@@ -1,0 +1,125 @@
+"""``pyspark-kafka offsets rewrite`` and ``undo``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ..bootstrap.offsets import offset_checkpoint_at
+from ..domain.errors import MetadataLogError, OptionsError
+from .offsets import other_offsets
+from .offsets_view import offset_pairs, print_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..domain.offset_rewrite import ResumePoint
+    from ..domain.storage_path import StoragePath
+    from .offsets_arguments import ChangeSettings, RewriteOffsetsSettings, UndoRewriteSettings
+
+
+def run_rewrite(settings: RewriteOffsetsSettings) -> int:
+    """Change the offsets of a checkpoint, and return the exit status.
+
+    :raises PysparkKafkaError: if the query may be running, the offsets cannot be determined or
+        used, or the checkpoint cannot be read or written.
+    """
+    checkpoint = offset_checkpoint_at(settings.checkpoint)
+    before = checkpoint.read()
+    if not settings.change.query_is_stopped:
+        checkpoint.require_stopped(before)
+    ours = dict(before.offsets)
+    others = other_offsets(settings.target, settings.kafka, ours)
+    after = before.moved_to(others)
+    return _change(
+        settings.checkpoint,
+        settings.change,
+        (before, after),
+        lambda: checkpoint.change(before, after),
+    )
+
+
+def run_undo(settings: UndoRewriteSettings) -> int:
+    """Undo the last rewrite of a checkpoint, and return the exit status.
+
+    :raises PysparkKafkaError: if the query may be running, there is no rewrite to undo, or the
+        checkpoint cannot be read or written.
+    """
+    checkpoint = offset_checkpoint_at(settings.checkpoint)
+    found = checkpoint.backup()
+    if found is None:
+        problem = "There is no rewrite to undo. Check that the path is the query's checkpoint"
+        raise MetadataLogError(str(settings.checkpoint), problem)
+    number, backup = found
+    before = checkpoint.read()
+    if not settings.change.query_is_stopped:
+        checkpoint.require_stopped(before)
+    after = checkpoint.point_of_undo(before, backup)
+    return _change(
+        settings.checkpoint,
+        settings.change,
+        (before, after),
+        lambda: checkpoint.undo(before, number, backup),
+    )
+
+
+def _change(
+    path: StoragePath,
+    settings: ChangeSettings,
+    points: tuple[ResumePoint, ResumePoint],
+    apply: Callable[[], None],
+) -> int:
+    """Show a change, ask, and carry it out."""
+    before, after = points
+    if not settings.as_json:
+        _show(path, before, after)
+    is_needed = before.has_unread_batch or before.offsets != after.offsets
+    is_wanted = is_needed and not settings.is_dry and _is_confirmed(settings)
+    if is_wanted:
+        apply()
+    if settings.as_json:
+        _print_json(path, before, after, is_done=is_wanted)
+    elif is_wanted:
+        print("Done. To undo it: pyspark-kafka offsets undo", path)
+    else:
+        print("Nothing was written.")
+    return 0
+
+
+def _show(path: StoragePath, before: ResumePoint, after: ResumePoint) -> None:
+    head = [("checkpoint", str(path)), ("committed", f"batch {before.batch_id:,}")]
+    if before.has_unread_batch and not after.has_unread_batch:
+        head.append(("planned", f"batch {before.batch_id + 1:,}, which is dropped"))
+    if after.has_unread_batch and not before.has_unread_batch:
+        head.append(("planned", f"batch {before.batch_id + 1:,}, which is restored"))
+    print_offsets(head, offset_pairs(before.offsets, after.offsets), "now", "new")
+
+
+def _print_json(
+    path: StoragePath, before: ResumePoint, after: ResumePoint, *, is_done: bool
+) -> None:
+    moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    pairs = offset_pairs(before.offsets, after.offsets)
+    answer = {
+        "time": moment,
+        "checkpoint": str(path),
+        "committedBatch": before.batch_id,
+        "dropsPlannedBatch": before.has_unread_batch and not after.has_unread_batch,
+        "partitions": [pair.to_dict("old", "new") for pair in pairs],
+        "written": is_done,
+    }
+    print(json.dumps(answer, ensure_ascii=False))
+
+
+def _is_confirmed(settings: ChangeSettings) -> bool:
+    """Ask on a terminal, unless the command line says yes.
+
+    :raises OptionsError: if there is none.
+    """
+    if settings.is_confirmed:
+        return True
+    if settings.as_json or not sys.stdin.isatty():
+        raise OptionsError(["There is no terminal to ask on: confirm the change with --yes"])
+    return input("Change the offsets? [y/N] ").strip().lower() in {"y", "yes"}

@@ -1,0 +1,107 @@
+"""Offsets of checkpoints as tables, drawn with rich."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..domain.errors import requires_extra
+from ..domain.partition_offsets import PartitionOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..domain.topic_partition import TopicPartition
+
+MAX_ROWS: Final = 200
+"""The lines for partitions of a table; JSON has all."""
+
+
+class OffsetPair(NamedTuple):
+    """Two offsets of a partition of a source; ``None`` if it has none."""
+
+    source: str
+    partition: TopicPartition
+    first: int | None
+    second: int | None
+
+    @property
+    def difference(self) -> int | None:
+        """The second offset minus the first, if there are both."""
+        if self.first is None or self.second is None:
+            return None
+        return self.second - self.first
+
+    def to_dict(self, first: str, second: str) -> dict[str, object]:
+        """Return the pair for JSON; the arguments name its offsets."""
+        return {
+            "source": self.source,
+            "topic": self.partition.topic,
+            "partition": self.partition.partition,
+            first: self.first,
+            second: self.second,
+            "difference": self.difference,
+        }
+
+
+def offset_pairs(
+    first: Mapping[str, PartitionOffsets], second: Mapping[str, PartitionOffsets]
+) -> list[OffsetPair]:
+    """Return the offsets of all partitions in either of two, by source."""
+    none = PartitionOffsets()
+    pairs: list[OffsetPair] = []
+    for source in sorted(first.keys() | second.keys()):
+        ours, theirs = first.get(source, none), second.get(source, none)
+        pairs += [
+            OffsetPair(source, partition, ours.get(partition), theirs.get(partition))
+            for partition in ours.merge(theirs)
+        ]
+    return pairs
+
+
+def print_offsets(
+    head: Sequence[tuple[str, str]], pairs: Sequence[OffsetPair], first: str, second: str
+) -> None:
+    """Print lines with a name, and a table of offsets.
+
+    :raises MissingDependencyError: if rich is not installed.
+    """
+    with requires_extra("cli", "rich", "rich, which draws the table,"):
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    console = Console(highlight=False, file=sys.stdout)
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="dim", no_wrap=True)
+    lines.add_column()
+    for name, text in head:
+        lines.add_row(name, Text(text))
+    console.print(lines)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    has_sources = len({pair.source for pair in pairs}) > 1
+    if has_sources:
+        table.add_column("source")
+    table.add_column("topic")
+    for heading in ("partition", first, second, "difference"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for pair in pairs[:MAX_ROWS]:
+        table.add_row(*([pair.source] if has_sources else []), *_cells(pair))
+    console.print(table)
+    if len(pairs) > MAX_ROWS:
+        console.print(f"and {len(pairs) - MAX_ROWS:,} more partitions: --json shows all")
+
+
+def _cells(pair: OffsetPair) -> tuple[str, ...]:
+    difference = "" if pair.difference is None else f"{pair.difference:+,}"
+    return (
+        pair.partition.topic,
+        str(pair.partition.partition),
+        _number(pair.first),
+        _number(pair.second),
+        difference.replace("+0", "0") if pair.difference == 0 else difference,
+    )
+
+
+def _number(offset: int | None) -> str:
+    return "none" if offset is None else f"{offset:,}"
