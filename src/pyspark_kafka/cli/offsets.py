@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..application.errors import UnusableOffsetsError
 from ..bootstrap.offsets import checkpoint_state, offset_checkpoint_at, offset_targets_for
 from ..bootstrap.option_policy import operator_policy
-from ..domain.errors import MetadataLogError
+from ..domain.errors import MetadataLogError, requires_extra
 from ..domain.options import QueryKind, parse_source_options
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.storage_path import StoragePath
@@ -140,8 +140,8 @@ def _offsets_of(batch: CheckpointedBatch | None) -> Mapping[str, PartitionOffset
 
 
 def _batch_text(batch: CheckpointedBatch | None) -> str:
-    from .lag_view import batch_text
-
+    with requires_extra("cli", "rich", "rich, which draws the table,"):
+        from .lag_view import batch_text
     return "none" if batch is None else batch_text(batch, epoch_ms())
 
 
