@@ -1,0 +1,369 @@
+"""``pyspark-kafka offsets`` on handwritten checkpoints."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.storage_path import StoragePath
+
+from .commands import SECONDS, command, environment
+from .test_lag_command import METADATA, Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..servers.hdfs import Hdfs
+    from ..servers.s3 import S3Server
+    from ..servers.secured import SecuredBroker
+    from ..spark.topics import Topics
+
+PROGRAM = Path(__file__).with_name("programs") / "kill_at_each_step.py"
+RECORDS = 10
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def topic(topics: Topics) -> str:
+    """Return a topic of two partitions, with ten records in each."""
+    name = topics.create(2)
+    for partition in range(2):
+        topics.numbers(name, partition, range(RECORDS))
+    return name
+
+
+class Offsets:
+    """The command on one checkpoint, in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], checkpoint: str, *more: str) -> None:
+        self._capsys = capsys
+        self._checkpoint = checkpoint
+        self._more = more
+
+    def fails(self, action: str, *more: str) -> str:
+        """Return the line of an error."""
+        assert main(["offsets", action, self._checkpoint, *self._more, *more]) == 1
+        [line] = self._capsys.readouterr().err.splitlines()
+        return line
+
+    def text(self, action: str, *more: str) -> str:
+        """Return what the command prints."""
+        assert main(["offsets", action, self._checkpoint, *self._more, *more]) == 0
+        printed = self._capsys.readouterr()
+        assert not printed.err
+        return printed.out
+
+    def json(self, action: str, *more: str) -> Any:
+        """Return the JSON that the command prints."""
+        return json.loads(self.text(action, "--json", *more))
+
+    def committed(self) -> list[int]:
+        """Return the committed offset of each partition."""
+        return [each["committed"] for each in self.json("show")["partitions"]]
+
+
+def end(topic: str, *offsets: int) -> str:
+    numbered = {str(number): offset for number, offset in enumerate(offsets)}
+    return json.dumps({topic: numbered}, separators=(",", ":"))
+
+
+def two_batches(checkpoint: Checkpoint, topic: str) -> None:
+    """Commit a batch and plan another."""
+    checkpoint.begin(0, end(topic, 2, 3))
+    checkpoint.commit(0)
+    checkpoint.begin(1, end(topic, 4, 9))
+
+
+def servers(kafka: KafkaCluster, client: str) -> tuple[str, ...]:
+    return "--bootstrap-servers", kafka.bootstrap_servers, "--client", client
+
+
+def test_show_and_export(
+    checkpoint: Checkpoint, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The committed and the planned batch are shown, and the committed one is exported."""
+    two_batches(checkpoint, topic)
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    shown = offsets.json("show")
+    assert shown["committedBatch"] == {"id": 0, "begun": "2026-11-21T08:52:30.969Z"}
+    assert shown["plannedBatch"]["id"] == 1
+    assert shown["partitions"][1] == {
+        "source": "0",
+        "topic": topic,
+        "partition": 1,
+        "committed": 3,
+        "planned": 9,
+        "difference": 6,
+    }
+    lines = [line.split() for line in offsets.text("show").splitlines()]
+    assert [topic, "1", "3", "9", "+6"] in lines
+    assert offsets.text("export") == f"{end(topic, 2, 3)}\n"
+
+
+def test_export_of_several_sources(
+    checkpoint: Checkpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sources of different topics are merged; others need a name."""
+    checkpoint.begin(0, end("a", 1), "12", end("b", 2))
+    checkpoint.commit(0)
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    assert offsets.text("export") == '{"a":{"0":1},"b":{"0":2}}\n'
+    assert offsets.text("export", "--source", "2") == '{"b":{"0":2}}\n'
+    assert "Its Kafka sources are: 0, 2" in offsets.fails("export", "--source", "1")
+    checkpoint.begin(1, end("a", 1), "12", end("a", 2))
+    checkpoint.commit(1)
+    assert "Name one of them with --source: 0, 2" in offsets.fails("export")
+
+
+def test_differences(
+    kafka: KafkaCluster,
+    checkpoint: Checkpoint,
+    topic: str,
+    client: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Offsets are compared with Kafka's and with another checkpoint's."""
+    two_batches(checkpoint, topic)
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    in_kafka = servers(kafka, client)
+
+    def differences(*more: str) -> list[int]:
+        return [each["difference"] for each in offsets.json("diff", *more)["partitions"]]
+
+    assert differences(*in_kafka) == [8, 7]
+    assert differences("--with", "earliest", *in_kafka) == [-2, -3]
+    other = Checkpoint(checkpoint.directory.with_name("other"))
+    other.begin(7, end(topic, 2, 5, 6))
+    other.commit(7)
+    lines = offsets.text("diff", "--with", f"checkpoint:{other.directory}").splitlines()
+    rows = [line.split() for line in lines if topic in line]
+    assert rows == [
+        [topic, "0", "2", "2", "0"],
+        [topic, "1", "3", "5", "+2"],
+        [topic, "2", "none", "6"],
+    ]
+
+
+def test_rewrite_and_undo(
+    kafka: KafkaCluster,
+    checkpoint: Checkpoint,
+    topic: str,
+    client: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every kind of offsets is written, and undone to the last byte but for checksums."""
+    two_batches(checkpoint, topic)
+    directory = checkpoint.directory
+    files = {name: (directory / "offsets" / name).read_bytes() for name in ("0", "1")}
+    offsets = Offsets(capsys, str(directory))
+    confirmed = ("--yes", "--query-is-stopped")
+    (directory / "to.json").write_text(json.dumps({topic: {"1": 5}}))
+    for to, expected in (
+        ("earliest", [0, 0]),
+        ("latest", [RECORDS, RECORDS]),
+        ("2001-01-01", [0, 0]),
+        (str(directory / "to.json"), [2, 5]),
+        ("checkpoint:" + str(directory), [2, 3]),
+    ):
+        given = ("--to", to, *servers(kafka, client))
+        plan = offsets.json("rewrite", *given, "--query-is-stopped", "--dry-run")
+        assert not plan["written"]
+        assert offsets.committed() == [2, 3]
+        assert offsets.json("rewrite", *given, *confirmed)["written"]
+        assert offsets.committed() == [each["new"] for each in plan["partitions"]] == expected
+        assert offsets.json("show")["plannedBatch"]["id"] == 1
+        assert not list((directory / "offsets").glob(".[01].crc"))
+        offsets.json("undo", *confirmed)
+        assert {n: (directory / "offsets" / n).read_bytes() for n in files} == files
+    assert "There is no rewrite to undo" in offsets.fails("undo")
+
+
+def test_a_group(
+    kafka: KafkaCluster,
+    checkpoint: Checkpoint,
+    topic: str,
+    client: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The committed offsets of a group are taken; a group without any is one line."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    two_batches(checkpoint, topic)
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic})
+    ends = [TopicPartition(topic, number, 6 + number) for number in range(2)]
+    consumer.commit(offsets=ends, asynchronous=False)
+    consumer.close()
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    given = (*servers(kafka, client), "--yes", "--query-is-stopped")
+    offsets.text("rewrite", "--to", f"group:{topic}", *given)
+    assert offsets.committed() == [6, 7]
+    assert "has committed no offset" in offsets.fails("rewrite", "--to", "group:none", *given)
+
+
+def test_what_is_refused(
+    kafka: KafkaCluster,
+    checkpoint: Checkpoint,
+    topic: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is one line with a condition, and nothing is written."""
+    two_batches(checkpoint, topic)
+    monkeypatch.setattr("sys.stdin", Path(os.devnull).open())  # noqa: SIM115
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    given = ("--to", "earliest", *servers(kafka, "kafka-python"))
+    assert "[KAFKA_QUERY_IS_RUNNING] " in offsets.fails("rewrite", *given, "--yes")
+    (checkpoint.directory / "to.json").write_text(json.dumps({topic: {"0": 99}}))
+    beyond = ("--to", str(checkpoint.directory / "to.json"), *given[2:], "--query-is-stopped")
+    assert "[KAFKA_UNUSABLE_OFFSETS] " in offsets.fails("rewrite", *beyond)
+    offsets._capsys.readouterr()
+    assert main(["offsets", "rewrite", str(checkpoint.directory), *given, "--query-is-stopped"])
+    assert "confirm the change with --yes" in capsys.readouterr().err
+    assert offsets.committed() == [2, 3]
+    empty = Offsets(capsys, str(checkpoint.directory / "none"))
+    for action, more in (("show", ()), ("export", ()), ("diff", given[2:]), ("rewrite", given)):
+        assert empty.fails(action, *more).startswith("error: [KAFKA_METADATA_LOG] ")
+
+
+@pytest.mark.parametrize("storage", ["s3", "hdfs"])
+def test_a_remote_checkpoint(
+    request: pytest.FixtureRequest,
+    kafka: KafkaCluster,
+    topic: str,
+    fresh_name: Callable[[], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    storage: str,
+) -> None:
+    """Checkpoints on S3 and HDFS are changed, too."""
+    options = "{}"
+    if storage == "s3":
+        s3: S3Server = request.getfixturevalue("s3")
+        url, options = f"s3a://{s3.new_bucket()}/checkpoint", s3.storage_options
+    else:
+        hdfs: Hdfs = request.getfixturevalue("hdfs")
+        url = f"{hdfs.url}/{fresh_name()}"
+    path = StoragePath(url, options)
+    text = "\n".join(["v1", METADATA, end(topic, 2, 3)])
+    assert FsspecMetadataLog(path.child("offsets")).add(0, text.encode())
+    assert FsspecMetadataLog(path.child("commits")).add(0, b"v1\n{}")
+    (tmp_path / "keys.json").write_text(options)
+    offsets = Offsets(capsys, url, "--storage-options-file", str(tmp_path / "keys.json"))
+    offsets.text("rewrite", "--to", "latest", *servers(kafka, "kafka-python"), "--yes")
+    assert offsets.committed() == [RECORDS, RECORDS]
+    offsets.text("undo", "--yes")
+    assert offsets.committed() == [2, 3]
+
+
+def test_a_login(
+    secured: SecuredBroker,
+    fresh_name: Callable[[], str],
+    checkpoint: Checkpoint,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Offsets are fetched over TLS with a login."""
+    from ..servers.secured import MECHANISMS
+
+    topic = fresh_name()
+    secured.cluster.create_topic(topic)
+    checkpoint.begin(0, end(topic, 5))
+    checkpoint.commit(0)
+    settings = dict(secured.plain_options(MECHANISMS["PLAIN"]))
+    address = settings.pop("kafka.bootstrap.servers")
+    file = tmp_path / "client.properties"
+    lines = (f"{name.removeprefix('kafka.')}={value}\n" for name, value in settings.items())
+    file.write_text("".join(lines))
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    given = ("--bootstrap-servers", address, "--command-config", str(file))
+    offsets.text("rewrite", "--to", "latest", *given, "--yes")
+    assert offsets.committed() == [0]
+
+
+@pytest.mark.parametrize("action", ["rewrite", "undo"])
+def test_killed_at_any_step(
+    kafka: KafkaCluster,
+    checkpoint: Checkpoint,
+    topic: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    action: str,
+) -> None:
+    """The query resumes at the old or the new offsets, and the command can be repeated."""
+    two_batches(checkpoint, topic)
+    to = ("--to", "latest", *servers(kafka, "kafka-python"))
+    confirmed = ("--yes", "--query-is-stopped")
+    old, new = [2, 3], [RECORDS, RECORDS]
+    given = (*to, *confirmed)
+    if action == "undo":
+        Offsets(capsys, str(checkpoint.directory)).text("rewrite", *given)
+        old, new, given = new, old, confirmed
+    subprocess.run(
+        [
+            *(sys.executable, str(PROGRAM), str(checkpoint.directory), str(tmp_path / "copies")),
+            *("offsets", action, "{}", *given),
+        ],
+        env=environment(),
+        check=True,
+        timeout=SECONDS,
+    )
+    copies = sorted((tmp_path / "copies").iterdir(), key=lambda copy: int(copy.name))
+    found = []
+    for copy in copies:
+        offsets = Offsets(capsys, str(copy))
+        found.append(offsets.committed())
+        if found[-1] == old:
+            offsets.text(action, *given)
+        assert offsets.committed() == new
+    assert len(found) > 10
+    assert (found[0], found[-1]) == (old, new)
+    assert found == sorted(found, key=lambda each: each == new)
+
+
+def test_a_question(
+    kafka: KafkaCluster, checkpoint: Checkpoint, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal the command asks, and does nothing unless the answer is yes."""
+    two_batches(checkpoint, topic)
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    given = ("--to", "latest", *servers(kafka, "kafka-python"), "--query-is-stopped")
+    for answer, expected in ((b"n\n", [2, 3]), (b"y\n", [RECORDS, RECORDS])):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            command("offsets", "rewrite", str(checkpoint.directory), *given),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            env=environment(TERM="xterm", COLUMNS="100", LINES="30"),
+        )
+        os.close(theirs)
+        screen, deadline = b"", time.monotonic() + SECONDS
+        try:
+            while b"[y/N]" not in screen:
+                assert time.monotonic() < deadline, screen.decode()
+                screen += os.read(ours, 65_536)
+            os.write(ours, answer)
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
+        assert b"which is dropped" in screen
+        assert offsets.committed() == expected

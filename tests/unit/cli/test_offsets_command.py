@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    """Return a checkpoint with a committed and a planned batch."""
+    for name, content in {
+        "offsets/0": 'v1\n{"batchTimestampMs":1795251150969}\n{"t":{"0":4,"1":2}}',
+        "commits/0": "v1\n{}",
+        "offsets/1": 'v1\n{"batchTimestampMs":1795251160969}\n{"t":{"0":9,"1":2}}',
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    return str(tmp_path)
+
+
+def test_a_missing_rich_names_the_extra(
+    checkpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without rich, the tables are refused in one line, and JSON is printed."""
+    for module in [name for name in sys.modules if name.partition(".")[0] == "rich"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, "pyspark_kafka.cli.lag_view", raising=False)
+    for given in (("show",), ("diff", "--with", f"checkpoint:{checkpoint}")):
+        assert main(["offsets", given[0], checkpoint, *given[1:]]) == 1
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith("error: [KAFKA_MISSING_DEPENDENCY] rich, which draws the table,")
+    assert main(["offsets", "show", checkpoint, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [each["planned"] for each in shown["partitions"]] == [9, 2]
+
+
+def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each partition has both offsets and their difference."""
+    assert main(["offsets", "show", checkpoint]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["t", "0", "4", "9", "+5"] in lines
+    assert ["t", "1", "2", "2", "0"] in lines
+    assert main(["offsets", "export", checkpoint]) == 0
+    assert capsys.readouterr().out == '{"t":{"0":4,"1":2}}\n'
+
+
+def test_a_rewrite_to_another_checkpoint(
+    checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It shows what it does, keeps a backup, and is undone; it refuses without --yes."""
+    other = tmp_path / "other"
+    for name, content in {"offsets/7": 'v1\n{}\n{"t":{"0":1}}', "commits/7": "v1\n{}"}.items():
+        (other / name).parent.mkdir(parents=True)
+        (other / name).write_text(content)
+    given = ["offsets", "rewrite", checkpoint, "--to", f"checkpoint:{other}"]
+    assert main(given) == 1
+    assert "[KAFKA_QUERY_IS_RUNNING] " in capsys.readouterr().err
+    stopped = "--query-is-stopped"
+    assert main([*given, stopped, "--json"]) == 1
+    assert "confirm the change with --yes" in capsys.readouterr().err
+    assert main([*given, stopped, "--dry-run"]) == 0
+    assert "Nothing was written." in capsys.readouterr().out
+    assert main([*given, stopped, "--yes"]) == 0
+    shown = capsys.readouterr().out
+    assert "batch 1, which is dropped" in shown
+    assert ["t", "0", "4", "1", "-3"] in [line.split() for line in shown.splitlines()]
+    assert main(["offsets", "export", checkpoint]) == 0
+    assert capsys.readouterr().out == '{"t":{"0":1,"1":2}}\n'
+    assert main(["offsets", "undo", checkpoint, stopped, "--yes"]) == 0
+    assert "batch 1, which is restored" in capsys.readouterr().out
+    assert main(["offsets", "undo", checkpoint, "--yes"]) == 1
+    assert "There is no rewrite to undo" in capsys.readouterr().err
