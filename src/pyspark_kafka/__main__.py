@@ -17,6 +17,7 @@ from .cli.parser import (
     RewriteOffsetsSettings,
     Settings,
     ShowOffsetsSettings,
+    TopicListSettings,
     UndoRewriteSettings,
     WarmSettings,
     parse_arguments,
@@ -41,6 +42,7 @@ COMMANDS: Final[Mapping[type, tuple[str, str]]] = {
     ReplayLettersSettings: ("dead_letters", "run_replay"),
     RewriteOffsetsSettings: ("offsets_rewrite", "run_rewrite"),
     ShowOffsetsSettings: ("offsets", "run_show"),
+    TopicListSettings: ("topic_list", "run_topics"),
     UndoRewriteSettings: ("offsets_rewrite", "run_undo"),
     WarmSettings: ("warm", "run_warm"),
 }

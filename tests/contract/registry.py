@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
 from pyspark_kafka.adapters.avro_values.encoder import AvroEncoder
+from pyspark_kafka.adapters.confluent.cluster_describer import ConfluentClusterDescriber
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.adapters.confluent.record_writer import ConfluentRecordWriter
@@ -16,12 +17,14 @@ from pyspark_kafka.adapters.epoch_channel.socket_channel import SocketEpochChann
 from pyspark_kafka.adapters.epoch_channel.socket_task_channel import SocketTaskChannel
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
+from pyspark_kafka.adapters.kafka_python.cluster_describer import KafkaPythonClusterDescriber
 from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
 from pyspark_kafka.adapters.kafka_python.record_reader import KafkaPythonRecordReader
 from pyspark_kafka.adapters.kafka_python.record_writer import KafkaPythonRecordWriter
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.adapters.memory.clock import MemoryClock
+from pyspark_kafka.adapters.memory.cluster_describer import MemoryClusterDescriber
 from pyspark_kafka.adapters.memory.epoch_channel import MemoryEpochChannel, MemoryTaskChannel
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.memory.offset_fetcher import MemoryOffsetFetcher
@@ -55,6 +58,7 @@ from pyspark_kafka.adapters.tokens.msk import MskTokenProvider
 from pyspark_kafka.adapters.tokens.oidc import OidcTokenProvider
 from pyspark_kafka.adapters.tokens.renewal import RenewedTokens
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.cluster_describer import ClusterDescriber
 from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
@@ -118,6 +122,11 @@ def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
     return KafkaWorld("kafka-python", fresh_name, kafka())
 
 
+CLUSTER_DESCRIBERS: Final = (
+    Held(ConfluentClusterDescriber, _confluent),
+    Held(KafkaPythonClusterDescriber, _kafka_python),
+    Held(MemoryClusterDescriber, _memory),
+)
 OFFSET_FETCHERS: Final = (
     Held(ConfluentOffsetFetcher, _confluent),
     Held(KafkaPythonOffsetFetcher, _kafka_python),
@@ -156,6 +165,7 @@ SOURCE_EVENTS: Final = (LoggingSourceEvents, MemorySourceEvents)
 
 REGISTRY: Final[Mapping[type, tuple[type, ...]]] = {
     Clock: CLOCKS,
+    ClusterDescriber: tuple(held.adapter for held in CLUSTER_DESCRIBERS),
     DeadLetters: (TopicDeadLetters,),
     # In `test_metadata_log.py`.
     EditableLog: (FsspecMetadataLog, MemoryMetadataLog),

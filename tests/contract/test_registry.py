@@ -14,6 +14,7 @@ from pyspark_kafka.bootstrap.clients import client_names
 from pyspark_kafka.testing import ALL, Capability
 
 from .registry import (
+    CLUSTER_DESCRIBERS,
     OFFSET_FETCHERS,
     RECORD_READERS,
     RECORD_WRITERS,
@@ -68,7 +69,14 @@ def test_every_client_is_held_to_the_contracts(
 
 @pytest.mark.parametrize(
     "held",
-    [*OFFSET_FETCHERS, *RECORD_READERS, *RECORD_WRITERS, *STREAM_CLIENTS, *TRANSACTIONS],
+    [
+        *CLUSTER_DESCRIBERS,
+        *OFFSET_FETCHERS,
+        *RECORD_READERS,
+        *RECORD_WRITERS,
+        *STREAM_CLIENTS,
+        *TRANSACTIONS,
+    ],
     ids=str,
 )
 def test_the_capabilities_of_a_client_are_declared(

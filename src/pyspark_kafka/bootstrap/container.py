@@ -31,6 +31,7 @@ from ..application.record_sizes import RecordSizes
 from ..application.schema_versions import SchemaVersions
 from ..application.sink_task import SinkTask
 from ..application.task_planner import TaskPlanner
+from ..application.topic_list import TopicList
 from ..application.typed_read import TypedRead
 from ..application.typed_records import TypedRecords
 from ..application.value_schemas import ValueSchemas
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from ..domain.values.typed_schema import TypedSchema
     from ..domain.values.value_options import RegistryOptions
     from ..ports.client import Client, StreamClientFactory
+    from ..ports.cluster_describer import ClusterDescriber
     from ..ports.dead_letters import DeadLetters
     from ..ports.metadata_log import MetadataLog
     from ..ports.schema_registry import SchemaRegistry
@@ -107,6 +109,12 @@ def require_stream_client(client: Client, source: SourceOptions) -> StreamClient
     if client.stream_client is None:
         raise OptionsError([f"Client '{source.client}' does not support continuous queries"])
     return client.stream_client
+
+
+def _cluster_describer(client: Client, options: SourceOptions) -> Iterator[ClusterDescriber]:
+    if client.cluster_describer is None:
+        raise OptionsError([f"Client '{options.client}' cannot describe topics"])
+    yield from _adapter(client.cluster_describer, options)
 
 
 def metadata_log_at(path: StoragePath) -> MetadataLog:
@@ -194,6 +202,8 @@ class Container(containers.DeclarativeContainer):
     client = providers.Singleton(client_named, options.provided.client, memory_cluster.provider)
     offset_fetcher = providers.Resource(_adapter, client.provided.offset_fetcher, options)
     record_reader = providers.Resource(_adapter, client.provided.record_reader, options)
+    cluster_describer = providers.Resource(_cluster_describer, client, options)
+    topic_list = providers.Factory(TopicList, offset_fetcher, cluster_describer)
 
     offset_reader = providers.Singleton(KafkaOffsetReader, offset_fetcher, options, clock, events)
     task_planner = providers.Factory(TaskPlanner, options, events)

@@ -13,8 +13,8 @@ from ..bootstrap.option_policy import operator_policy
 from ..domain.error_text import excerpt
 from ..domain.errors import requires_extra
 from ..domain.options import QueryKind, parse_source_options
+from .connection import DEFAULTS
 from .console import Console
-from .lag import DEFAULTS
 from .process import ending_with_the_pipe, logs_redirected_to
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..bootstrap.lag import lag_monitor_for
 from ..bootstrap.option_policy import operator_policy
@@ -14,6 +14,7 @@ from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
 from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
+from .connection import DEFAULTS
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
 from .process import ending_with_the_pipe, logs_redirected_to, until_interrupted
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
     from ..domain.options import SourceOptions
     from .lag_arguments import LagSettings
     from .lag_view import LagView
-
-DEFAULTS: Final = {
-    # How long a person waits for an answer; the query's own timeouts may be much longer.
-    "kafka.default.api.timeout.ms": "10000",
-    "kafkaConsumer.pollTimeoutMs": "5000",
-}
 
 
 def run_lag(settings: LagSettings) -> int:

@@ -22,6 +22,7 @@ from .offsets_arguments import (
     UndoRewriteSettings,
     add_offsets,
 )
+from .topic_list_arguments import TopicListSettings, add_topics
 from .warm_arguments import WarmSettings, add_warm
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "RewriteOffsetsSettings",
     "Settings",
     "ShowOffsetsSettings",
+    "TopicListSettings",
     "UndoRewriteSettings",
     "WarmSettings",
     "command_parser",
@@ -51,9 +53,22 @@ Settings = (
     | ReplayLettersSettings
     | RewriteOffsetsSettings
     | ShowOffsetsSettings
+    | TopicListSettings
     | UndoRewriteSettings
     | WarmSettings
 )
+
+
+_COMMANDS: Final = (
+    add_demo,
+    add_topics,
+    add_lag,
+    add_offsets,
+    add_dead_letters,
+    add_broker,
+    add_warm,
+)
+"""In the order of the help."""
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -63,7 +78,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-kafka {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add in (add_demo, add_lag, add_offsets, add_dead_letters, add_broker, add_warm):
+    for add in _COMMANDS:
         add(commands)
     return parser
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from ..domain.continuous.settings import ContinuousSettings
     from ..domain.options import SinkOptions, SourceOptions
+    from .cluster_describer import ClusterDescriber
     from .offset_fetcher import OffsetFetcher
     from .record_reader import RecordReader
     from .record_writer import RecordWriter
@@ -59,3 +60,6 @@ class Client:
 
     :raises ImportError: if a package is not installed.
     """
+
+    cluster_describer: Callable[[SourceOptions], ClusterDescriber] | None = None
+    """For the commands ``topics`` and ``doctor``."""

@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError("pytest, which runs the contract suites,", "testing") from error
 
 from .clock_contract import ClockContract
+from .cluster_describer_contract import ClusterDescriberContract
 from .dead_letters_contract import DeadLettersContract
 from .editable_log_contract import EditableLogContract
 from .epoch_channel_contract import EpochChannelContract
@@ -53,6 +54,7 @@ __all__ = [
     "ALL",
     "Capability",
     "ClockContract",
+    "ClusterDescriberContract",
     "DeadLettersContract",
     "EditableLogContract",
     "EpochChannelContract",

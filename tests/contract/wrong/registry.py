@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.ports.clock import Clock
+from pyspark_kafka.ports.cluster_describer import ClusterDescriber
 from pyspark_kafka.ports.dead_letters import DeadLetters
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
@@ -25,6 +26,7 @@ from pyspark_kafka.testing import World
 
 from . import (
     clock,
+    cluster_describer,
     dead_letters,
     editable_log,
     epoch_channel,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 FAULTS: Final[Mapping[type, PortFaults]] = {
     Clock: clock.FAULTS,
+    ClusterDescriber: cluster_describer.FAULTS,
     DeadLetters: dead_letters.FAULTS,
     EditableLog: editable_log.FAULTS,
     EpochChannel: epoch_channel.EPOCH_CHANNEL_FAULTS,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ...domain.continuous.settings import ContinuousSettings
     from ...domain.options import SinkOptions, SourceOptions
+    from ...ports.cluster_describer import ClusterDescriber
     from ...ports.offset_fetcher import OffsetFetcher
     from ...ports.record_reader import RecordReader
     from ...ports.record_writer import RecordWriter
@@ -54,6 +55,12 @@ def _stream_client(
     return ConfluentStreamClient(source, sink, settings)
 
 
+def _cluster_describer(options: SourceOptions) -> ClusterDescriber:
+    with _requires_confluent():
+        from .cluster_describer import ConfluentClusterDescriber
+    return ConfluentClusterDescriber(options)
+
+
 def _preload() -> None:
     with _requires_confluent():
         from . import record_reader, record_writer, stream_client  # noqa: F401
@@ -66,5 +73,6 @@ CLIENT: Final = Client(
     stream_client=_stream_client,
     check_sink=_check_sink,
     preload=_preload,
+    cluster_describer=_cluster_describer,
 )
 """Without transactions: librdkafka cannot end one that another process began."""

@@ -7,6 +7,7 @@ from typing import Final
 from ...domain.continuous.settings import ContinuousSettings
 from ...domain.options import SinkOptions, SourceOptions
 from ...ports.client import Client
+from ...ports.cluster_describer import ClusterDescriber
 from ...ports.offset_fetcher import OffsetFetcher
 from ...ports.record_reader import RecordReader
 from ...ports.record_writer import RecordWriter
@@ -52,6 +53,12 @@ def _stream_client(
     return KafkaPythonStreamClient(source, sink, continuous)
 
 
+def _cluster_describer(options: SourceOptions) -> ClusterDescriber:
+    from .cluster_describer import KafkaPythonClusterDescriber
+
+    return KafkaPythonClusterDescriber(options)
+
+
 def _preload() -> None:
     from . import record_reader, record_writer, stream_client  # noqa: F401
 
@@ -65,4 +72,5 @@ CLIENT: Final = Client(
     check_source=_check,
     check_sink=_check,
     preload=_preload,
+    cluster_describer=_cluster_describer,
 )

@@ -8,7 +8,6 @@ from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
-from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import OffsetAndMetadata
 
 from ...domain.errors import KafkaRequestError, UnknownTopicError
@@ -19,8 +18,9 @@ from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
 from .cluster_metadata import connect
 from .failures import RETRIABLE_ERRORS
-from .responses import NO_OFFSET, check_offsets, check_topics, reading, require_all
+from .responses import NO_OFFSET, check_offsets, reading, require_all
 from .settings import client_settings
+from .topic_metadata import topic_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -150,7 +150,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def _describe(self, topics: list[str] | None) -> list[Any]:
         """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
-        answered = self._run("a request for metadata", lambda admin: _metadata(admin, topics))
+        answered = self._run("a request for metadata", lambda admin: topic_metadata(admin, topics))
         asked = frozenset(topics or ())
         described = [each for each in answered if topics is None or each.name in asked]
         refused = kafka_errors.TopicAuthorizationFailedError
@@ -299,25 +299,6 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
         if self._connected is None:
             self._connected = connect(KafkaAdminClient, self._config, self._errors)
         return self._connected
-
-
-def _metadata(admin: Any, topics: Iterable[str] | None) -> list[Any]:
-    """Return the topics of a ``MetadataResponse``: ``describe_topics`` makes dictionaries of it.
-
-    :raises KafkaProtocolError: if it leaves out a topic, or one has partitions as no topic has.
-    """
-    topic = MetadataRequest.MetadataRequestTopic
-    request = MetadataRequest(
-        topics=None if topics is None else [topic(name=name) for name in topics],
-        allow_auto_topic_creation=False,
-    )
-
-    async def ask() -> Any:
-        return await admin._manager.send(request)  # noqa: SLF001
-
-    answered: list[Any] = admin._manager.run(ask).topics  # noqa: SLF001
-    check_topics(answered, topics)
-    return answered
 
 
 def _partitions(topic: Any) -> list[TopicPartition]:

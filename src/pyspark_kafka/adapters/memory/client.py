@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...ports.client import Client
 from .cluster import MemoryCluster
+from .cluster_describer import MemoryClusterDescriber
 from .offset_fetcher import MemoryOffsetFetcher
 from .record_reader import MemoryRecordReader
 from .record_writer import MemoryRecordWriter
@@ -21,4 +22,5 @@ def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:
         lambda _options: MemoryRecordWriter(cluster()),
         lambda _options: MemoryTransactions(cluster()),
         lambda source, sink, settings: MemoryStreamClient(cluster(), source, sink, settings),
+        cluster_describer=lambda _options: MemoryClusterDescriber(cluster()),
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import enum
 import shlex
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Operation(enum.Enum):
@@ -15,6 +18,15 @@ class Operation(enum.Enum):
     READ = "Read"
     WRITE = "Write"
     IDEMPOTENT_WRITE = "IdempotentWrite"
+
+
+OPERATION_CODES: Final[Mapping[int, Operation]] = {
+    3: Operation.READ,
+    4: Operation.WRITE,
+    8: Operation.DESCRIBE,
+    12: Operation.IDEMPOTENT_WRITE,
+}
+"""The operations by their codes in Kafka's protocol (KIP-430)."""
 
 
 class ResourceType(enum.Enum):

@@ -1,0 +1,166 @@
+"""Descriptions of topics and rights by librdkafka's admin client."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import wait
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types are partial
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
+
+from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...domain.topic_description import (
+    DESCRIBED_SETTINGS,
+    PartitionDescription,
+    TopicDescription,
+)
+from ...ports.cluster_describer import ClusterDescriber
+from ...ports.deadline import Deadline
+from .client_closing import close_in_time
+from .connection import Connection
+from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from concurrent.futures import Future
+
+    from ...domain.options import SourceOptions
+
+K = TypeVar("K")
+
+METADATA: Final = "a request for metadata"
+GROUPS: Final = "a request to describe a group"
+RETRY_S: Final = 0.1
+
+EVENTS_S: Final = 0.05
+"""How often a request that waits looks whether the login was refused."""
+
+
+@final
+class ConfluentClusterDescriber(ClusterDescriber):
+    """Uses one ``AdminClient``, created at first use. librdkafka cannot tell sizes."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        """Check the options; nothing is connected yet.
+
+        :raises OptionsError: if librdkafka does not know or accept a setting.
+        """
+        self._connection = Connection(options)
+        self._admin: Any = None
+
+    def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
+        if not topics:
+            return {}
+        wanted = TopicCollection(sorted(topics))
+        answers = self._answers(
+            lambda admin, timeout: admin.describe_topics(
+                wanted, include_authorized_operations=True, request_timeout=timeout
+            )
+        )
+        found: dict[str, Any] = {}
+        for topic, answer in answers.items():
+            if not isinstance(answer, KafkaError):
+                found[topic] = answer
+            elif answer.code() not in UNKNOWN_TOPIC_ERRORS:
+                right = topic_right(Operation.DESCRIBE, topic)
+                raise self._error(f"{METADATA} of '{topic}'", answer, right)
+        configs = self._configs(found)
+        return {
+            topic: TopicDescription(
+                {each.id: _partition(each) for each in described.partitions},
+                configs.get(topic),
+                _operations(described),
+            )
+            for topic, described in found.items()
+        }
+
+    def group_operations(self, group_id: str) -> frozenset[Operation] | None:
+        deadline = Deadline.after(self._connection.timeout_s)
+        while True:
+            answer = self._answers(
+                lambda admin, timeout: admin.describe_consumer_groups(
+                    [group_id], include_authorized_operations=True, request_timeout=timeout
+                )
+            )[group_id]
+            if not isinstance(answer, KafkaError):
+                return _operations(answer)
+            if answer.code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+                return None
+            # The coordinator of a new group may not be ready.
+            if answer.code() not in COORDINATOR_ERRORS or deadline.has_passed:
+                raise self._error(GROUPS, answer, group_right(Operation.DESCRIBE, group_id))
+            time.sleep(RETRY_S)
+
+    def close(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            close_in_time(partial(admin.__exit__, None, None, None))
+
+    def _configs(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return settings of each topic; none if the broker or the user's rights do not allow."""
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not resources:
+            return {}
+        answers = self._answers(
+            lambda admin, timeout: admin.describe_configs(resources, request_timeout=timeout)
+        )
+        return {
+            resource.name: {name: str(found[name].value) for name in DESCRIBED_SETTINGS}
+            for resource, found in answers.items()
+            if not isinstance(found, KafkaError) and found.keys() >= set(DESCRIBED_SETTINGS)
+        }
+
+    def _answers(
+        self, ask: Callable[[Any, float], Mapping[K, Future[Any]]]
+    ) -> Mapping[K, Any | KafkaError]:
+        """Send a request, and return what was answered: each a result or an error."""
+        deadline = Deadline.after(self._connection.timeout_s)
+        admin = self._client()
+        answers = ask(admin, self._connection.timeout_s)
+        while wait(answers.values(), EVENTS_S).not_done and not deadline.has_passed:
+            admin.poll(0)
+            self._connection.raise_refusal()
+        return {key: _result(answer) for key, answer in answers.items()}
+
+    def _error(self, request: str, error: KafkaError, *rights: Any) -> Exception:
+        # The event that says why it could not connect has to be polled.
+        self._client().poll(0)
+        return self._connection.error(request, error, *rights)
+
+    def _client(self) -> Any:
+        if self._connection.is_outdated:
+            self.close()
+        if self._admin is None:
+            self._admin = self._connection.make(AdminClient, {})
+        return self._admin
+
+
+def _partition(described: Any) -> PartitionDescription:
+    return PartitionDescription(
+        None if described.leader is None or described.leader.id < 0 else described.leader.id,
+        frozenset(node.id for node in described.replicas),
+        frozenset(node.id for node in described.isr),
+    )
+
+
+def _operations(described: Any) -> frozenset[Operation] | None:
+    operations = described.authorized_operations
+    if operations is None:
+        return None
+    codes = (operation.value for operation in operations)
+    return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
+
+
+def _result(answer: Future[Any]) -> Any | KafkaError:
+    if not answer.done():
+        return KafkaError(TIMED_OUT)
+    try:
+        return answer.result()
+    except KafkaException as error:
+        return error.args[0]

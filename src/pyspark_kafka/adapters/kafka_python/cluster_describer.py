@@ -1,0 +1,196 @@
+"""Descriptions of topics and rights by kafka-python's admin client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.protocol.admin import DescribeGroupsRequest
+
+from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
+from ...domain.topic_description import (
+    DESCRIBED_SETTINGS,
+    PartitionDescription,
+    TopicDescription,
+)
+from ...ports.cluster_describer import ClusterDescriber
+from .cluster_metadata import NO_LEADER, connect
+from .failures import RefusedError
+from .responses import reading
+from .settings import client_settings
+from .topic_metadata import topic_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from ...domain.options import SourceOptions
+    from ...domain.security.rights import Right
+
+T = TypeVar("T")
+
+RETRY_S: Final = 0.1
+
+METADATA: Final = "a request for metadata"
+GROUPS: Final = "a request to describe a group"
+
+_MAX_GROUPS_VERSION: Final = 5
+"""Later versions have no rights of groups that do not exist (KIP-1043)."""
+
+
+@final
+class KafkaPythonClusterDescriber(ClusterDescriber):
+    """Asks brokers through one ``KafkaAdminClient``, connected at first use."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        """Translate the options; nothing is connected yet.
+
+        :raises OptionsError: if a setting is not known to kafka-python.
+        """
+        self._config, self._errors = client_settings(dict(options.kafka))
+        self._connected: Any = None
+
+    def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
+        names = sorted(topics)
+        if not names:
+            return {}
+        described = self._run(
+            METADATA, lambda admin: topic_metadata(admin, names, with_operations=True)
+        )
+        existing = self._existing(described)
+        configs = self._optional(lambda admin: _configs(admin, [each.name for each in existing]))
+        sizes = self._optional(lambda admin: _sizes(admin, existing))
+        return {
+            topic.name: TopicDescription(
+                {
+                    each.partition_index: _partition(
+                        each, (sizes or {}).get((topic.name, each.partition_index))
+                    )
+                    for each in topic.partitions
+                },
+                (configs or {}).get(topic.name) or None,
+                _operations(topic),
+            )
+            for topic in existing
+        }
+
+    def group_operations(self, group_id: str) -> frozenset[Operation] | None:
+        right = group_right(Operation.DESCRIBE, group_id)
+        answer = self._run(GROUPS, lambda admin: _described_group(admin, group_id), right)
+        return _operations(answer)
+
+    def close(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+            self._connected = None
+
+    def _existing(self, described: Iterable[Any]) -> list[Any]:
+        """Return the topics that exist.
+
+        :raises PysparkKafkaError: if the user may not describe one, or it has another error.
+        """
+        found = []
+        for topic in described:
+            error = kafka_errors.for_code(topic.error_code)
+            if error is kafka_errors.NoError:
+                found.append(topic)
+            elif error is not kafka_errors.UnknownTopicOrPartitionError:
+                rights = [topic_right(Operation.DESCRIBE, topic.name)]
+                raise self._errors.request_error(f"{METADATA} of '{topic.name}'", error, rights)
+        return found
+
+    def _optional(self, call: Callable[[Any], T]) -> T | None:
+        """Return what brokers can tell only if they are new enough, and the user may know."""
+        try:
+            with self._errors.one_deadline():
+                return self._read(call)
+        except RefusedError:
+            raise
+        except kafka_errors.KafkaError:
+            return None
+
+    def _run(self, request: str, call: Callable[[Any], T], *rights: Right) -> T:
+        with self._errors.mapped_errors(request, *rights):
+            return self._errors.retry(lambda: self._read(call), RETRY_S)
+
+    def _read(self, call: Callable[[Any], T]) -> T:
+        with reading():
+            return call(self._admin())
+
+    def _admin(self) -> Any:
+        if self._connected is None:
+            self._connected = connect(KafkaAdminClient, self._config, self._errors)
+        return self._connected
+
+
+def _partition(described: Any, size: int | None) -> PartitionDescription:
+    leader = described.leader_id
+    return PartitionDescription(
+        None if leader in NO_LEADER else leader,
+        frozenset(described.replica_nodes),
+        frozenset(described.isr_nodes),
+        size,
+    )
+
+
+def _operations(answer: Any) -> frozenset[Operation] | None:
+    codes = answer.authorized_operations
+    if codes is None:
+        return None
+    return frozenset(OPERATION_CODES[code] for code in codes if code in OPERATION_CODES)
+
+
+def _configs(admin: Any, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return settings of each topic; none if the user may not describe its configuration."""
+    resources = [
+        ConfigResource(ConfigResourceType.TOPIC, topic, list(DESCRIBED_SETTINGS))
+        for topic in topics
+    ]
+    found = admin.describe_configs(resources, config_filter="all").get("topic", {})
+    return {
+        topic: {name: str(each["value"]) for name, each in settings.items()}
+        for topic, settings in found.items()
+    }
+
+
+def _sizes(admin: Any, topics: Iterable[Any]) -> dict[tuple[str, int], int]:
+    """Return the bytes of the leader's log of each partition."""
+    leaders = {
+        (topic.name, each.partition_index): each.leader_id
+        for topic in topics
+        for each in topic.partitions
+        if each.leader_id not in NO_LEADER
+    }
+    wanted: dict[str, list[int]] = {}
+    for topic, partition in leaders:
+        wanted.setdefault(topic, []).append(partition)
+    answered = admin.describe_log_dirs(wanted, brokers=sorted(set(leaders.values())))
+    return {
+        (topic["name"], each["partition_index"]): each["partition_size"]
+        for answer in answered
+        for directory in answer["log_dirs"]
+        for topic in directory["topics"]
+        for each in topic["partitions"]
+        if not each["is_future_key"]
+        and leaders.get((topic["name"], each["partition_index"])) == answer["broker"]
+    }
+
+
+def _described_group(admin: Any, group_id: str) -> Any:
+    """Return the group of a ``DescribeGroupsResponse``.
+
+    :raises KafkaError: if the broker refuses the request.
+    """
+
+    async def ask() -> Any:
+        coordinators = await admin._find_coordinator_ids([group_id])  # noqa: SLF001
+        request = DescribeGroupsRequest(
+            groups=[group_id], include_authorized_operations=True, max_version=_MAX_GROUPS_VERSION
+        )
+        return await admin._manager.send(request, node_id=coordinators[group_id])  # noqa: SLF001
+
+    (group,) = admin._manager.run(ask).groups  # noqa: SLF001
+    if group.error_code:
+        raise kafka_errors.for_code(group.error_code)
+    return group

@@ -1,0 +1,40 @@
+"""Descriptions of a cluster in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final, final
+
+from ...domain.security.rights import Operation
+from ...domain.topic_description import PartitionDescription, TopicDescription
+from ...ports.cluster_describer import ClusterDescriber
+from .cluster import MemoryCluster
+
+_BROKER: Final = 0
+_OPERATIONS: Final = frozenset({Operation.DESCRIBE, Operation.READ, Operation.WRITE})
+_PARTITION: Final = PartitionDescription(_BROKER, frozenset({_BROKER}), frozenset({_BROKER}))
+
+
+@final
+class MemoryClusterDescriber(ClusterDescriber):
+    """Describes a ``MemoryCluster``: one broker, without sizes and configuration."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+
+    def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
+        sizes = self._cluster.topics()
+        return {
+            topic: TopicDescription(
+                dict.fromkeys(range(sizes[topic]), _PARTITION), operations=_OPERATIONS
+            )
+            for topic in topics
+            if topic in sizes
+        }
+
+    def group_operations(self, group_id: str) -> frozenset[Operation] | None:
+        self._cluster.committed(group_id)
+        return _OPERATIONS - {Operation.WRITE}
+
+    def close(self) -> None:
+        """Do nothing: the cluster belongs to the caller."""

@@ -1,0 +1,136 @@
+"""Topics as a table, drawn with rich."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from ..domain.error_text import excerpt
+from .lag_view import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from ..domain.topic_description import TopicDescription
+    from ..domain.topic_summary import PartitionSummary, TopicSummary
+
+UNKNOWN: Final = "-"
+_MAX_LEADERS: Final = 6
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopicListView:
+    """Topics as a table: a row for each topic, or for each partition."""
+
+    topics: Sequence[TopicSummary]
+    by_partition: bool = False
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        """Draw the table, and the totals below it."""
+        if self.topics:
+            yield _partition_table(self.topics) if self.by_partition else _table(self.topics)
+        partitions = sum(len(topic.partitions) for topic in self.topics)
+        yield Text(f"{_quantity(len(self.topics), 'topic')}, {_quantity(partitions, 'partition')}")
+        degraded = sum(topic.under_replicated for topic in self.topics)
+        if degraded:
+            text = f"{_quantity(degraded, 'partition')} without a leader or with replicas behind"
+            yield Text(text, "red")
+
+
+def size(number: int | None) -> str:
+    """Return a number of bytes in its largest decimal unit, with two digits or more."""
+    if number is None:
+        return UNKNOWN
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= factor:
+            value = number / factor
+            return f"{value:,.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+    return f"{number} B"
+
+
+def _table(topics: Iterable[TopicSummary]) -> Table:
+    table = _new_table("partitions", "records <=", "size", "retention", "replicas", "leaders")
+    for topic in topics:
+        table.add_row(
+            Text(excerpt(topic.name)),
+            f"{len(topic.partitions):,}",
+            _number(topic.offsets),
+            size(topic.size),
+            _retention(topic.description),
+            _replicas(topic),
+            _leaders(topic),
+        )
+    return table
+
+
+def _partition_table(topics: Iterable[TopicSummary]) -> Table:
+    table = _new_table("partition", "earliest", "latest", "records <=", "size", "leader", "in sync")
+    for topic in topics:
+        for each in topic.partitions:
+            table.add_row(Text(excerpt(topic.name)), *_partition_cells(each))
+    return table
+
+
+def _partition_cells(partition: PartitionSummary) -> tuple[str | Text, ...]:
+    described = partition.description
+    in_sync = f"{len(described.in_sync)}/{len(described.replicas)}"
+    return (
+        str(partition.number),
+        _number(partition.earliest),
+        _number(partition.latest),
+        _number(partition.offsets),
+        size(described.size),
+        Text("none", "red") if described.leader is None else str(described.leader),
+        Text(in_sync, "" if described.in_sync >= described.replicas else "red"),
+    )
+
+
+def _new_table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("topic", overflow="fold")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _number(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _retention(topic: TopicDescription) -> str:
+    policy = topic.cleanup_policy
+    if policy is None:
+        return UNKNOWN
+    if "delete" not in policy:
+        return policy
+    limits = []
+    if topic.retention_ms is not None and topic.retention_ms >= 0:
+        limits.append(duration(topic.retention_ms / 1_000))
+    if topic.retention_bytes is not None and topic.retention_bytes >= 0:
+        limits.append(size(topic.retention_bytes))
+    kept = ", ".join(limits) or "unlimited"
+    return f"{kept}, compact" if "compact" in policy else kept
+
+
+def _replicas(topic: TopicSummary) -> Text:
+    if topic.under_replicated:
+        return Text(f"{topic.replication_factor} ({topic.under_replicated} behind)", "red")
+    return Text(str(topic.replication_factor))
+
+
+def _leaders(topic: TopicSummary) -> Text:
+    leaders = sorted(topic.leaders)
+    shown = ",".join(map(str, leaders[:_MAX_LEADERS]))
+    more = f" + {len(leaders) - _MAX_LEADERS}" if len(leaders) > _MAX_LEADERS else ""
+    return Text(f"{shown}{more}" or "none", "" if leaders else "red")
+
+
+def _quantity(number: int, unit: str) -> str:
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"

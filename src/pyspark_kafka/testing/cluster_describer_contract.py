@@ -1,0 +1,86 @@
+"""The contract suite of ``ClusterDescriber``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..domain.errors import BrokerUnreachableError
+from ..domain.security.rights import Operation
+from .world import Capability, World, WorldContract
+
+if TYPE_CHECKING:
+    from ..ports.cluster_describer import ClusterDescriber
+
+
+def _describer(world: World, **options: str) -> ClusterDescriber:
+    made: ClusterDescriber = world.container(**options).cluster_describer()
+    return made
+
+
+class ClusterDescriberContract(WorldContract):
+    """The contract of ``ClusterDescriber``; a subclass overrides the fixture ``world``."""
+
+    def test_every_partition_has_brokers(self, world: World) -> None:
+        """Each partition of each topic has a leader, which is one of its replicas in sync."""
+        one, other = world.topic(3), world.topic()
+        found = _describer(world).describe_topics([one, other])
+        assert {name: sorted(topic.partitions) for name, topic in found.items()} == {
+            one: [0, 1, 2],
+            other: [0],
+        }
+        for topic in found.values():
+            for partition in topic.partitions.values():
+                assert partition.leader in partition.in_sync
+                assert partition.in_sync <= partition.replicas
+
+    def test_topics_that_do_not_exist_are_left_out(self, world: World) -> None:
+        """An unknown topic is no error, and is not created."""
+        topic, unknown = world.topic(), world.fresh_name()
+        made = _describer(world)
+        for _ in range(2):
+            assert made.describe_topics([topic, unknown]).keys() == {topic}
+        assert made.describe_topics([unknown]) == {}
+
+    def test_no_topics_are_described_without_names(self, world: World) -> None:
+        """A request without names does not mean all topics."""
+        world.topic()
+        assert _describer(world).describe_topics([]) == {}
+
+    def test_added_partitions_are_described(self, world: World) -> None:
+        """Each call asks the cluster again."""
+        world.require(Capability.ADD_PARTITIONS)
+        topic = world.topic()
+        made = _describer(world)
+        assert len(made.describe_topics([topic])[topic].partitions) == 1
+        world.add_partitions(topic, 3)
+        assert len(made.describe_topics([topic])[topic].partitions) == 3
+
+    def test_a_user_without_limits_may_read_and_write(self, world: World) -> None:
+        """Rights are operations that the user may do, where the broker tells them."""
+        topic = world.topic()
+        allowed = _describer(world).describe_topics([topic])[topic].operations
+        if allowed is not None:
+            assert allowed >= {Operation.DESCRIBE, Operation.READ, Operation.WRITE}
+
+    def test_rights_on_a_new_group_are_known(self, world: World) -> None:
+        """A group need not exist."""
+        world.require(Capability.GROUPS)
+        allowed = _describer(world).group_operations(world.fresh_name())
+        if allowed is not None:
+            assert allowed >= {Operation.DESCRIBE, Operation.READ}
+
+    def test_an_unreachable_cluster_is_an_error(self, world: World) -> None:
+        """No answer is not an empty one."""
+        world.require(Capability.OUTAGES)
+        made = _describer(world, **world.unreachable)
+        with pytest.raises(BrokerUnreachableError):
+            made.describe_topics([world.topic()])
+
+    def test_closing_twice_is_allowed(self, world: World) -> None:
+        """A second call of close has no effect."""
+        made = _describer(world)
+        made.describe_topics([world.topic()])
+        made.close()
+        made.close()

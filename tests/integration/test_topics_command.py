@@ -1,0 +1,114 @@
+"""``pyspark-kafka topics`` on a real Kafka."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+from pyspark_kafka.brokers import EmbeddedBroker
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, numbered
+
+from .client_files import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from tests.servers.secured import SecuredBroker
+
+
+@pytest.fixture
+def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Yield the run's Kafka, with each client."""
+    world = KafkaWorld(client, fresh_name, kafka)
+    yield world
+    world.close()
+
+
+@pytest.fixture(autouse=True)
+def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
+    assert main(["topics", *arguments, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_topics_are_listed(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    """As JSON and as tables: only those that match, with their offsets and retention."""
+    name = world.topic(2, retention__ms="315360000000", retention__bytes="5000000")
+    world.produce(TopicPartition(name, 1), numbered(0, 1_200))
+    world.delete_records(TopicPartition(name, 1), 5)
+    world.topic()
+    servers = ("--bootstrap-servers", world.addresses["kafka.bootstrap.servers"])
+    given = (f"^{name}$", *servers, "--client", world.client)
+    (topic,) = listed(capsys, *given)
+    assert (topic["topic"], topic["offsets"], topic["underReplicated"]) == (name, 1_195, 0)
+    assert (topic["retentionMs"], topic["retentionBytes"]) == (315_360_000_000, 5_000_000)
+    assert (topic["cleanupPolicy"], topic["replicationFactor"]) == ("delete", 1)
+    first, second = topic["partitions"]
+    assert (first["earliest"], first["latest"], first["leader"]) == (0, 0, 0)
+    assert (second["earliest"], second["latest"], second["inSync"]) == (5, 1_200, [0])
+    assert (second["bytes"] is None) == (world.client == "confluent")
+    assert main(["topics", *given]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[3].split()[:3] == [name, "2", "1,195"]
+    assert "3,650 days, 5.0 MB" in table[3]
+    assert table[-1] == "1 topic, 2 partitions"
+    assert main(["topics", *given, "--partitions"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[4][:5] == [name, "1", "5", "1,200", "1,195"]
+    assert rows[4][-2:] == ["0", "1/1"]
+
+
+def test_no_topic_matches(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """That is no error: the list is empty."""
+    assert main(["topics", "^nothing$", "--bootstrap-servers", kafka.bootstrap_servers]) == 0
+    assert capsys.readouterr().out == "0 topics, 0 partitions\n"
+
+
+def test_the_mock_broker(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A broker that cannot describe settings and sizes leaves them out."""
+    with EmbeddedBroker() as broker:
+        broker.create_topic("trial", 3)
+        options = dict(broker.options)
+        servers = options.pop("kafka.bootstrap.servers")
+        more = [f"--option={name}={value}" for name, value in options.items()]
+        (topic,) = listed(
+            capsys, "trial", "--bootstrap-servers", servers, "--client", client, *more
+        )
+    assert (len(topic["partitions"]), topic["bytes"], topic["retentionMs"]) == (3, None, None)
+
+
+def test_limited_rights(
+    secured: SecuredBroker,
+    client: str,
+    fresh_name: Callable[[], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Over TLS, a user who may only describe a topic sees neither settings nor sizes."""
+    topic, user = fresh_name(), fresh_name()
+    secured.cluster.create_topic(topic)
+    given = [*connection(tmp_path, secured.add_user(user)), "--client", client]
+    assert listed(capsys, topic, *given) == []
+    secured.grant(user, "Describe", "Topic", topic)
+    (found,) = listed(capsys, f"^{topic}$", *given)
+    assert (found["offsets"], found["bytes"], found["retentionMs"]) == (0, None, None)
+
+
+def test_an_unreachable_cluster(client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names the condition, and the exit status is 1."""
+    short = "--option=kafka.default.api.timeout.ms=500"
+    given = ["topics", "--bootstrap-servers", "127.0.0.1:1", "--client", client, short]
+    assert main(given) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: [KAFKA_BROKER_UNREACHABLE] ")
+    assert len(captured.err.splitlines()) == 1

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pyspark_kafka.cli.topic_list_view import TopicListView, size
+from pyspark_kafka.domain.topic_description import PartitionDescription, TopicDescription
+from pyspark_kafka.domain.topic_summary import PartitionSummary, TopicSummary
+
+LED = PartitionDescription(1, frozenset({1, 2}), frozenset({1, 2}), 2_500_000)
+BEHIND = PartitionDescription(2, frozenset({1, 2}), frozenset({2}), 12)
+LEADERLESS = PartitionDescription(None, frozenset({1}), frozenset())
+
+
+def topic(name: str, *partitions: PartitionDescription, **config: str) -> TopicSummary:
+    described = dict(enumerate(partitions))
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    return TopicSummary(
+        name,
+        tuple(PartitionSummary(n, 5, 1_205, each) for n, each in described.items()),
+        TopicDescription(described, settings or None),
+    )
+
+
+def drawn(view: TopicListView) -> list[str]:
+    """Return the lines on a screen."""
+    out = io.StringIO()
+    Console(file=out, width=100, highlight=False).print(view)
+    return [line.strip() for line in out.getvalue().splitlines()]
+
+
+def test_retention_and_replicas() -> None:
+    """Each policy has its words, and replicas that are behind are counted."""
+    lines = drawn(
+        TopicListView(
+            [
+                topic("[red]", LED, BEHIND, cleanup_policy="delete", retention_ms="-1"),
+                topic("b", LED, cleanup_policy="compact"),
+                topic("c", LED, cleanup_policy="compact,delete", retention_ms="60000000"),
+                topic("d", LEADERLESS),
+                topic(
+                    "e",
+                    *(PartitionDescription(n, frozenset({n}), frozenset({n})) for n in range(8)),
+                ),
+            ]
+        )
+    )
+    rows = [[cell for cell in line.split("  ") if cell] for line in lines[3:8]]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["[red]", "2", "2,400", "2.5 MB", "unlimited", "2 (1 behind)", "1,2"],
+        ["b", "1", "1,200", "2.5 MB", "compact", "2", "1"],
+        ["c", "1", "1,200", "2.5 MB", "17 h, compact", "2", "1"],
+        ["d", "1", "1,200", "-", "-", "1 (1 behind)", "none"],
+        ["e", "8", "9,600", "-", "-", "1", "0,1,2,3,4,5 + 2"],
+    ]
+    assert lines[-2:] == [
+        "5 topics, 13 partitions",
+        "2 partitions without a leader or with replicas behind",
+    ]
+
+
+def test_partitions() -> None:
+    """Each partition has a row."""
+    lines = drawn(TopicListView([topic("a", BEHIND, LEADERLESS)], by_partition=True))
+    assert lines[3].split() == ["a", "0", "5", "1,205", "1,200", "12", "B", "2", "1/2"]
+    assert lines[4].split() == ["a", "1", "5", "1,205", "1,200", "-", "none", "0/1"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "-"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (12_345, "12 kB"),
+        (7_700_000_000, "7.7 GB"),
+        (2_000_000_000_000_000, "2,000 TB"),
+    ],
+)
+def test_sizes(number: int | None, text: str) -> None:
+    """Sizes have decimal units."""
+    assert size(number) == text
