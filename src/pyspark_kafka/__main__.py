@@ -17,11 +17,13 @@ from .cli.parser import (
     RewriteOffsetsSettings,
     Settings,
     ShowOffsetsSettings,
+    TailSettings,
     TopicListSettings,
     UndoRewriteSettings,
     WarmSettings,
     parse_arguments,
 )
+from .domain.error_text import one_line
 from .domain.errors import PysparkKafkaError
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ COMMANDS: Final[Mapping[type, tuple[str, str]]] = {
     ReplayLettersSettings: ("dead_letters", "run_replay"),
     RewriteOffsetsSettings: ("offsets_rewrite", "run_rewrite"),
     ShowOffsetsSettings: ("offsets", "run_show"),
+    TailSettings: ("tail", "run_tail"),
     TopicListSettings: ("topic_list", "run_topics"),
     UndoRewriteSettings: ("offsets_rewrite", "run_undo"),
     WarmSettings: ("warm", "run_warm"),
@@ -55,9 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(settings)
     except PysparkKafkaError as error:
-        return _fail(f"error: {error} (who can fix it: {error.fault.value})")
+        return _fail(f"error: {one_line(str(error))} (who can fix it: {error.fault.value})")
     except OSError as error:
-        return _fail(f"error: {error}")
+        return _fail(f"error: {one_line(str(error))}")
     except KeyboardInterrupt:
         return _fail("Interrupted; everything is stopped.", INTERRUPTED)
 

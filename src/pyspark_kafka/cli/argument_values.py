@@ -103,15 +103,6 @@ def storage_options(given: argparse.Namespace) -> str:
     return json.dumps(given.storage_options_file | named)
 
 
-def milliseconds(text: str) -> int:
-    """Parse a time of ISO 8601; without a time zone it is in UTC."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a time of ISO 8601") from None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
-
-
 def positive(text: str) -> int:
     """Parse an integer of 1 or more."""
     if not (text.isdecimal() and int(text)):
@@ -128,6 +119,15 @@ def seconds(text: str) -> float:
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
     return number
+
+
+def milliseconds(text: str) -> int:
+    """Parse a time of ISO 8601; without a time zone it is in UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a time of ISO 8601") from None
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
 
 
 def public(instead: str) -> Callable[[str], tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Final
 
 from .. import __version__
 from .broker_arguments import BrokerSettings, add_broker
@@ -22,6 +23,7 @@ from .offsets_arguments import (
     UndoRewriteSettings,
     add_offsets,
 )
+from .tail_arguments import TailSettings, add_tail
 from .topic_list_arguments import TopicListSettings, add_topics
 from .warm_arguments import WarmSettings, add_warm
 
@@ -36,6 +38,7 @@ __all__ = [
     "RewriteOffsetsSettings",
     "Settings",
     "ShowOffsetsSettings",
+    "TailSettings",
     "TopicListSettings",
     "UndoRewriteSettings",
     "WarmSettings",
@@ -53,6 +56,7 @@ Settings = (
     | ReplayLettersSettings
     | RewriteOffsetsSettings
     | ShowOffsetsSettings
+    | TailSettings
     | TopicListSettings
     | UndoRewriteSettings
     | WarmSettings
@@ -62,6 +66,7 @@ Settings = (
 _COMMANDS: Final = (
     add_demo,
     add_topics,
+    add_tail,
     add_lag,
     add_offsets,
     add_dead_letters,

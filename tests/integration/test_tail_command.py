@@ -1,0 +1,135 @@
+"""``pyspark-kafka tail`` on a real Kafka."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import KafkaWorld, Record, numbered
+from tests.servers.secured import MECHANISMS
+
+from .client_files import connection
+from .commands import running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from tests.servers.secured import SecuredBroker
+
+SCHEMA = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
+
+
+@pytest.fixture
+def world(client: str, fresh_name: Callable[[], str], kafka: KafkaCluster) -> Iterator[KafkaWorld]:
+    """Yield the run's Kafka, with each client."""
+    world = KafkaWorld(client, fresh_name, kafka)
+    yield world
+    world.close()
+
+
+def given(world: KafkaWorld, topic: str, *more: str) -> list[str]:
+    servers = ("--bootstrap-servers", world.addresses["kafka.bootstrap.servers"])
+    return ["tail", topic, *servers, "--client", world.client, *more]
+
+
+def records(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> list[Any]:
+    assert main([*arguments, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_parts_of_a_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    """From a time, an offset or the start on, up to a count or the end of one partition or all."""
+    topic = world.topic(2)
+    one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    world.produce(one, [Record(b"a%d" % n, timestamp=1_000 * (n + 1)) for n in range(5)])
+    world.produce(other, [Record(b'{"b": 0}', b"key", (("h", b"1"),), 9_000)])
+
+    def values(*more: str) -> list[Any]:
+        return sorted(each["value"] for each in records(capsys, given(world, topic, *more)))
+
+    assert values("--from", "earliest", "--once") == ["a0", "a1", "a2", "a3", "a4", '{"b": 0}']
+    assert values("--from", "3", "--partition", "0", "--once") == ["a3", "a4"]
+    assert values("--from", "-1", "--partition", "0", "--count", "1") == ["a4"]
+    assert values("--from", "1970-01-01T00:00:05Z", "--once") == ["a4", '{"b": 0}']
+    assert values("--once") == []
+    (found,) = records(
+        capsys, given(world, topic, "--partition=1", "--from=0", "--once", "--as=json")
+    )
+    assert found == {
+        "topic": topic,
+        "partition": 1,
+        "offset": 0,
+        "timestamp": "1970-01-01T00:00:09.000Z",
+        "key": "key",
+        "value": {"b": 0},
+        "headers": [{"key": "h", "value": "1"}],
+    }
+    assert main(given(world, topic, "--partition=1", "--from=0", "--once", "--as=hex")) == 0
+    assert capsys.readouterr().out == (
+        f"1970-01-01T00:00:09.000Z  {topic}-1 @ 0  6b6579  7b2262223a20307d\n"
+    )
+
+
+def test_avro_values(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values are decoded by a query's options; bad ones are shown with what is wrong."""
+    topic = world.topic()
+    world.produce(TopicPartition(topic, 0), [Record(b"\x02"), Record(b"\xff"), Record(None)])
+    more = ("--from", "earliest", "--once", "--as", "avro", f"--option=valueSchema={SCHEMA}")
+    good, bad, deleted = records(capsys, given(world, topic, *more))
+    assert (good["value"], deleted["value"]) == ({"id": 1}, None)
+    assert bad["value"] == "\\xff"
+    assert bad["error"] == "it ends too early (field 'id')"
+
+
+def test_records_as_they_come(world: KafkaWorld) -> None:
+    """Records are printed once they are written, and SIGINT ends the command without an error."""
+    topic = world.topic()
+    partition = TopicPartition(topic, 0)
+    world.produce(partition, numbered(0, 1))
+    with running(*given(world, topic, "--from", "earliest")) as started:
+        for number in range(1, 4):
+            started.await_line(lambda line, end=f"v{number - 1}\n": line.endswith(end))  # type: ignore[misc]
+            world.produce(partition, numbered(number, number + 1))
+        assert started.end(signal.SIGINT) == 0
+        assert list(started.errors) == []
+
+
+def test_a_missing_topic(world: KafkaWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names the condition, and the exit status is 1."""
+    for more, condition in (
+        ((world.fresh_name(),), "KAFKA_UNKNOWN_TOPIC"),
+        ((world.topic(), "--partition", "3"), "KAFKA_INVALID_OPTIONS"),
+    ):
+        assert main(given(world, *more)) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: [{condition}] ")
+
+
+def test_a_login(
+    secured: SecuredBroker,
+    client: str,
+    fresh_name: Callable[[], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Records are read over TLS; a missing right is one line with the command that grants it."""
+    topic, user = fresh_name(), fresh_name()
+    secured.cluster.create_topic(topic)
+    world = KafkaWorld(client, fresh_name, secured.cluster)
+    world.produce(TopicPartition(topic, 0), numbered(0, 1))
+    world.close()
+    arguments = ["tail", topic, "--from", "earliest", "--once", "--client", client]
+    plain = secured.plain_options(MECHANISMS["PLAIN"])
+    (found,) = records(capsys, [*arguments, *connection(tmp_path, plain)])
+    assert found["value"] == "v0"
+    assert main([*arguments, *connection(tmp_path, secured.add_user(user))]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: [KAFKA_AUTHORIZATION_FAILED")
+    assert f"--topic {topic}" in line
