@@ -14,6 +14,7 @@ from .dead_letter_arguments import (
     add_dead_letters,
 )
 from .demo_arguments import DemoSettings, add_demo
+from .doctor_arguments import DoctorSettings, add_doctor
 from .lag_arguments import LagSettings, add_lag
 from .offsets_arguments import (
     DiffOffsetsSettings,
@@ -31,6 +32,7 @@ __all__ = [
     "BrokerSettings",
     "DemoSettings",
     "DiffOffsetsSettings",
+    "DoctorSettings",
     "ExportOffsetsSettings",
     "LagSettings",
     "ListLettersSettings",
@@ -50,6 +52,7 @@ Settings = (
     BrokerSettings
     | DemoSettings
     | DiffOffsetsSettings
+    | DoctorSettings
     | ExportOffsetsSettings
     | LagSettings
     | ListLettersSettings
@@ -65,6 +68,7 @@ Settings = (
 
 _COMMANDS: Final = (
     add_demo,
+    add_doctor,
     add_topics,
     add_tail,
     add_lag,

@@ -15,7 +15,7 @@ from ..domain.errors import requires_extra
 from .spark_errors import SparkQueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
@@ -37,6 +37,14 @@ _CONFIG: Final = {
 }
 
 
+EXAMINED: Final = {
+    "spark.app.name": "pyspark-kafka doctor",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings of a session on any master."""
+
+
 def require_pyspark() -> str:
     """Return the version of PySpark.
 
@@ -48,7 +56,9 @@ def require_pyspark() -> str:
 
 
 @contextmanager
-def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
+def spark_session(
+    directory: Path, log: Path, config: Mapping[str, str] = _CONFIG
+) -> Iterator[SparkSession]:
     """Run Spark with its files in a directory, and its output in a log.
 
     The JVM copies the output of its Python workers to its own stderr, and so to the log.
@@ -58,7 +68,7 @@ def spark_session(directory: Path, log: Path) -> Iterator[SparkSession]:
 
     _prepare_workers()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_CONFIG.items()))
+    conf.setAll(list(config.items()))
     conf.set("spark.local.dir", str(directory))
     conf.set("spark.sql.warehouse.dir", str(directory / "warehouse"))
     conf.set("spark.driver.extraJavaOptions", f'{_SHORT_LIVED} -Djava.io.tmpdir="{directory}"')

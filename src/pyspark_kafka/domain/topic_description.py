@@ -1,4 +1,4 @@
-"""What brokers say about topics, besides offsets."""
+"""What brokers say about themselves and about topics, besides offsets."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ _CLEANUP_POLICY: Final = "cleanup.policy"
 
 DESCRIBED_SETTINGS: Final = (_CLEANUP_POLICY, _RETENTION_BYTES, _RETENTION_MS)
 """The settings of a topic that a description has."""
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A broker and the address that it advertises."""
+
+    broker_id: int
+    host: str
+    port: int
 
 
 @final

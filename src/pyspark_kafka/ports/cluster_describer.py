@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..domain.security.rights import Operation
-    from ..domain.topic_description import TopicDescription
+    from ..domain.topic_description import Broker, TopicDescription
 
 
 class ClusterDescriber(ABC):
@@ -27,6 +27,17 @@ class ClusterDescriber(ABC):
     """
 
     @abstractmethod
+    def brokers(self) -> Sequence[Broker]:
+        """Return all brokers, in the order of their ids, with the addresses that they advertise."""
+
+    @abstractmethod
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        """Return the first and the last version of each API that a broker supports, by its key.
+
+        ``None`` if the client cannot tell.
+        """
+
+    @abstractmethod
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         """Return the description of each topic; topics that do not exist are left out.
 
@@ -39,6 +50,14 @@ class ClusterDescriber(ABC):
         """Return what the user may do with a consumer group, which need not exist.
 
         ``None`` if the client or the broker cannot tell.
+        """
+
+    @abstractmethod
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
+        """Return what the user may do with a transactional id, as far as brokers tell.
+
+        Nothing is begun: brokers tell of ``Write`` when a transaction begins. ``None`` if the
+        client cannot tell.
         """
 
     @abstractmethod

@@ -35,6 +35,21 @@ class ClusterDescriberContract(WorldContract):
                 assert partition.leader in partition.in_sync
                 assert partition.in_sync <= partition.replicas
 
+    def test_leaders_are_brokers(self, world: World) -> None:
+        """Each broker is named once, in order, and leaders are among them."""
+        topic = world.topic(3)
+        made = _describer(world)
+        ids = [broker.broker_id for broker in made.brokers()]
+        assert ids == sorted(set(ids))
+        described = made.describe_topics([topic])[topic]
+        assert {each.leader for each in described.partitions.values()} <= set(ids)
+
+    def test_versions_of_apis_are_ranges(self, world: World) -> None:
+        """No API ends before it begins."""
+        found = _describer(world).api_versions()
+        if found is not None:
+            assert all(0 <= first <= last for first, last in found.values())
+
     def test_topics_that_do_not_exist_are_left_out(self, world: World) -> None:
         """An unknown topic is no error, and is not created."""
         topic, unknown = world.topic(), world.fresh_name()
@@ -71,12 +86,21 @@ class ClusterDescriberContract(WorldContract):
         if allowed is not None:
             assert allowed >= {Operation.DESCRIBE, Operation.READ}
 
+    def test_rights_on_a_new_transactional_id_are_known(self, world: World) -> None:
+        """An id need not have been used."""
+        world.require(Capability.TRANSACTIONS)
+        allowed = _describer(world).transactional_id_operations(world.fresh_name())
+        if allowed is not None:
+            assert Operation.DESCRIBE in allowed
+
     def test_an_unreachable_cluster_is_an_error(self, world: World) -> None:
         """No answer is not an empty one."""
         world.require(Capability.OUTAGES)
         made = _describer(world, **world.unreachable)
-        with pytest.raises(BrokerUnreachableError):
-            made.describe_topics([world.topic()])
+        topic = world.topic()
+        for ask in (made.brokers, lambda: made.describe_topics([topic])):
+            with pytest.raises(BrokerUnreachableError):
+                ask()
 
     def test_closing_twice_is_allowed(self, world: World) -> None:
         """A second call of close has no effect."""

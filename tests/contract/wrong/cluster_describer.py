@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.security.rights import Operation
-from pyspark_kafka.domain.topic_description import PartitionDescription, TopicDescription
+from pyspark_kafka.domain.topic_description import Broker, PartitionDescription, TopicDescription
 from pyspark_kafka.ports.cluster_describer import ClusterDescriber
 from pyspark_kafka.testing import ClusterDescriberContract as Suite
 from pyspark_kafka.testing import MemoryWorld
@@ -28,8 +28,17 @@ class Passing(ClusterDescriber):
         self.describer = describer
         self.world = world
 
+    def brokers(self) -> Sequence[Broker]:
+        return self.describer.brokers()
+
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        return self.describer.api_versions()
+
     def describe_topics(self, topics: Collection[str]) -> Described:
         return self.describer.describe_topics(topics)
+
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
+        return self.describer.transactional_id_operations(transactional_id)
 
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
         return self.describer.group_operations(group_id)
@@ -64,6 +73,35 @@ class OtherLeader(Passing):
             name: replace(topic, partitions=dict.fromkeys(topic.partitions, wrong))
             for name, topic in super().describe_topics(topics).items()
         }
+
+
+class NamesNoBroker(Passing):
+    """Returns no brokers."""
+
+    def brokers(self) -> Sequence[Broker]:
+        return []
+
+
+class NamesABrokerTwice(Passing):
+    """Returns a broker once for each of its listeners."""
+
+    def brokers(self) -> Sequence[Broker]:
+        return [*super().brokers(), *super().brokers()]
+
+
+class EndsBeforeTheStart(Passing):
+    """Returns the last version first."""
+
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        return {0: (9, 0)}
+
+
+class NeedsATransaction(Passing):
+    """Returns no rights on ids that were not used."""
+
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
+        used = self.world.cluster.open_transactions(transactional_id)
+        return super().transactional_id_operations(transactional_id) if used else frozenset()
 
 
 class DescribesTheUnknown(Passing):
@@ -155,6 +193,9 @@ _wrong: Final = wrong_with(_suite)
 
 _WRONG: Final = (
     *_wrong(Suite.test_every_partition_has_brokers, FirstPartition, FirstTopic, OtherLeader),
+    *_wrong(Suite.test_leaders_are_brokers, NamesNoBroker, NamesABrokerTwice),
+    *_wrong(Suite.test_versions_of_apis_are_ranges, EndsBeforeTheStart),
+    *_wrong(Suite.test_rights_on_a_new_transactional_id_are_known, NeedsATransaction),
     *_wrong(Suite.test_topics_that_do_not_exist_are_left_out, DescribesTheUnknown, CreatesTopics),
     *_wrong(Suite.test_no_topics_are_described_without_names, NothingIsEverything),
     *_wrong(Suite.test_added_partitions_are_described, Remembers),

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its types a
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...domain.topic_description import (
     DESCRIBED_SETTINGS,
+    Broker,
     PartitionDescription,
     TopicDescription,
 )
@@ -27,7 +28,7 @@ from .connection import Connection
 from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from ...domain.options import SourceOptions
@@ -53,6 +54,17 @@ class ConfluentClusterDescriber(ClusterDescriber):
         """
         self._connection = Connection(options)
         self._admin: Any = None
+
+    def brokers(self) -> Sequence[Broker]:
+        answer = self._answers(
+            lambda admin, timeout: {"": admin.describe_cluster(request_timeout=timeout)}
+        )[""]
+        if isinstance(answer, KafkaError):
+            raise self._error(METADATA, answer)
+        return sorted(Broker(node.id, node.host, node.port) for node in answer.nodes)
+
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        return None
 
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         if not topics:
@@ -96,6 +108,9 @@ class ConfluentClusterDescriber(ClusterDescriber):
             if answer.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                 raise self._error(GROUPS, answer, group_right(Operation.DESCRIBE, group_id))
             time.sleep(RETRY_S)
+
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:  # noqa: ARG002  # librdkafka begins a transaction to find its coordinator
+        return None
 
     def close(self) -> None:
         admin, self._admin = self._admin, None

@@ -8,10 +8,12 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.metadata import CoordinatorType
 
 from ...domain.security.rights import OPERATION_CODES, Operation, group_right, topic_right
 from ...domain.topic_description import (
     DESCRIBED_SETTINGS,
+    Broker,
     PartitionDescription,
     TopicDescription,
 )
@@ -23,7 +25,7 @@ from .settings import client_settings
 from .topic_metadata import topic_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.options import SourceOptions
     from ...domain.security.rights import Right
@@ -50,6 +52,17 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         """
         self._config, self._errors = client_settings(dict(options.kafka))
         self._connected: Any = None
+
+    def brokers(self) -> Sequence[Broker]:
+        described = self._run(METADATA, lambda admin: admin.describe_cluster())
+        return sorted(
+            Broker(each["broker_id"], each["host"], each["port"]) for each in described["brokers"]
+        )
+
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        found: Mapping[int, tuple[int, int]]
+        found = self._run(METADATA, lambda admin: admin._manager.broker_version_data.api_versions)  # noqa: SLF001
+        return {int(key): (first, last) for key, (first, last) in found.items()}
 
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         names = sorted(topics)
@@ -79,6 +92,21 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         right = group_right(Operation.DESCRIBE, group_id)
         answer = self._run(GROUPS, lambda admin: _described_group(admin, group_id), right)
         return _operations(answer)
+
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
+        def find(admin: Any) -> frozenset[Operation]:
+            async def ask() -> None:
+                await admin._find_coordinator_ids(  # noqa: SLF001
+                    [transactional_id], key_type=CoordinatorType.TRANSACTION
+                )
+
+            try:
+                admin._manager.run(ask)  # noqa: SLF001
+            except kafka_errors.TransactionalIdAuthorizationFailedError:
+                return frozenset()
+            return frozenset({Operation.DESCRIBE})
+
+        return self._run("a request for a coordinator", find)
 
     def close(self) -> None:
         if self._connected is not None:

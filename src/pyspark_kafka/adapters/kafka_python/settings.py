@@ -16,7 +16,7 @@ from ...domain.kafka_settings.setting import Ignored, Number, Text
 from ...domain.kafka_settings.table import SETTINGS
 from ...domain.option_values import INT32_MAX, boolean
 from ..clear_text import warn_about_clear_text
-from ..key_stores.tls_context import CurrentContext, PemFiles
+from ..key_stores.tls_context import PEM_SETTINGS, CurrentContext, pem_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,13 +44,6 @@ ALTERNATIVE_NAMES: Final[Mapping[str, str]] = {
     "ssl.password": "ssl.key.password",
 }
 """kafka-python's own names, with dots for underscores, and the common names of the same."""
-
-_FILES: Final[Mapping[str, str]] = {
-    "ssl.ca.location": "authorities",
-    "ssl.certificate.location": "certificate",
-    "ssl.crl.location": "revoked",
-    "ssl.key.location": "key",
-}
 
 RECONNECT_BACKOFF_MAX_MS: Final = 1_000
 """The default of Java's client; with kafka-python's, 30 s, a broker that is back is found late."""
@@ -117,7 +110,7 @@ def _translated(
         "security_protocol": java.protocol,
     }
     # This library applies these settings itself.
-    applied = {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, *_FILES}
+    applied = {BOOTSTRAP_SERVERS, API_TIMEOUT_MS, *PEM_SETTINGS}
     for name in sorted(java.others.keys() - applied):
         try:
             config |= _translate(name, java.others)
@@ -252,5 +245,4 @@ def _sasl(java: JavaSettings) -> dict[str, Any]:
 def _tls(java: JavaSettings) -> dict[str, Any]:
     if java.tls is None:
         return {}
-    files = {_FILES[name]: java.others[name] for name in _FILES.keys() & java.others.keys()}
-    return {"ssl_context": CurrentContext(java.tls, PemFiles(**files))}
+    return {"ssl_context": CurrentContext(java.tls, pem_files(java.others))}

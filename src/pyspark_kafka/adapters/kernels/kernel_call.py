@@ -30,6 +30,11 @@ class KernelCall:
         """The kinds of the arguments."""
         return self._kernel.kinds_of(self.arguments)
 
+    @property
+    def is_cached(self) -> bool:
+        """Whether the code is in a cache."""
+        return self._kernel.is_cached(self.arguments)
+
     def compile(self) -> CachedKernel:
         """Return the cached code; compile it if it is in no cache.
 
@@ -43,7 +48,7 @@ class KernelCall:
 
     def load_cached(self) -> None:
         """Load the code if it is in a cache."""
-        if self._kernel.is_cached(self.arguments):
+        if self.is_cached:
             self.load()
 
     @property

@@ -17,6 +17,7 @@ from .store_files import KeyPair, certificates, key_pair, read_file, unreadable
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Mapping
 
 _VERSIONS: Final = {TLS_1_2: ssl.TLSVersion.TLSv1_2, TLS_1_3: ssl.TLSVersion.TLSv1_3}
 
@@ -42,6 +43,22 @@ class PemFiles:
     certificate: str = ""
     key: str = ""
     revoked: str = ""
+
+
+PEM_SETTINGS: Final[Mapping[str, str]] = {
+    "ssl.ca.location": "authorities",
+    "ssl.certificate.location": "certificate",
+    "ssl.crl.location": "revoked",
+    "ssl.key.location": "key",
+}
+"""librdkafka's settings of files, and the fields of ``PemFiles``."""
+
+
+def pem_files(settings: Mapping[str, str]) -> PemFiles:
+    """Return the files that settings name."""
+    return PemFiles(
+        **{PEM_SETTINGS[name]: settings[name] for name in PEM_SETTINGS.keys() & settings.keys()}
+    )
 
 
 @final

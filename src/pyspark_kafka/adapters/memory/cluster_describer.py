@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, final
 
 from ...domain.security.rights import Operation
-from ...domain.topic_description import PartitionDescription, TopicDescription
+from ...domain.topic_description import Broker, PartitionDescription, TopicDescription
 from ...ports.cluster_describer import ClusterDescriber
-from .cluster import MemoryCluster
+from .cluster import ADDRESS, MemoryCluster
 
 _BROKER: Final = 0
 _OPERATIONS: Final = frozenset({Operation.DESCRIBE, Operation.READ, Operation.WRITE})
@@ -21,6 +21,13 @@ class MemoryClusterDescriber(ClusterDescriber):
 
     def __init__(self, cluster: MemoryCluster) -> None:
         self._cluster = cluster
+
+    def brokers(self) -> Sequence[Broker]:
+        self._cluster.topics()
+        return [Broker(_BROKER, ADDRESS, 0)]
+
+    def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
+        return None
 
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         sizes = self._cluster.topics()
@@ -35,6 +42,10 @@ class MemoryClusterDescriber(ClusterDescriber):
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
         self._cluster.committed(group_id)
         return _OPERATIONS - {Operation.WRITE}
+
+    def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
+        self._cluster.open_transactions(transactional_id)
+        return frozenset({Operation.DESCRIBE, Operation.WRITE})
 
     def close(self) -> None:
         """Do nothing: the cluster belongs to the caller."""

@@ -1,0 +1,62 @@
+"""Checks of a cluster, and of what a query needs to use it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ..adapters.system.environment import environment
+from ..adapters.system.network_probe import NetworkProbe
+from ..application.doctor import Doctor, Resources, Surroundings
+from ..domain.doctor.kernels import KernelCount
+from ..domain.kafka_settings import api_timeout_ms
+from ..domain.kafka_settings.java import read_java_settings
+from .container import closing_clients, container_for
+from .kernels import RECORDS, kernel_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from ..domain.doctor.versions import Environment
+    from ..domain.options import SourceOptions
+
+_MAX_CONNECT_S: Final = 5.0
+
+
+@contextmanager
+def doctor_for(
+    options: SourceOptions,
+    resources: Resources,
+    executors: Callable[[], Sequence[Environment]] | None = None,
+) -> Iterator[Doctor]:
+    """Yield what checks a cluster, and close its clients afterwards.
+
+    ``executors`` returns the environments of Spark's executors.
+
+    :raises OptionsError: if the value of the option ``client`` is unknown.
+    """
+    settings = dict(options.kafka)
+    timeout_s = min(api_timeout_ms(settings) / 1_000, _MAX_CONNECT_S)
+    with closing_clients(container_for(options)) as container:
+        surroundings = Surroundings(
+            environment(),
+            _kernel_count,
+            NetworkProbe(read_java_settings(settings), timeout_s),
+            container.clock(),
+            executors,
+        )
+        yield Doctor(options, resources, surroundings, container.cluster_describer)
+
+
+def environments_of(spark: SparkSession) -> Sequence[Environment]:
+    """Return the environments of a session's executors."""
+    from ..adapters.spark.executor_environments import executor_environments
+
+    return executor_environments(spark)
+
+
+def _kernel_count() -> KernelCount:
+    are_compiled = [call.is_cached for call in kernel_calls(RECORDS)]
+    return KernelCount(sum(are_compiled), len(are_compiled))

@@ -1,0 +1,104 @@
+"""Versions of Python and of packages, here and on executors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from .finding import Finding, error, ok, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MIN_PYTHON: Final = (3, 11)
+
+MIN_VERSIONS: Final[Mapping[str, str]] = {
+    "pyspark": "4.2",
+    "pyarrow": "18.0",
+    "kafka-python": "3.0.12",
+    "confluent-kafka": "2.15.1",
+    "numba": "0.61",
+}
+"""The minimum versions of packages, which ``pyproject.toml`` has as well."""
+
+_OWN: Final = "pyspark-kafka"
+REPORTED: Final = (_OWN, *MIN_VERSIONS)
+"""The packages whose versions are compared."""
+
+_OPTIONAL: Final[Mapping[str, str]] = {
+    "pyspark": "Spark cannot be used here. Install it with: pip install 'pyspark-kafka[spark]'",
+    "numba": "Kernels run from the cache only. Install it with: pip install numba",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A Python process: its host, and the versions of Python and of installed packages."""
+
+    host: str
+    python: str
+    packages: Mapping[str, str]
+
+
+def check_environment(found: Environment, client: str) -> Iterator[Finding]:
+    """Yield a finding for Python and for each package; ``client`` is the Kafka client in use."""
+    if _numbers(found.python) < MIN_PYTHON:
+        yield error("python", f"Python {found.python}", "Use Python 3.11 or newer.")
+    else:
+        yield ok("python", f"Python {found.python}")
+    yield ok(_OWN, found.packages.get(_OWN, "from a source tree"))
+    for name, least in MIN_VERSIONS.items():
+        yield _check_package(name, found.packages.get(name), least, client)
+
+
+def check_executors(here: Environment, executors: Sequence[Environment]) -> Iterator[Finding]:
+    """Yield what differs between the driver and its executors."""
+    for each in executors:
+        problems = [*_differences(here, each)]
+        yield from problems
+        if not problems:
+            versions = ", ".join(f"{name} {each.packages[name]}" for name in sorted(each.packages))
+            yield ok("executor", f"{each.host}: Python {each.python}, {versions}")
+
+
+def _check_package(name: str, version: str | None, least: str, client: str) -> Finding:
+    extra = "confluent" if name == "confluent-kafka" else name
+    if version is None:
+        if extra == client:
+            advice = f"Install it with: pip install 'pyspark-kafka[{extra}]'"
+            return error(name, "is not installed, and the client needs it", advice)
+        if name in _OPTIONAL:
+            return warning(name, "is not installed", _OPTIONAL[name])
+        return ok(name, "is not installed")
+    if _numbers(version) < _numbers(least):
+        advice = f"Install version {least} or newer: pip install '{name}>={least}'"
+        return error(name, f"version {version} is too old", advice)
+    return ok(name, version)
+
+
+def _differences(here: Environment, executor: Environment) -> Iterator[Finding]:
+    ours, theirs = here.python, executor.python
+    if _numbers(ours)[:2] != _numbers(theirs)[:2]:
+        yield error(
+            "executor",
+            f"{executor.host} has Python {theirs}, and the driver has {ours}",
+            "Set 'spark.pyspark.python', or ship one environment to both.",
+        )
+    for name in REPORTED:
+        mine, other = here.packages.get(name), executor.packages.get(name)
+        if mine == other:
+            continue
+        summary = (
+            f"{executor.host} has {name} {other or 'none'}, and the driver has {mine or 'none'}"
+        )
+        advice = "Ship one environment to the driver and the executors (--archives)."
+        is_needed = name in (_OWN, "pyspark") or other is None
+        yield (error if is_needed and mine else warning)("executor", summary, advice)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version: ``(4, 2)`` for ``4.2.0.dev1``'s first two."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()

@@ -1,0 +1,134 @@
+"""``pyspark-kafka doctor`` on real brokers, with TLS and logins."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.__main__ import main
+from tests.servers.secured import MECHANISMS, PASSWORD, STORE_PASSWORD
+
+from .client_files import connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from tests.servers.secured import SecuredBroker
+
+Findings = list[dict[str, str]]
+
+
+class Patient:
+    """A cluster to examine, with one client."""
+
+    def __init__(self, client: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._client = client
+        self._directory = directory
+        self._capsys = capsys
+
+    def examined(self, options: Mapping[str, str], *more: str) -> tuple[int, Findings]:
+        """Return the exit status and the findings, but for what depends on this machine."""
+        given = connection(self._directory, options)
+        status = main(["doctor", *given, "--client", self._client, *more, "--json"])
+        out = self._capsys.readouterr().out
+        assert PASSWORD not in out
+        assert STORE_PASSWORD not in out
+        found: Findings = [json.loads(line) for line in out.splitlines()]
+        return status, [each for each in found if each["check"] != "kernels"]
+
+
+@pytest.fixture
+def patient(client: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Patient:
+    return Patient(client, tmp_path, capsys)
+
+
+def problems(found: Findings) -> list[tuple[str, str]]:
+    return [(each["check"], each["level"]) for each in found if each["level"] != "ok"]
+
+
+def test_a_healthy_cluster(
+    secured: SecuredBroker, patient: Patient, client: str, fresh_name: Callable[[], str]
+) -> None:
+    """Over TLS, a user who may do everything has no problem but what a client cannot tell."""
+    topic = fresh_name()
+    secured.cluster.create_topic(topic, 2)
+    resources = ("--topic", topic, "--group", fresh_name(), "--transactional-id", fresh_name())
+    _, found = patient.examined(secured.plain_options(MECHANISMS["PLAIN"]), *resources)
+    by_check = {each["check"]: each["summary"] for each in found}
+    assert by_check["login"] == f"SASL_SSL by PLAIN, User:{MECHANISMS['PLAIN']}"
+    assert "TLSv1.3" in by_check["tls"]
+    assert by_check["topic"] == f"'{topic}': 2 partitions"
+    expected = [("rights", "warning")] if client == "confluent" else []
+    assert problems(found) == expected
+
+
+def test_missing_rights(
+    secured: SecuredBroker, patient: Patient, client: str, fresh_name: Callable[[], str]
+) -> None:
+    """Each missing right has the command that grants it; what is granted is found."""
+    topic, user, group = fresh_name(), fresh_name(), fresh_name()
+    secured.cluster.create_topic(topic)
+    options = secured.add_user(user)
+    resources = ("--topic", topic, "--group", group, "--transactional-id", "x")
+    status, found = patient.examined(options, *resources)
+    missing = [each for each in found if each["check"] == "rights"]
+    assert status == 1
+    assert [each["level"] for each in missing] == [
+        *("error", "error", "error"),
+        "warning" if client == "confluent" else "error",
+    ]
+    assert f"--allow-principal User:{user} --operation Read --topic {topic}" in missing[0]["advice"]
+    secured.grant(user, "Read", "Topic", topic)
+    secured.grant(user, "Read", "Group", group)
+    _, found = patient.examined(options, *resources[:4])
+    assert problems(found) == [("rights", "warning")]
+
+
+def test_a_wrong_password(secured: SecuredBroker, patient: Patient) -> None:
+    """The network is well, and the login is refused."""
+    status, found = patient.examined(secured.plain_options(MECHANISMS["PLAIN"], "wrong-one"))
+    assert (status, problems(found)) == (1, [("login", "error")])
+    assert "KAFKA_AUTHENTICATION_FAILED" in found[-1]["summary"]
+    assert "wrong-one" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("listener", "advice"),
+    [
+        ("expired", "Renew the brokers' certificate"),
+        ("wrong_host", "Connect to a name that the brokers' certificate has"),
+        ("sasl_plaintext", "The port does not speak TLS"),
+    ],
+)
+def test_certificates(secured: SecuredBroker, patient: Patient, listener: str, advice: str) -> None:
+    """A handshake that fails says what to do."""
+    options = secured.plain_options(MECHANISMS["PLAIN"])
+    options["kafka.bootstrap.servers"] = getattr(secured, listener)
+    status, found = patient.examined(options)
+    (handshake,) = [each for each in found if each["check"] == "tls"]
+    assert (status, handshake["level"]) == (1, "error")
+    assert handshake["advice"].startswith(advice)
+
+
+def test_an_unreachable_cluster(patient: Patient) -> None:
+    """Names and ports are told apart, and the login is not tried."""
+    servers = {"kafka.bootstrap.servers": "name.invalid:9092,127.0.0.1:1"}
+    status, found = patient.examined(servers)
+    assert (status, problems(found)) == (
+        1,
+        [("dns", "error"), ("tcp", "error"), ("login", "error")],
+    )
+
+
+def test_a_table(kafka: KafkaCluster, client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each finding is a row, with its advice below, and the last line counts them."""
+    given = ["--bootstrap-servers", kafka.bootstrap_servers, "--client", client]
+    assert main(["doctor", *given, "--topic", "nothing-of-this-name"]) == 1
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    at = lines.index("error    topic            'nothing-of-this-name' does not exist")
+    assert lines[at + 1].strip() == "Create it, or correct the name."
+    assert lines[-1].startswith("1 error, ")
