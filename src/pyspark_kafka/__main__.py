@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from .cli.parser import (
     BrokerSettings,
+    CompletionSettings,
     DemoSettings,
     DiffOffsetsSettings,
     DoctorSettings,
@@ -37,6 +38,7 @@ INTERRUPTED: Final = 130
 
 COMMANDS: Final[Mapping[type, tuple[str, str]]] = {
     BrokerSettings: ("broker", "run_broker"),
+    CompletionSettings: ("completion", "run_completion"),
     DemoSettings: ("demo", "run_demo"),
     DiffOffsetsSettings: ("offsets", "run_diff"),
     DoctorSettings: ("doctor", "run_doctor"),

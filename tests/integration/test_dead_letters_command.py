@@ -114,6 +114,13 @@ def test_records_are_written_back(world: KafkaWorld, capsys: pytest.CaptureFixtu
     ]
     assert main([*replay, "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines() == [f"Would write {said[0]}", *said[1:]]
+    assert main([*replay, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "records": {orders: 2},
+        "duplicates": 1,
+        "unwanted": 1,
+        "others": 1,
+    }
     for lines in ([f"Wrote {said[0]}", *said[1:]], ["Wrote no records"]):
         assert main(replay) == 0
         assert capsys.readouterr().out.splitlines() == lines

@@ -69,6 +69,7 @@ class ReplayLettersSettings:
     to: str | None = None
     group: str | None = None
     is_dry: bool = False
+    as_json: bool = False
 
 
 def add_dead_letters(commands: Commands) -> None:
@@ -97,6 +98,7 @@ def add_dead_letters(commands: Commands) -> None:
     replay.add_argument(
         "--dry-run", action="store_true", help="count records, and write and commit nothing"
     )
+    replay.add_argument("--json", action="store_true", help="print the numbers as a line of JSON")
 
 
 def _add_source(command: argparse.ArgumentParser) -> None:
@@ -133,7 +135,7 @@ def _list_settings(given: argparse.Namespace) -> ListLettersSettings:
 def _replay_settings(given: argparse.Namespace) -> ReplayLettersSettings:
     if given.to == given.topic:
         given.error("--to names the dead-letter topic itself")
-    return ReplayLettersSettings(_source(given), given.to, given.group, given.dry_run)
+    return ReplayLettersSettings(_source(given), given.to, given.group, given.dry_run, given.json)
 
 
 def _source(given: argparse.Namespace) -> LetterSource:

@@ -61,7 +61,10 @@ def run_replay(settings: ReplayLettersSettings) -> int:
         replay.flush()
         if settings.group is not None and not settings.is_dry:
             log.commit(settings.group, ranges)
-    _print_stats(stats, is_dry=settings.is_dry)
+    if settings.as_json:
+        print(json.dumps(_stats_json(stats), ensure_ascii=False))
+    else:
+        _print_stats(stats, is_dry=settings.is_dry)
     return 0
 
 
@@ -121,6 +124,15 @@ def _print_table(summary: LetterSummary) -> None:
 def _more(summary: LetterSummary) -> str:
     hidden = summary.total - len(summary.records)
     return f"and {_quantity(hidden, 'more record')}; raise --limit to list them"
+
+
+def _stats_json(stats: ReplayStats) -> dict[str, Any]:
+    return {
+        "records": dict(sorted(stats.replayed.items())),
+        "duplicates": stats.duplicates,
+        "unwanted": stats.unwanted,
+        "others": stats.others,
+    }
 
 
 def _print_stats(stats: ReplayStats, *, is_dry: bool) -> None:

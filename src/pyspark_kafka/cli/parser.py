@@ -8,6 +8,7 @@ from typing import Final
 
 from .. import __version__
 from .broker_arguments import BrokerSettings, add_broker
+from .completion_arguments import CompletionSettings, add_completion
 from .dead_letter_arguments import (
     ListLettersSettings,
     ReplayLettersSettings,
@@ -30,6 +31,7 @@ from .warm_arguments import WarmSettings, add_warm
 
 __all__ = [
     "BrokerSettings",
+    "CompletionSettings",
     "DemoSettings",
     "DiffOffsetsSettings",
     "DoctorSettings",
@@ -50,6 +52,7 @@ __all__ = [
 
 Settings = (
     BrokerSettings
+    | CompletionSettings
     | DemoSettings
     | DiffOffsetsSettings
     | DoctorSettings
@@ -76,6 +79,7 @@ _COMMANDS: Final = (
     add_dead_letters,
     add_broker,
     add_warm,
+    add_completion,
 )
 """In the order of the help."""
 
