@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
-from pyspark_kafka.adapters.spark.data_source import SaveModeError
+from pyspark_kafka.adapters.spark.data_source import CatalogTableError, SaveModeError
 from pyspark_kafka.application.batch_files import ConcurrentUpdateError
 from pyspark_kafka.application.continuous_errors import (
     FunctionError,
@@ -19,9 +19,11 @@ from pyspark_kafka.application.errors import (
     NoCommittedOffsetError,
     NoOffsetForTimestampError,
     OffsetsMismatchError,
+    QueryIsRunningError,
     ResolvedOffsetsError,
     TimestampsMismatchError,
     TopicOffsetsMismatchError,
+    UnusableOffsetsError,
 )
 from pyspark_kafka.bootstrap.plugins import PluginError
 from pyspark_kafka.brokers.errors import BrokerStartError, JarsError, JavaError
@@ -525,6 +527,17 @@ WRITES: Final = (
         ("Use `.mode('append')`.",),
     ),
     Entry(
+        CatalogTableError(),
+        "`CREATE TABLE ... USING pyspark_kafka` makes a table in Spark's catalog, and Spark does "
+        "not pass the options of such a table on.",
+        (
+            (
+                "Use `CREATE TEMPORARY VIEW` as [SQL](../guides/sql-and-pipelines.md) shows, or "
+                "create the view in Python."
+            ),
+        ),
+    ),
+    Entry(
         NullTopicError(),
         "A row has no topic.",
         ("Set the option `topic`, or fill the column `topic` in every row.",),
@@ -630,6 +643,33 @@ EXACTLY_ONCE: Final = (
         ConcurrentUpdateError(MemoryMetadataLog(), 7),
         "Two queries write to one checkpoint.",
         ("Stop one of them. Each query needs a checkpoint of its own.",),
+    ),
+    Entry(
+        QueryIsRunningError(
+            "s3://bucket/checkpoints/orders/offsets",
+            "batch 41 began 12 s ago",
+            "Stop the query, and run the command again",
+        ),
+        "[`pyspark-kafka offsets`](../operate/checkpoints-offsets.md) changes the checkpoint of a "
+        "query that is stopped, and this query has just written to its checkpoint.",
+        (
+            "Stop the query, and run the command again a minute later.",
+            "If the query was killed within a batch, add `--query-is-stopped`.",
+        ),
+    ),
+    Entry(
+        UnusableOffsetsError(
+            "offset 900 of orders-0 is not in Kafka, which has offsets 1000 to 5000",
+            "Choose an offset in between, or 'earliest' or 'latest'",
+        ),
+        "The offsets that a command is to write into a checkpoint, or to export from one, do not "
+        "fit its query or Kafka.",
+        (
+            (
+                "Do what the message says. `pyspark-kafka offsets show` lists what the checkpoint "
+                "has, and `pyspark-kafka topics --partitions` what Kafka has."
+            ),
+        ),
     ),
 )
 

@@ -14,7 +14,7 @@ from ..domain.options import QueryKind, parse_source_options
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
-from .lag import DEFAULTS
+from .connection import DEFAULTS
 from .lag_json import batch_json
 from .offsets_view import offset_pairs, print_offsets
 from .process import ending_with_the_pipe, logs_redirected_to
