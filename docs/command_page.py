@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HEAD: Final = """\
-# Command line
+<!-- make docs makes this page from the parser; do not edit it. -->
 
-`make docs` makes this page from the parser; do not edit it.
+# Command line
 
 The command is `pyspark-kafka`, or `python -m pyspark_kafka` where scripts are not on the path.
 `--help` shows the same as this page, and `--version` the version.

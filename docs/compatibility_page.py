@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 PYPROJECT: Final = Path(__file__).parents[1] / "pyproject.toml"
 
 HEAD: Final = """\
-# Compatibility
+<!-- make docs makes this page from pyproject.toml; do not edit it. -->
 
-`make docs` makes this page from `pyproject.toml`; do not edit it.
+# Compatibility
 
 | | needed | tested |
 |---|---|---|

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from sphinx.ext.intersphinx import missing_reference
 
 import pyspark_kafka
 
+if TYPE_CHECKING:
+    from docutils.nodes import TextElement, reference
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
 INVENTORIES: Final = Path(__file__).parent / "inventories"
+MODULES: Final = {"pa": "pyarrow", "SparkSession": "pyspark.sql.SparkSession"}
+"""What the first part of a name in a type hint stands for: the modules import it unqualified."""
 
 project = "pyspark-kafka"
 author = "The authors of pyspark-kafka"
@@ -46,3 +56,19 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Resolve the names of type hints that are imported for type checkers only."""
+    app.connect("missing-reference", _resolve_short_name)
+
+
+def _resolve_short_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: TextElement
+) -> reference | None:
+    first, dot, rest = node.get("reftarget", "").partition(".")
+    if first not in MODULES:
+        return None
+    qualified = node.deepcopy()
+    qualified["reftarget"] = f"{MODULES[first]}{dot}{rest}"
+    return missing_reference(app, env, qualified, content)

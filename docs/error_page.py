@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pyspark_kafka.domain.errors import PysparkKafkaError
 
 ERRORS_HEAD: Final = """\
-# Errors
+<!-- make docs makes this page from the errors of the code; do not edit it. -->
 
-`make docs` makes this page from the errors of the code; do not edit it.
+# Errors
 
 An error begins with its condition in brackets: search this page for it. Names, offsets and sizes
 are examples.
@@ -40,7 +40,7 @@ def errors_page() -> str:
 
 def _error(entry: Entry) -> str:
     error = entry.error
-    message = "\n".join(map(_wrapped, str(error).splitlines()))
+    message = "\n".join(_wrapped(line, width=80) for line in str(error).splitlines())
     steps = "".join(f"{_wrapped(step, '- ')}\n" for step in entry.steps)
     return (
         f"\n### {error.condition}\n\n{_wrapped(entry.cause)}\n\n"
@@ -63,11 +63,11 @@ def _sub_conditions(error: PysparkKafkaError) -> str:
     return SUB_CONDITIONS_HEAD.format(heading=heading) + table
 
 
-def _wrapped(text: str, first: str = "") -> str:
+def _wrapped(text: str, first: str = "", *, width: int = 100) -> str:
     indent = " " * len(first)
     return textwrap.fill(
         text,
-        100,
+        width,
         initial_indent=first,
         subsequent_indent=indent,
         break_long_words=False,

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 DOCS: Final = Path(__file__).parent
 
 HEAD: Final = """\
-# Options
+<!-- make docs makes this page from the tables in pyspark_kafka.domain; do not edit it. -->
 
-`make docs` makes this page from the tables in `pyspark_kafka.domain`; do not edit it.
+# Options
 
 Option names are not case-sensitive. Unknown options are refused. You can use the same options for
 a read and a write: a write ignores options of reads with a warning, and vice versa.

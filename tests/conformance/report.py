@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(__file__).parent
 
 HEAD: Final = """\
-# Conformance
+<!-- Generated from tests/conformance by make docs; do not edit. -->
 
-Generated from `tests/conformance` by `make docs`; do not edit.
+# Conformance
 
 These are the tests of the JVM connector's own suites. Beside each is the test that asserts the same
 here, and how it does so, or the reason why there is none:
