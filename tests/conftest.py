@@ -159,6 +159,9 @@ def connect_url(servers: Servers) -> str:
 @pytest.fixture(scope="session")
 def connect(connect_url: str) -> Iterator[SparkSession]:
     """Return a session of the Spark Connect server, beside this process's own Spark."""
+    # gRPC's threads are otherwise started in forked children too, where a JVM is about to be started
+    # (doc/fork_support.md of grpc): the child dies.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     session = ConnectSession.builder.remote(connect_url).create()

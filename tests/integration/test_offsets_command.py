@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,7 +226,7 @@ def test_what_is_refused(
 ) -> None:
     """Each is one line with a condition, and nothing is written."""
     two_batches(checkpoint, topic)
-    monkeypatch.setattr("sys.stdin", Path(os.devnull).open())  # noqa: SIM115
+    monkeypatch.setattr("sys.stdin", StringIO())
     offsets = Offsets(capsys, str(checkpoint.directory))
     given = ("--to", "earliest", *servers(kafka, "kafka-python"))
     assert "[KAFKA_QUERY_IS_RUNNING] " in offsets.fails("rewrite", *given, "--yes")
