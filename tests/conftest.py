@@ -159,8 +159,8 @@ def connect_url(servers: Servers) -> str:
 @pytest.fixture(scope="session")
 def connect(connect_url: str) -> Iterator[SparkSession]:
     """Return a session of the Spark Connect server, beside this process's own Spark."""
-    # gRPC's threads are otherwise started in forked children too, where a JVM is about to be started
-    # (doc/fork_support.md of grpc): the child dies.
+    # gRPC otherwise starts its threads in forked children, too: one that is about to start a JVM
+    # dies of it. doc/fork_support.md of grpc.
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 

@@ -16,9 +16,13 @@ from ..domain.options import QueryKind, parse_source_options
 from .connection import DEFAULTS
 from .console import Console
 from .process import ending_with_the_pipe, logs_redirected_to
+from .progress_bar import advancing
 
 if TYPE_CHECKING:
-    from ..application.dead_letter_log import LetterCount
+    from collections.abc import Iterable, Iterator
+
+    from ..application.dead_letter_log import LetterCount, Letters
+    from ..domain.offset_range import OffsetRange
     from ..domain.options import SourceOptions
     from .dead_letter_arguments import LetterSource, ListLettersSettings, ReplayLettersSettings
 
@@ -35,7 +39,8 @@ def run_list(settings: ListLettersSettings) -> int:
     with logs_redirected_to(logging.NullHandler()):
         summary = LetterSummary(settings.limit)
         with dead_letter_log_for(_options(source), source.topic) as log:
-            for found in log.read(log.ranges(), source.wanted):
+            ranges = log.ranges()
+            for found in _advancing(ranges, log.read(ranges, source.wanted)):
                 summary.add(found)
         with ending_with_the_pipe():
             show = _print_json if settings.as_json else _print_table
@@ -56,7 +61,7 @@ def run_replay(settings: ReplayLettersSettings) -> int:
     ):
         ranges = log.ranges(*([log.committed(settings.group)] if settings.group else []))
         stats = ReplayStats()
-        for found in log.read(ranges, source.wanted, with_records=True):
+        for found in _advancing(ranges, log.read(ranges, source.wanted, with_records=True)):
             stats += replay.write(found)
         replay.flush()
         if settings.group is not None and not settings.is_dry:
@@ -66,6 +71,12 @@ def run_replay(settings: ReplayLettersSettings) -> int:
     else:
         _print_stats(stats, is_dry=settings.is_dry)
     return 0
+
+
+def _advancing(ranges: Iterable[OffsetRange], found: Iterable[Letters]) -> Iterator[Letters]:
+    """Yield what is found, and show how much of the ranges is read."""
+    total = sum(each.size for each in ranges)
+    return advancing("Reading", found, total=total, size=lambda each: each.records.num_rows)
 
 
 def _options(source: LetterSource) -> SourceOptions:

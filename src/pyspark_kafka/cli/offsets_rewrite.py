@@ -75,9 +75,7 @@ def _change(
     before, after = points
     if not settings.as_json:
         _show(path, before, after)
-    is_needed = (
-        before.has_unread_batch or after.has_unread_batch or before.offsets != after.offsets
-    )
+    is_needed = before.has_unread_batch or after.has_unread_batch or before.offsets != after.offsets
     is_wanted = is_needed and not settings.is_dry and _is_confirmed(settings)
     if is_wanted:
         apply()
