@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -20,8 +21,15 @@ URL = "sc://server:15002"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what chooses a mode."""
-    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "MASTER"):
+    for name in (
+        "SPARK_REMOTE",
+        "SPARK_CONNECT_MODE_ENABLED",
+        "MASTER",
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_SUBMIT_ARGS",
+    ):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", "/nowhere")
 
 
 def test_a_url_leads_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +46,20 @@ def test_a_local_master_starts_spark_here(name: str) -> None:
     """Classic Spark and a server of this process have the same masters."""
     assert local_master({name: "local[2]"})
     assert not local_master({name: "spark://master:7077"})
+
+
+def test_spark_starts_here_if_no_master_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Arguments of ``spark-submit`` and ``spark-defaults.conf`` may name one."""
+    assert local_master({})
+    with monkeypatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
+        assert not local_master({})
+        assert local_master({"spark.master": "local"})
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn")
+    assert not local_master({})
 
 
 def no_session(_: type[SparkSession]) -> NoReturn:
