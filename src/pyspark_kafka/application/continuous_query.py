@@ -6,12 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Any, final
 
 from ..domain.errors import PysparkKafkaError
+from ..domain.html_table import html_table
 from ..ports.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..domain.continuous.progress import QueryIdentity
+    from ..domain.continuous.progress import EpochProgress, QueryIdentity
     from .continuous_execution import ContinuousExecution
     from .continuous_progress import ProgressRecorder
 
@@ -120,6 +121,19 @@ class ContinuousQuery:
         if was_active and self._error is not None:
             raise self._error
 
+    def _repr_html_(self) -> str:
+        """Return a table of the query's state and progress, which notebooks show."""
+        rows: list[tuple[str, str | int]] = [("state", self._state()), ("id", self.id)]
+        for progress in self._progress.recent[-1:]:
+            rows += _progress_rows(progress)
+        return html_table(f"Continuous query {self.name or self.id}", rows)
+
+    def _state(self) -> str:
+        """Return what the query does, or why it ended; texts of errors may quote records."""
+        if self._error is None:
+            return str(self.status["message"])
+        return f"Failed: {getattr(self._error, 'condition', type(self._error).__name__)}"
+
     def _wait_for(self, event: threading.Event, timeout: float | None) -> bool:
         deadline = Deadline.after(timeout)
         # Short waits, so that Ctrl-C is noticed.
@@ -137,3 +151,21 @@ class ContinuousQuery:
                 self._error = self._error or error
             self._progress.ended()
             self._ended.set()
+
+
+def _progress_rows(progress: EpochProgress) -> list[tuple[str, str | int]]:
+    latency = progress.work.latency
+    return [
+        ("epoch", str(progress.epoch)),
+        ("lag", "unknown" if progress.lag is None else progress.lag.total),
+        ("rows read per second", round(progress.input_rows_per_second)),
+        ("rows written per second", round(progress.output_rows_per_second)),
+        *(
+            (f"latency, {percent} %", f"{milliseconds:,} ms")
+            for percent in (50, 99)
+            if (milliseconds := latency.percentile(percent)) is not None
+        ),
+        ("tasks", progress.tasks),
+        ("restarts", progress.restarts),
+        ("bad records", progress.bad_records.total),
+    ]

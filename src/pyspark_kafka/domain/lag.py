@@ -6,14 +6,20 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, Final, Self, final
 
+from .html_table import html_table
 from .topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .values.bad_records import BadRecordStats
+
+MAX_HTML_ROWS: Final = 20
+"""The partitions that a notebook shows; the largest lag comes first."""
+
+_HEADINGS: Final = ("topic", "partition", "consumed", "latest", "lag")
 
 
 @final
@@ -142,6 +148,11 @@ class SourceLag:
         """Whether the lag counts records, not offsets, in every partition."""
         return all(each.is_exact for each in self.partitions)
 
+    def _repr_html_(self) -> str:
+        """Return a table of the partitions, which notebooks show."""
+        caption = f"lag {_amount(self.lag.total, is_exact=self.is_exact)}"
+        return _partition_table(caption, [("", each) for each in self.partitions])
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -149,7 +160,8 @@ class QueryLag:
     """The lag of a query after a batch.
 
     ``sources`` are its Kafka sources, by position among all sources of the query;
-    ``timestamp_ms`` is the batch's start in milliseconds since the epoch. ``bad_records`` are those
+    ``timestamp_ms`` is the batch's start in milliseconds since the epoch, 0 if it is not known.
+    ``bad_records`` are those
     that could not be decoded, ``None`` if they are not counted: of this run of a continuous query,
     and of another query the ones that have dead letters.
     """
@@ -174,6 +186,36 @@ class QueryLag:
     def is_exact(self) -> bool:
         """Whether the lag counts records, not offsets, in every partition."""
         return all(source.is_exact for source in self.sources.values())
+
+    def _repr_html_(self) -> str:
+        """Return a table of the partitions, which notebooks show."""
+        amount = _amount(self.lag.total, is_exact=self.is_exact)
+        return _partition_table(
+            f"{self.name or self.query_id}: lag {amount} after batch {self.batch_id}",
+            [(name, each) for name, source in self.sources.items() for each in source.partitions],
+        )
+
+
+def _amount(lag: int, *, is_exact: bool) -> str:
+    return f"{lag:,}" if is_exact else f"≤ {lag:,}"
+
+
+def _partition_table(caption: str, lags: Sequence[tuple[str, PartitionLag]]) -> str:
+    """Return the partitions with the largest lag, and their sources if there are several."""
+    has_sources = len({source for source, _ in lags}) > 1
+    shown = sorted(lags, key=lambda each: -each[1].lag)[:MAX_HTML_ROWS]
+    hidden = len(lags) - len(shown)
+    return html_table(
+        f"{caption} ({hidden:,} more partitions)" if hidden else caption,
+        [[source, *_cells(lag)] if has_sources else _cells(lag) for source, lag in shown],
+        ("source", *_HEADINGS) if has_sources else _HEADINGS,
+    )
+
+
+def _cells(lag: PartitionLag) -> list[str | int]:
+    partition = lag.partition
+    amount = _amount(lag.lag, is_exact=lag.is_exact)
+    return [partition.topic, str(partition.partition), lag.consumed, lag.latest, amount]
 
 
 def _java_double(value: float) -> str:

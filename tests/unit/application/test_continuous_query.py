@@ -36,7 +36,12 @@ from pyspark_kafka.bootstrap.continuous import (
 )
 from pyspark_kafka.domain.continuous.messages import StopTask, TaskId, TaskProgress, TaskReport
 from pyspark_kafka.domain.continuous.restart_strategy import RestartLimits
-from pyspark_kafka.domain.errors import BrokerUnreachableError, DataLossError, MetadataLogError
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    DataLossError,
+    MetadataLogError,
+    PysparkKafkaError,
+)
 from pyspark_kafka.domain.options import (
     QueryKind,
     SourceOptions,
@@ -154,6 +159,7 @@ class Pipeline:
         listeners: Sequence[ProgressListener] = (),
         channel: EpochChannel | None = None,
         runner: TaskRunner | None = None,
+        name: str | None = None,
         **source: str,
     ) -> ContinuousQuery:
         common = {"kafka.bootstrap.servers": "memory", "client": "memory"}
@@ -172,6 +178,7 @@ class Pipeline:
             StoragePath(str(self.checkpoint)),
             ConstantFunction(function),
             limits,
+            name=name,
             listeners=listeners,
             make_container=self.container,
         )
@@ -555,6 +562,37 @@ def test_the_status_says_what_a_query_does(pipeline: Pipeline) -> None:
         "isDataAvailable": False,
         "isTriggerActive": False,
     }
+
+
+def test_a_notebook_shows_a_query(pipeline: Pipeline) -> None:
+    """The table has the state, and the progress once there is one; names are escaped."""
+    query = pipeline.start(name="<b>orders</b>")
+    await_until(lambda: query.status["isTriggerActive"])
+    assert f"<td>id</td><td>{query.id}</td>" in query._repr_html_()
+    pipeline.produce(0, 5)
+    query.processAllAvailable()
+    query.stop()
+    html = query._repr_html_()
+    assert "<caption>Continuous query &lt;b&gt;orders&lt;/b&gt;</caption>" in html
+    assert "<td>state</td><td>Stopped</td>" in html
+    for row in ("<td>lag</td><td>0</td>", "<td>restarts</td><td>0</td>", "<td>latency, 99 %</td>"):
+        assert row in html
+
+
+def test_a_notebook_shows_why_a_query_failed(pipeline: Pipeline) -> None:
+    """The condition only: the text of an error may quote what the query processed."""
+    pipeline.produce(0, 1)
+
+    def fail(_: pa.RecordBatch) -> None:
+        raise ValueError("geheim")
+
+    limits = replace(FAST, restarts=RestartLimits(max_restarts=0))
+    query = pipeline.start(fail, limits=limits)
+    with pytest.raises(PysparkKafkaError, match="geheim") as failed:
+        query.awaitTermination(30)
+    html = query._repr_html_()
+    assert f"<td>Failed: {failed.value.condition}</td>" in html
+    assert "geheim" not in html
 
 
 def test_prometheus_has_a_query_until_it_ends(pipeline: Pipeline) -> None:

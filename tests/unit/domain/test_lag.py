@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.lag import Lag, PartitionLag, QueryLag, SourceLag
+from pyspark_kafka.domain.lag import MAX_HTML_ROWS, Lag, PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from .strategies import LARGEST_OFFSET
@@ -127,3 +127,41 @@ def test_sources_of_a_query_are_added_up() -> None:
     assert lag.lag == Lag({T[0]: 2, T[1]: 1})
     assert not lag.is_exact
     assert QueryLag("id", "run", None, 3, 1_000, {"2": other}).is_exact
+
+
+def test_a_notebook_shows_the_largest_lag_first() -> None:
+    """The table has offsets and lag of each partition, and the total."""
+    source = SourceLag.in_offsets({T[0]: 4, T[1]: 2_000}, {T[0]: 4, T[1]: 9_000})
+    html = source._repr_html_()
+    assert html.startswith("<table><caption>lag ≤ 7,000</caption><thead><tr><th>topic</th>")
+    first, second = html.partition("<tbody>")[2].split("</tr>")[:2]
+    assert first == "<tr><td>t</td><td>1</td><td>2,000</td><td>9,000</td><td>≤ 7,000</td>"
+    assert second == "<tr><td>t</td><td>0</td><td>4</td><td>4</td><td>0</td>"
+
+
+def test_a_notebook_shows_the_lag_of_a_query() -> None:
+    """Sources are named if there are several; a query without a name is named by its id."""
+    one = SourceLag.in_offsets({T[0]: 4}, {T[0]: 6})
+    lag = QueryLag("id", "run", "orders", 3, 1_000, {"0": one})
+    assert "<caption>orders: lag ≤ 2 after batch 3</caption>" in lag._repr_html_()
+    assert "<th>source</th>" not in lag._repr_html_()
+    both = QueryLag("id", "run", None, 3, 1_000, {"0": one, "2": one})._repr_html_()
+    assert "<caption>id: lag ≤ 4" in both
+    assert "<th>source</th><th>topic</th>" in both
+    assert "<tr><td>2</td><td>t</td>" in both
+
+
+def test_a_notebook_does_not_show_thousands_of_partitions() -> None:
+    """The caption says how many more there are."""
+    html = SourceLag.in_offsets({}, dict.fromkeys(T, 1))._repr_html_()
+    assert html.count("<tr>") == 1 + MAX_HTML_ROWS
+    assert "(1,980 more partitions)</caption>" in html
+
+
+def test_a_notebook_shows_names_as_text() -> None:
+    """No name of a topic, a source or a query is read as HTML."""
+    hostile = "<script>alert(1)</script>\"'&"
+    one = SourceLag.in_offsets({TopicPartition(hostile, 0): 1}, {TopicPartition(hostile, 0): 3})
+    html = QueryLag(hostile, "run", hostile, 0, 0, {hostile: one, "1": one})._repr_html_()
+    assert "script>" not in html
+    assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&amp;") == 4
