@@ -110,6 +110,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """Parse the number of a port; 0 is any that is free."""
+    if not (text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port")
+    return int(text)
+
+
 def seconds(text: str) -> float:
     """Parse a number of seconds above 0."""
     try:

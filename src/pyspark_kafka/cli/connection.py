@@ -40,14 +40,25 @@ class Connection:
         :raises OptionsError: if one is not valid.
         :raises DisallowedOptionError: if the operator forbids one.
         """
-        from ..bootstrap.option_policy import operator_policy
-        from ..domain.options import QueryKind, parse_source_options
+        return self._parsed({**self._given(), **query})
 
-        raw = {
+    def lag_options(self) -> SourceOptions:
+        """Return the options of a stream whose topics a checkpoint has; raise as the others."""
+        from ..domain.options import with_any_topic
+
+        return self._parsed(with_any_topic(self._given()))
+
+    def _given(self) -> dict[str, str]:
+        return {
             **DEFAULTS,
             **dict(self.options),
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "client": self.client,
-            **query,
         }
+
+    @staticmethod
+    def _parsed(raw: dict[str, str]) -> SourceOptions:
+        from ..bootstrap.option_policy import operator_policy
+        from ..domain.options import QueryKind, parse_source_options
+
         return parse_source_options(raw, QueryKind.STREAM, operator_policy())

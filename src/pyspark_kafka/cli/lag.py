@@ -9,12 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..bootstrap.lag import lag_monitor_for
-from ..bootstrap.option_policy import operator_policy
 from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
-from ..domain.options import QueryKind, parse_source_options, with_any_topic
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
-from .connection import DEFAULTS
+from .connection import Connection
 from .lag_arguments import DEFAULT_INTERVAL
 from .lag_json import lag_json
 from .process import ending_with_the_pipe, logs_redirected_to, until_interrupted
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..application.lag_monitor import LagMonitor, LagSnapshot
-    from ..domain.options import SourceOptions
     from .lag_arguments import LagSettings
     from .lag_view import LagView
 
@@ -33,8 +30,9 @@ def run_lag(settings: LagSettings) -> int:
 
     :raises PysparkKafkaError: if the first measurement fails; later failures are only shown.
     """
+    connection = Connection(settings.bootstrap_servers, settings.client, settings.options)
     monitoring = lag_monitor_for(
-        _options(settings),
+        connection.lag_options(),
         StoragePath(settings.checkpoint, settings.storage_options),
         settings.max_counted,
     )
@@ -43,17 +41,6 @@ def run_lag(settings: LagSettings) -> int:
         with ending_with_the_pipe():
             show(settings, monitor)
     return 0
-
-
-def _options(settings: LagSettings) -> SourceOptions:
-    given = {
-        **DEFAULTS,
-        "kafka.bootstrap.servers": settings.bootstrap_servers,
-        "client": settings.client,
-        **dict(settings.options),
-    }
-    # The topics come from the checkpoint.
-    return parse_source_options(with_any_topic(given), QueryKind.STREAM, operator_policy())
 
 
 def _first_snapshot(settings: LagSettings, monitor: LagMonitor) -> LagSnapshot:

@@ -67,14 +67,7 @@ def add_lag(commands: Commands) -> None:
     add_connection(lag)
     add_storage_options(lag)
     add_client(lag)
-    lag.add_argument(
-        "--count-up-to",
-        metavar="N",
-        type=_number,
-        default=MAX_COUNTED,
-        help="count records in partitions with at most N offsets left "
-        "(default: %(default)s; 0: never)",
-    )
+    add_count_up_to(lag)
     lag.add_argument(
         "--interval",
         metavar="SECONDS",
@@ -87,6 +80,18 @@ def add_lag(commands: Commands) -> None:
         help="measure once; the default if the output is not a terminal and --interval is not set",
     )
     lag.add_argument("--json", action="store_true", help="print a line of JSON per measurement")
+
+
+def add_count_up_to(command: argparse.ArgumentParser) -> None:
+    """Add ``--count-up-to``."""
+    command.add_argument(
+        "--count-up-to",
+        metavar="N",
+        type=_number,
+        default=MAX_COUNTED,
+        help="count records in partitions with at most N offsets left "
+        "(default: %(default)s; 0: never)",
+    )
 
 
 def _settings(given: argparse.Namespace) -> LagSettings:

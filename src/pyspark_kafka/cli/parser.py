@@ -25,6 +25,7 @@ from .offsets_arguments import (
     UndoRewriteSettings,
     add_offsets,
 )
+from .prometheus_arguments import PrometheusSettings, add_prometheus
 from .tail_arguments import TailSettings, add_tail
 from .topic_list_arguments import TopicListSettings, add_topics
 from .warm_arguments import WarmSettings, add_warm
@@ -38,6 +39,7 @@ __all__ = [
     "ExportOffsetsSettings",
     "LagSettings",
     "ListLettersSettings",
+    "PrometheusSettings",
     "ReplayLettersSettings",
     "RewriteOffsetsSettings",
     "Settings",
@@ -59,6 +61,7 @@ Settings = (
     | ExportOffsetsSettings
     | LagSettings
     | ListLettersSettings
+    | PrometheusSettings
     | ReplayLettersSettings
     | RewriteOffsetsSettings
     | ShowOffsetsSettings
@@ -75,6 +78,7 @@ _COMMANDS: Final = (
     add_topics,
     add_tail,
     add_lag,
+    add_prometheus,
     add_offsets,
     add_dead_letters,
     add_broker,

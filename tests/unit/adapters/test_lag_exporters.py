@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pyspark_kafka.adapters.prometheus.lag_exporter import PrometheusLagExporter
 from pyspark_kafka.adapters.system.logged import LoggingLagExporter
 from pyspark_kafka.domain.errors import MissingDependencyError
-from pyspark_kafka.domain.lag import QueryLag, SourceLag
+from pyspark_kafka.domain.lag import PartitionLag, QueryLag, SourceLag
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.domain.values.bad_records import BadRecordStats
 from pyspark_kafka.domain.values.failure_reason import FailureReason
@@ -49,11 +49,40 @@ def test_prometheus_has_a_gauge_for_each_partition(registry: CollectorRegistry) 
         f'pyspark_kafka_lag{{partition="1",{labels}}}': 0.0,
         f'pyspark_kafka_lag_exact{{partition="0",{labels}}}': 0.0,
         f'pyspark_kafka_lag_exact{{partition="1",{labels}}}': 1.0,
+        f'pyspark_kafka_lag_expired{{partition="0",{labels}}}': 0.0,
+        f'pyspark_kafka_lag_expired{{partition="1",{labels}}}': 0.0,
+        f'pyspark_kafka_lag_truncated{{partition="0",{labels}}}': 0.0,
+        f'pyspark_kafka_lag_truncated{{partition="1",{labels}}}': 0.0,
         f"pyspark_kafka_lag_min{{{query}}}": 0.0,
         f"pyspark_kafka_lag_max{{{query}}}": 5.0,
         f"pyspark_kafka_lag_avg{{{query}}}": 2.5,
         f"pyspark_kafka_lag_timestamp_seconds{{{query}}}": 1_700_000_000.5,
+        f'pyspark_kafka_lag_run_info{{{query},run_id="run"}}': 1.0,
     }
+
+
+def test_prometheus_has_what_was_lost(registry: CollectorRegistry) -> None:
+    """By partition: offsets that retention deleted, and logs that end too early."""
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    source = SourceLag.of(
+        [PartitionLag.in_offsets(first, 3, 9, 5), PartitionLag.in_offsets(second, 8, 4)]
+    )
+    PrometheusLagExporter(registry).export(QueryLag("id", "run", None, 7, 0, {"0": source}))
+    found = {
+        (name.partition("{")[0], name.partition('partition="')[2][0]): value
+        for name, value in series(registry).items()
+        if 'partition="' in name
+    }
+    assert found["pyspark_kafka_lag_expired", "0"] == 2
+    assert found["pyspark_kafka_lag_truncated", "0"] == 0
+    assert found["pyspark_kafka_lag_expired", "1"] == 0
+    assert found["pyspark_kafka_lag_truncated", "1"] == 1
+
+
+def test_prometheus_has_no_time_that_is_not_known(registry: CollectorRegistry) -> None:
+    """A batch without a time is not one of 1970."""
+    PrometheusLagExporter(registry).export(replace(lag(), timestamp_ms=0))
+    assert not [name for name in series(registry) if "timestamp" in name]
 
 
 def test_prometheus_counts_bad_records_where_they_are_known(registry: CollectorRegistry) -> None:

@@ -194,7 +194,7 @@ def test_every_entry_honours_the_lists(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, error: type[Exception]
 ) -> None:
     """Continuous queries, listeners and commands refuse what the operator does not allow."""
-    from pyspark_kafka.cli import lag
+    from pyspark_kafka.cli.lag import run_lag
 
     monkeypatch.setenv(VARIABLE, "fetch.min.bytes")
     given = {"kafka.bootstrap.servers": "b:9092", f"kafka.{name}": value}
@@ -218,7 +218,7 @@ def test_every_entry_honours_the_lists(
         options=((f"kafka.{name}", value),),
     )
     with pytest.raises(error):
-        lag._options(settings)
+        run_lag(settings)
 
 
 def test_a_session_s_list_holds_for_continuous_queries(tmp_path: Path) -> None:

@@ -13,20 +13,27 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-    from ...domain.lag import QueryLag
+    from ...domain.lag import PartitionLag, QueryLag
 
 PREFIX: Final = "pyspark_kafka_lag"
 
 _PARTITION_LABELS: Final = (*QUERY_LABELS, "source", "topic", "partition")
 
-_STATISTICS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
+_PARTITION_GAUGES: Final[Sequence[tuple[str, str, Callable[[PartitionLag], float]]]] = (
+    ("", "Records left to read, or offsets", lambda lag: lag.lag),
+    ("_exact", "1 if records are counted, else 0", lambda lag: lag.is_exact),
+    ("_expired", "Offsets that were deleted before they were read", lambda lag: lag.expired),
+    ("_truncated", "1 if the log ends before the next offset", lambda lag: lag.is_truncated),
+)
+
+_STATISTICS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float | None]]]] = (
     ("_min", "Minimum lag of the partitions", lambda lag: lag.lag.min),
     ("_max", "Maximum lag of the partitions", lambda lag: lag.lag.max),
     ("_avg", "Average lag of the partitions", lambda lag: lag.lag.avg),
     (
         "_timestamp_seconds",
         "Start of the batch after which the lag was measured",
-        lambda lag: lag.timestamp_ms / 1_000,
+        lambda lag: lag.timestamp_ms / 1_000 if lag.timestamp_ms else None,
     ),
 )
 
@@ -35,12 +42,14 @@ _STATISTICS: Final[Sequence[tuple[str, str, Callable[[QueryLag], float]]]] = (
 class PrometheusLagExporter(LagExporter):
     """Exposes the newest lag of every running query; its series are removed when the query ends.
 
-    By query, source, topic and partition: ``pyspark_kafka_lag``, and ``pyspark_kafka_lag_exact``,
-    which is 1 if records are counted and 0 if the lag is in offsets. By query:
-    ``pyspark_kafka_lag_min``, ``_max``, ``_avg``, and ``_timestamp_seconds``, the start of the
-    batch, and where dead letters are counted ``pyspark_kafka_dead_letters_total``. By query and
-    ``reason``, with them: ``pyspark_kafka_bad_records_total``. The label ``query`` is empty for a
-    query without a name.
+    By query, source, topic and partition: ``pyspark_kafka_lag``; ``_exact``, which is 1 if records
+    are counted and 0 if the lag is in offsets; ``_expired``, the offsets that retention deleted
+    before they were read, if the listener asks Kafka; and ``_truncated``, which is 1 if the log
+    ends before the next offset to read. By query: ``pyspark_kafka_lag_min``, ``_max``, ``_avg``,
+    ``_timestamp_seconds``, the start of the batch, and ``_run_info`` with the label ``run_id``;
+    where dead letters are counted ``pyspark_kafka_dead_letters_total``, and with the label
+    ``reason`` ``pyspark_kafka_bad_records_total``. The label ``query`` is empty for a query
+    without a name.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -50,7 +59,7 @@ class PrometheusLagExporter(LagExporter):
 
         :raises MissingDependencyError: if prometheus-client is not installed.
         """
-        self._collector = QueryCollector(_metrics, registry)
+        self._collector = QueryCollector(lag_metrics, registry)
 
     def export(self, lag: QueryLag) -> None:
         self._collector.put(lag.query_id, lag.run_id, lag)
@@ -62,32 +71,37 @@ class PrometheusLagExporter(LagExporter):
         self._collector.close()
 
 
-def _metrics(lags: Sequence[QueryLag]) -> Iterator[Metric]:
+def lag_metrics(lags: Sequence[QueryLag]) -> Iterator[Metric]:
+    """Yield the metrics of queries."""
     yield from _by_partition(lags)
     yield from _by_query(lags)
     yield from _bad_records(lags)
 
 
 def _by_partition(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
-    lag_gauge = _gauge("", "Records left to read, or offsets", _PARTITION_LABELS)
-    exact_gauge = _gauge("_exact", "1 if records are counted, else 0", _PARTITION_LABELS)
-    for lag in lags:
-        for source, measured in lag.sources.items():
-            for each in measured.partitions:
-                place = (source, each.partition.topic, str(each.partition.partition))
-                labels = [lag.query_id, lag.name or "", *place]
-                lag_gauge.add_metric(labels, each.lag)
-                exact_gauge.add_metric(labels, each.is_exact)
-    yield lag_gauge
-    yield exact_gauge
+    for suffix, documentation, measure in _PARTITION_GAUGES:
+        gauge = _gauge(suffix, documentation, _PARTITION_LABELS)
+        for lag in lags:
+            for source, measured in lag.sources.items():
+                for each in measured.partitions:
+                    place = (source, each.partition.topic, str(each.partition.partition))
+                    gauge.add_metric([lag.query_id, lag.name or "", *place], measure(each))
+        yield gauge
 
 
 def _by_query(lags: Sequence[QueryLag]) -> Iterator[GaugeMetricFamily]:
     for suffix, documentation, statistic in _STATISTICS:
         gauge = _gauge(suffix, documentation, QUERY_LABELS)
         for lag in lags:
-            gauge.add_metric([lag.query_id, lag.name or ""], statistic(lag))
+            value = statistic(lag)
+            if value is not None:
+                gauge.add_metric([lag.query_id, lag.name or ""], value)
         yield gauge
+    run = _gauge("_run_info", "The run that the lag is of", (*QUERY_LABELS, "run_id"))
+    for lag in lags:
+        if lag.run_id:
+            run.add_metric([lag.query_id, lag.name or "", lag.run_id], 1)
+    yield run
 
 
 def _bad_records(lags: Sequence[QueryLag]) -> Iterator[CounterMetricFamily]:

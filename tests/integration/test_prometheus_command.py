@@ -1,0 +1,85 @@
+"""``pyspark-kafka prometheus``, scraped while checkpoints come, fail and are mended."""
+
+from __future__ import annotations
+
+import json
+import signal
+import uuid
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+from pyspark_kafka.testing import await_until
+
+from .commands import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..spark.topics import Topics
+
+
+def write(checkpoint: Path, batch_id: int, ends: str) -> None:
+    """Commit a batch."""
+    for log, text in (("offsets", f'v1\n{{"batchTimestampMs":1500}}\n{ends}'), ("commits", "v1\n")):
+        (checkpoint / log).mkdir(parents=True, exist_ok=True)
+        (checkpoint / log / str(batch_id)).write_text(text)
+
+
+def scrape(url: str) -> dict[str, float]:
+    with urlopen(url) as answer:  # noqa: S310 - the URL is on this machine
+        lines = answer.read().decode().splitlines()
+    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, _, value in samples}
+
+
+def test_a_scrape(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
+    """The lag of each checkpoint is there, a failure is a metric and a line, SIGTERM ends it."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(9))
+    orders, clicks = tmp_path / "orders", tmp_path / "clicks"
+    query_id = str(uuid.uuid4())
+    write(orders, 3, f'{{"{topic}":{{"0":2}}}}')
+    (orders / "metadata").write_text(json.dumps({"id": query_id}))
+    with running(
+        "prometheus",
+        *("--bootstrap-servers", kafka.bootstrap_servers, "--count-up-to", "0"),
+        *("--checkpoint", str(orders), "--checkpoint", f"late={clicks}"),
+        *("--port", "0", "--interval", "0.2"),
+    ) as exporter:
+        url = exporter.await_line(bool).split()[-1]
+        assert url.startswith("http://127.0.0.1:")
+        query = f'query="orders",query_id="{query_id}"'
+        lag = f'pyspark_kafka_lag{{partition="0",{query},source="0",topic="{topic}"}}'
+        await_until(lambda: scrape(url).get(lag) == 7)
+        await_until(lambda: scrape(url).get('pyspark_kafka_checkpoint_up{query="late"}') == 0)
+        await_until(lambda: len(exporter.errors) == 1)
+        assert " late: [KAFKA_METADATA_LOG] " in exporter.errors[0]
+        found = scrape(url)
+        assert found['pyspark_kafka_checkpoint_up{query="orders"}'] == 1
+        assert found['pyspark_kafka_checkpoint_batch{query="orders"}'] == 3
+        failures = 'pyspark_kafka_checkpoint_errors_total{condition="KAFKA_METADATA_LOG"'
+        # It fails in each round, and says so once.
+        await_until(lambda: scrape(url).get(f'{failures},query="late"}}', 0) > 2)
+        write(clicks, 0, f'{{"{topic}":{{"0":9}}}}')
+        (clicks / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+        await_until(lambda: scrape(url).get('pyspark_kafka_checkpoint_up{query="late"}') == 1)
+        await_until(lambda: len(exporter.errors) == 2)
+        assert exporter.errors[1].endswith(" late: The lag is measured again\n")
+        assert exporter.end(signal.SIGTERM) == 0
+    assert len(exporter.errors) == 2
+
+
+def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
+    """SIGTERM does not wait for them, and lines of the log can be JSON."""
+    write(tmp_path, 0, '{"t":{"0":2}}')
+    with running(
+        *("prometheus", "--bootstrap-servers", "127.0.0.1:1", "--checkpoint", f"t={tmp_path}"),
+        *("--port", "0", "--timeout", "0.5", "--interval", "0.1", "--json"),
+    ) as exporter:
+        json.loads(exporter.await_line(bool))
+        await_until(lambda: len(exporter.errors) == 1)
+        line = json.loads(exporter.errors[0])
+        assert (line["query"], line["condition"]) == ("t", "TIMEOUT")
+        assert exporter.end(signal.SIGTERM) == 0
