@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import socket
+import subprocess
 import uuid
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 from urllib.request import urlopen
 
-from pyspark_kafka.testing import await_until
+import pytest
 
-from .commands import running
+from pyspark_kafka.testing import await_until
+from tests.documents import DOCS
+
+from .commands import SECONDS, running
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark_kafka.brokers import KafkaCluster
 
     from ..spark.topics import Topics
+
+
+PROMETHEUS: Final = shutil.which("prometheus")
 
 
 def write(checkpoint: Path, batch_id: int, ends: str) -> None:
@@ -82,4 +93,70 @@ def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
         await_until(lambda: len(exporter.errors) == 1)
         line = json.loads(exporter.errors[0])
         assert (line["query"], line["condition"]) == ("t", "TIMEOUT")
+        assert exporter.end(signal.SIGTERM) == 0
+
+
+@contextmanager
+def prometheus(target: str, directory: Path) -> Iterator[str]:
+    """Run a Prometheus with the alert rules that scrapes every second, and yield its URL."""
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "scrape_configs": [{"job_name": "lag", "static_configs": [{"targets": [target]}]}],
+        "rule_files": [str(DOCS / "operate" / "prometheus-alerts.yml")],
+    }
+    (directory / "prometheus.yml").write_text(json.dumps(config))  # JSON is YAML
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [
+        str(PROMETHEUS),
+        f"--config.file={directory}/prometheus.yml",
+        f"--storage.tsdb.path={directory}/data",
+        f"--web.listen-address={address}",
+        "--log.level=error",
+    ]
+    with subprocess.Popen(command) as process:
+        try:
+            yield f"http://{address}/api/v1"
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
+
+
+def answer(url: str) -> Any:
+    """Return the data of an answer; nothing while Prometheus is not ready."""
+    with suppress(OSError), urlopen(url) as found:  # noqa: S310 - the URL is on this machine
+        return json.load(found)["data"]
+    return {}
+
+
+def alerts(api: str) -> set[tuple[str, str, str]]:
+    """Return the name, the query and the state of each alert."""
+    found = answer(f"{api}/alerts").get("alerts", ())
+    labels = [(each["labels"], each["state"]) for each in found]
+    return {(each["alertname"], each.get("query", ""), state) for each, state in labels}
+
+
+@pytest.mark.skipif(
+    PROMETHEUS is None, reason="prometheus, of Debian's package prometheus, is not installed"
+)
+def test_a_real_prometheus(kafka: KafkaCluster, topics: Topics, tmp_path: Path) -> None:
+    """It scrapes the lag, and evaluates the alert rules on it."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(9))
+    write(tmp_path / "orders", 3, f'{{"{topic}":{{"0":2}}}}')
+    (tmp_path / "orders" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    with running(
+        *("prometheus", "--bootstrap-servers", kafka.bootstrap_servers, "--count-up-to", "0"),
+        *("--checkpoint", str(tmp_path / "orders"), "--port", "0"),
+    ) as exporter:
+        target = exporter.await_line(bool).split()[-1].split("/")[2]
+        with prometheus(target, tmp_path) as api:
+            lag = f"{api}/query?query=pyspark_kafka_lag"
+            await_until(lambda: bool(answer(lag).get("result")), SECONDS)
+            [found] = answer(lag)["result"]
+            assert found["value"][1] == "7"
+            assert found["metric"]["topic"] == topic
+            # The batch began in 1970, and there is lag.
+            pending = ("PysparkKafkaQueryStalled", "orders", "pending")
+            await_until(lambda: alerts(api) == {pending}, SECONDS)
         assert exporter.end(signal.SIGTERM) == 0

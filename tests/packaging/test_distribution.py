@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_the_wheel_holds_the_license(wheel: Path) -> None:
     [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
     assert archive.read(text) == (ROOT / "LICENSE").read_bytes()
     assert b"\nLicense-Expression: Apache-2.0\n" in archive.read(metadata)
+
+
+def test_the_sdist_holds_the_dashboard_and_the_alert_rules(wheel: Path) -> None:
+    """What the documentation offers for download comes with the sources."""
+    [sdist] = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {
+        "docs/operate/grafana-dashboard.json",
+        "docs/operate/prometheus-alerts.yml",
+    } <= names
 
 
 def test_the_layers_stand_at_the_top() -> None:
