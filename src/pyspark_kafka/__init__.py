@@ -97,7 +97,7 @@ def register(spark: SparkSession) -> None:
     from .adapters.spark.registration import register_source
     from .bootstrap.option_policy import worker_environment
 
-    register_source(spark, __getattr__("DefaultSource"), worker_environment(spark))
+    register_source(spark, _import("DefaultSource"), worker_environment(spark))
 
 
 def session(builder: SparkSession.Builder | None = None) -> SparkSession:
@@ -112,7 +112,7 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
 
     :raises MissingDependencyError: if PySpark is not installed.
     """
-    tuned_session = __getattr__("tuned_session")
+    tuned_session = _import("tuned_session")
     from .bootstrap.early_compilation import compile_while_spark_starts
 
     daemon = f"{__name__}.bootstrap.worker_daemon"
@@ -131,7 +131,7 @@ def set_active_session(spark: SparkSession) -> None:
 
     Spark Connect needs no active session; there it does nothing.
     """
-    __getattr__("activate_session")(spark)
+    _import("activate_session")(spark)
 
 
 def lag_listener(
@@ -152,7 +152,7 @@ def lag_listener(
     :raises OptionsError: if these options are invalid.
     :raises MissingDependencyError: if PySpark is not installed.
     """
-    listener: type[LagListener] = __getattr__("LagListener")
+    listener: type[LagListener] = _import("LagListener")
     if source_options is None and dead_letter_topic is not None:
         raise ValueError("to count dead letters, pass source_options as well")
     if source_options is None:
@@ -164,14 +164,19 @@ def lag_listener(
     options = parse_source_options(given, QueryKind.STREAM, operator_policy())
     counting = None
     if dead_letter_topic is not None:
-        counting = partial(__getattr__("letter_counter_for"), options, dead_letter_topic)
-    return listener(exporters, partial(__getattr__("lag_meter_for"), options), queries, counting)
+        counting = partial(_import("letter_counter_for"), options, dead_letter_topic)
+    return listener(exporters, partial(_import("lag_meter_for"), options), queries, counting)
 
 
-def __getattr__(name: str) -> Any:
+def _import(name: str) -> Any:
     if name not in _LAZY_IMPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .domain.errors import requires_extra
 
     with requires_extra("spark", "pyspark", "pyspark"):
         return getattr(import_module(_LAZY_IMPORTS[name], __name__), name)
+
+
+if not TYPE_CHECKING:
+    # With it, type checkers would accept any name.
+    __getattr__ = _import

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+import pyspark_kafka
+from pyspark_kafka import brokers, continuous
+
 from .environments import build
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 PROJECT = Path(__file__).parent / "projects" / "journal"
 PROGRAMS = Path(__file__).parent / "programs"
+PUBLIC_MODULES = (pyspark_kafka, brokers, continuous)
+"""But the suites for adapters, which the project subclasses."""
 
 pytestmark = pytest.mark.usefixtures("environment")
 
@@ -64,8 +73,17 @@ def test_its_client_passes_the_shipped_suites(installed: Installed) -> None:
 
 
 def test_a_strict_type_checker_accepts_what_subclasses_the_suites(installed: Installed) -> None:
-    """Ports, suites and worlds have types for their implementers."""
+    """Ports, suites and worlds have types for their implementers, and public names for users."""
     assert "no issues found" in installed.run("-m", "mypy", "--cache-dir", installed.project)
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES, ids=lambda module: module.__name__)
+def test_the_type_checker_sees_every_public_name(module: ModuleType) -> None:
+    """The example of users' programs names all that users import."""
+    tree = ast.parse((PROJECT / "examples" / "public_names.py").read_text())
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    named |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert set(module.__all__) - named == set()
 
 
 def test_a_query_of_spark_reads_by_its_name(installed: Installed, tmp_path: Path) -> None:
