@@ -9,10 +9,12 @@ BENCH_READY := $(VENV)/bench-ready
 MUTANTS_READY := $(VENV)/mutants-ready
 SITE_READY := $(VENV)/site-ready
 FUZZ_READY := $(VENV)/fuzz-ready
+PUBLISH := $(VENV)/publish
+PUBLISH_READY := $(PUBLISH)/ready
 CLI := $(BIN)/python -m pyspark_kafka
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz mutants check bench docs site clean
+.PHONY: help demo test soak fuzz mutants check bench docs site dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +22,7 @@ help: ## list the targets
 demo: $(READY) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
 	@$(CLI) demo $(ARGS)
 
-test: $(READY) ## run every test, against a real Apache Kafka and a real Spark
+test: $(READY) $(PUBLISH_READY) ## run every test, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: $(READY) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
@@ -52,6 +54,12 @@ site: $(SITE_READY) ## build the documentation in site/VERSION
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d build/site docs "site/$$version" && \
 	echo "The pages are in site/$$version: open index.html"
 
+dist: $(PUBLISH_READY) ## build the sdist and the wheel in dist, and check them as a package index does
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation
+	@$(PUBLISH)/bin/twine check --strict dist/*
+	@$(PUBLISH)/bin/check-wheel-contents dist/*.whl
+
 clean: ## remove what the other targets created here
 	rm -rf $(VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
@@ -78,4 +86,9 @@ $(MUTANTS_READY): $(READY)
 
 $(SITE_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --group site
+	@touch $@
+
+$(PUBLISH_READY): $(READY)
+	@$(PYTHON) -m venv --without-pip $(PUBLISH)
+	@$(BIN)/python -m pip --python $(PUBLISH)/bin/python install --quiet --group publish
 	@touch $@

@@ -1,0 +1,37 @@
+"""What a package index checks and shows of the distribution."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.documents import README
+
+TOOLS = Path(sys.prefix) / "publish" / "bin"
+"""`make test` and `make dist` install them there."""
+
+
+def run(tool: str, *arguments: str | Path) -> str:
+    done = subprocess.run([TOOLS / tool, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_an_index_accepts_the_distribution(wheel: Path) -> None:
+    """The metadata of sdist and wheel are valid, and the wheel has no stray files."""
+    [sdist] = wheel.parent.glob("*.tar.gz")
+    run("twine", "check", "--strict", sdist, wheel)
+    run("check-wheel-contents", wheel)
+
+
+def test_the_readme_renders_as_on_an_index() -> None:
+    """Each heading, table and example of the README becomes one of the page, and none is lost."""
+    text = README.read_text()
+    page = run("python", "-m", "readme_renderer", "--format", "md", README)
+    prose = re.sub(r"^```.*?^```", "```", text, flags=re.MULTILINE | re.DOTALL)
+    for pattern, tag in ((r"^#+ ", "h[1-6]"), (r"^\|[-|]+\|$", "table"), ("^```$", "pre")):
+        expected = len(re.findall(pattern, prose, re.MULTILINE))
+        assert len(re.findall(rf"<{tag}[ >]", page)) == expected > 0, tag
+    assert "```" not in page
