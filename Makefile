@@ -56,7 +56,7 @@ site: $(SITE_READY) ## build the documentation in site/VERSION
 
 dist: $(PUBLISH_READY) ## build the sdist and the wheel in dist, and check them as a package index does
 	@rm -rf dist
-	@$(BIN)/python -m build --no-isolation
+	@$(BIN)/python -m build --no-isolation --quiet
 	@$(PUBLISH)/bin/twine check --strict dist/*
 	@$(PUBLISH)/bin/check-wheel-contents dist/*.whl
 

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Final
 
-if TYPE_CHECKING:
-    from pathlib import Path
+SOURCE: Final = Path(__file__).parents[2] / "src"
 
 
 def without_the_package(directory: Path) -> Path:
-    """Make an environment that sees the dependencies installed here, pip too; return its Python.
-
-    A path that a .pth file names is not itself searched for .pth files (``site.addsitedir``), so
-    the editable install of this checkout stays out of sight.
-    """
+    """Make an environment that sees the dependencies installed here, pip too; return its Python."""
     venv.create(directory, symlinks=True)
     python = directory / "bin" / "python"
-    site_packages = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    ours = sysconfig.get_path("purelib")
-    (directory / "pth").write_text(ours)
-    (directory / "pth").rename(f"{site_packages}/dependencies.pth")
+    see_dependencies(python)
     return python
+
+
+def see_dependencies(python: Path) -> None:
+    """Let the Python of an environment see the packages that are installed here.
+
+    .pth files in a directory that is appended to the path are not read, so the editable install of
+    this checkout stays out of sight. venv-pack takes the name of a directory in a .pth file for an
+    editable install, and refuses it.
+    """
+    line = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r})\n"
+    (_site_packages(python) / "dependencies.pth").write_text(line)
+
+
+def copy_kernels(python: Path) -> None:
+    """Copy the kernels that this run has compiled to the package in an environment.
+
+    The package there compiles those that are missing or of other sources.
+    """
+    site_packages = _site_packages(python)
+    for kernel in SOURCE.rglob("*.kernel"):
+        copy = site_packages / kernel.relative_to(SOURCE)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy2(kernel, copy)
 
 
 def build(source: Path, directory: Path) -> Path:
@@ -41,3 +53,8 @@ def build(source: Path, directory: Path) -> Path:
     )
     [wheel] = directory.glob("*.whl")
     return wheel
+
+
+def _site_packages(python: Path) -> Path:
+    [found] = python.parents[1].glob("lib/python*/site-packages")
+    return found

@@ -1,4 +1,4 @@
-"""The package as users get it: as a wheel, and as a zip that Spark ships."""
+"""The package as users get it on a cluster: in a packed environment, and as a zip."""
 
 from __future__ import annotations
 
@@ -10,54 +10,84 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.brokers import connector_jars
 from tests.documents import README, sources
+from tests.spark.topics import SHAPES
+
+from .standalone import pack_environment, standalone_cluster, submit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark_kafka.brokers import KafkaCluster
     from tests.spark.topics import Topics
 
 PROGRAMS = Path(__file__).parent / "programs"
-
-pytestmark = pytest.mark.usefixtures("environment")
-
-
-def run(*command: str | Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+PARTITIONS = 3
+SIZES = {0: 120, 2: 30}
 
 
-def test_a_zip_serves_executors_that_do_not_have_the_package(
-    bare_python: Path, wheel: Path, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run a cluster whose machines do not have the package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONPATH", raising=False)
+        with standalone_cluster(tmp_path_factory.mktemp("cluster")) as url:
+            yield url
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_packed_environment_serves_a_cluster(
+    master: str, wheel: Path, kafka: KafkaCluster, topics: Topics, tmp_path: Path
 ) -> None:
-    """Shipped as the README says, both clients read the JVM connector's rows in executors."""
-    topic = topics.create(3)
-    topics.fill(topic, {0: 120, 2: 30})
+    """As the pages say: batches, streams and sinks have every record, also if an executor dies."""
+    topic = topics.create(PARTITIONS)
+    topics.fill(topic, SIZES)
+    copies = {name: topics.create(PARTITIONS) for name in ("confluent", "kafka-python", "stream")}
+    pack_environment(tmp_path, wheel)
+    given = (kafka.bootstrap_servers, topic, json.dumps(copies), tmp_path)
+    submit(tmp_path, master, PROGRAMS / "use_cluster.py", *given)
+    found = json.loads((tmp_path / "found.json").read_text())
+    packages = found.pop("packages")
+    assert len(set(packages)) == 2
+    assert all("/work/app-" in path and "/environment/lib/" in path for path in packages)
+    assert set(found) == {
+        *("batch confluent", "stream confluent", "batch kafka-python", "stream kafka-python"),
+        *("written confluent", "written kafka-python", "written stream"),
+    }
+    records = json.loads(json.dumps(records_of(SIZES), default=bytes.hex))
+    assert [name for name in found if found[name] != records] == []
+    killed = (tmp_path / "killed").read_text()
+    assert not Path(f"/proc/{killed}").exists()
+
+
+def records_of(sizes: dict[int, int]) -> list[object]:
+    """Return the records with which topics were filled: their fields but topic and offset."""
+    return [
+        [key, value, partition, 1_000_000 + number, [list(header) for header in headers] or None]
+        for partition, size in sizes.items()
+        for number in range(size)
+        for key, value, headers in [SHAPES[number % len(SHAPES)]]
+    ]
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_zip_serves_executors_that_do_not_have_the_package(
+    master: str,
+    bare_python: Path,
+    wheel: Path,
+    kafka: KafkaCluster,
+    topics: Topics,
+    tmp_path: Path,
+) -> None:
+    """Shipped as the README says, a batch and a stream read every record in an executor."""
+    topic = topics.create(2)
+    topics.fill(topic, {1: 25})
     shutil.copy(wheel, tmp_path / "pyspark_kafka.zip")
     shipping = tmp_path / "shipping.py"
     [example] = [source for source in sources(README) if "addPyFile" in source]
     shipping.write_text(example)
-    jars = ",".join(map(str, connector_jars()))
-    program = PROGRAMS / "compare_in_local_cluster.py"
-    output = run(bare_python, program, kafka.bootstrap_servers, topic, shipping, jars)
-    assert json.loads(output.splitlines()[-1]) == {
-        "rows": 150,
-        "batch confluent": 0,
-        "batch kafka-python": 0,
-        "stream confluent": 0,
-        "stream kafka-python": 0,
-    }
-
-
-def test_spark_finds_an_installed_wheel_by_itself(
-    bare_python: Path, wheel: Path, kafka: KafkaCluster, topics: Topics, tmp_path: Path
-) -> None:
-    """A wheel that is installed and neither imported nor registered is found, and reads."""
-    topic = topics.create(2)
-    topics.fill(topic, {1: 25})
-    python = shutil.copytree(bare_python.parents[1], tmp_path / "venv", symlinks=True)
-    installed = python / "bin" / "python"
-    run(installed, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", wheel)
-    output = run(installed, PROGRAMS / "read_with_spark.py", kafka.bootstrap_servers, topic)
-    assert output.splitlines()[-1] == "25"
+    program = PROGRAMS / "read_shipped.py"
+    command = (bare_python, program, master, kafka.bootstrap_servers, topic, shipping)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "25 25"

@@ -1,0 +1,93 @@
+"""A standalone cluster, and an environment for its executors, made by the commands of the pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.brokers.process import JavaProcess
+from pyspark_kafka.brokers.settings import free_ports
+from tests.documents import DOCS
+from tests.spark_home.home import java_options
+
+from .environments import copy_kernels, see_dependencies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+COMMANDS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MASTER, WORKER = COMMANDS.findall((DOCS / "deploy" / "standalone.md").read_text())
+_INSTALL, PACK, SUBMIT, _ZIP = COMMANDS.findall((DOCS / "deploy" / "environment.md").read_text())
+
+_PLACE: Final = "master:7077"
+_WORKERS: Final = 2
+_SETTINGS: Final = {
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_MASTER_WEBUI_PORT": "0",
+    "SPARK_WORKER_WEBUI_PORT": "0",
+    "SPARK_WORKER_CORES": "1",
+    "SPARK_WORKER_MEMORY": "1g",
+    "SPARK_DAEMON_MEMORY": "128m",
+    "SPARK_DAEMON_JAVA_OPTS": java_options(),
+}
+
+
+@contextmanager
+def standalone_cluster(directory: Path) -> Iterator[str]:
+    """Run a master and its workers; yield the master's URL."""
+    (port,) = free_ports(1)
+    variables = {**_SETTINGS, "SPARK_WORKER_DIR": str(directory / "work")}
+    place = f"127.0.0.1:{port}"
+    master = MASTER.replace("--host master --port 7077", f"--host 127.0.0.1 --port {port}")
+    commands = [master, *[WORKER.replace(_PLACE, place)] * _WORKERS]
+    with ExitStack() as running:
+        for number, command in enumerate(commands):
+            running.enter_context(_daemon(command, variables, directory / f"daemon{number}.log"))
+        yield f"spark://{place}"
+
+
+@contextmanager
+def _daemon(command: str, variables: Mapping[str, str], log: Path) -> Iterator[None]:
+    given = [f"{name}={value}" for name, value in variables.items()]
+    process = JavaProcess(["/usr/bin/env", *given, "bash", "-c", command], log.parent, log)
+    try:
+        yield
+    finally:
+        process.kill()
+
+
+def pack_environment(directory: Path, wheel: Path) -> None:
+    """Pack an environment with a wheel, which sees the dependencies that are installed here."""
+    python = directory / "venv" / "bin" / "python"
+    activate = ". venv/bin/activate\n"
+    make, install, *rest = PACK.replace(activate, "").splitlines()
+    _run(make, directory)
+    see_dependencies(python)
+    _run(activate + install.replace("pyspark-kafka", f"--no-index {wheel}"), directory)
+    copy_kernels(python)
+    _run(activate + "\n".join(rest), directory)
+
+
+def submit(directory: Path, master: str, program: Path, *arguments: str | Path) -> None:
+    """Submit a program, from the directory with the packed environment."""
+    job = " ".join(f"'{argument}'" for argument in (program, *arguments))
+    _run(SUBMIT.replace("spark://master:7077", master).replace("job.py", job), directory)
+
+
+def _run(commands: str, directory: Path) -> None:
+    """Run commands in a shell that finds this run's Python and Spark."""
+    tools = [f"{os.environ['SPARK_HOME']}/bin", str(Path(sys.executable).parent)]
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands],
+        cwd=directory,
+        env={**os.environ, "PATH": os.pathsep.join([*tools, os.environ["PATH"]])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
