@@ -39,10 +39,10 @@ def run_available_now(stream: DataFrame, directory: Path) -> DataFrame:
 
 
 def assert_same_rows(ours: DataFrame, theirs: DataFrame) -> None:
-    """Hold two tables against one another, both ways, duplicates counted."""
+    """Compare the rows of two tables in any order; each table is read once."""
     assert ours.schema == theirs.schema
-    assert ours.exceptAll(theirs).count() == 0
-    assert theirs.exceptAll(ours).count() == 0
+    # Rows of binary columns and of arrays cannot be ordered.
+    assert sorted(map(repr, ours.collect())) == sorted(map(repr, theirs.collect()))
 
 
 def _options(kafka: KafkaCluster, options: dict[str, str]) -> dict[str, str]:
