@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from .queries import OURS, PEER, assert_same_rows, read
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
     from pyspark_kafka.brokers import KafkaCluster
 
     from .topics import Topics
+
+
+GENERATED: Final = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""Spark's defaults; other tests turn generated code off, since it takes long to compile."""
+
+
+@pytest.fixture
+def generated(spark: SparkSession) -> Iterator[None]:
+    """Let Spark run the code that it generates for a query, as it does by default."""
+    before = {name: spark.conf.get(name) for name in GENERATED}
+    for name, value in GENERATED.items():
+        spark.conf.set(name, value)
+    yield
+    for name, earlier in before.items():
+        assert earlier is not None
+        spark.conf.set(name, earlier)
 
 
 @pytest.mark.parametrize("headers", ["true", "false"])
@@ -30,6 +51,7 @@ def test_rows_are_those_of_the_jvm_connector(
     assert_same_rows(read(spark, kafka, OURS, client=client, **options), theirs)
 
 
+@pytest.mark.usefixtures("generated")
 def test_ends_are_those_of_the_jvm_connector(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str
 ) -> None:

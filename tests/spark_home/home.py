@@ -22,6 +22,12 @@ _FILE_MANAGER: Final = (
 """Spark's own for other storages. Its default for local files runs `readlink` for each of them, ten
 times or more in a batch."""
 
+_INTERPRETED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""To generate and compile code for a query takes several times as long as a test's few rows."""
+
 _SUBMIT: Final = """#!/bin/sh
 export SPARK_LAUNCHER_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 exec {installed} --properties-file {properties} "$@"
@@ -67,6 +73,7 @@ def _replace_submit(home: Path, installed: Path) -> None:
         "spark.driver.defaultJavaOptions": options,
         "spark.executor.defaultJavaOptions": options,
         "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+        **_INTERPRETED,
     }
     properties.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     submit = home / "bin" / "spark-submit"
