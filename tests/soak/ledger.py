@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from .base import Opened
-from .numbers import READ_S, NumberProducer, NumberReader, SoakError
+from .numbers import READ_S, TICK_S, NumberProducer, NumberReader, SoakError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,11 +63,12 @@ class Ledger(Opened):
         partitions: int,
         rate: int,
         *,
+        tick_s: float = TICK_S,
         max_partitions: int | None = None,
         replication_factor: int | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        """Take a running cluster, and so many numbers a second.
+        """Take a running cluster, and so many numbers a second, which are written at each tick.
 
         The outputs have ``max_partitions``, so that partitions can be added to the input.
         """
@@ -76,6 +77,7 @@ class Ledger(Opened):
         self._queries = queries
         self._partitions = partitions
         self._rate = rate
+        self._tick_s = tick_s
         self._outputs = max_partitions or partitions
         self._replication_factor = replication_factor
         self._config = config or {}
@@ -83,7 +85,7 @@ class Ledger(Opened):
     def _open(self, closing: ExitStack) -> None:
         servers = self._cluster.bootstrap_servers
         self._create(SOURCE, self._partitions)
-        self.producer = NumberProducer(servers, SOURCE, self._partitions, self._rate)
+        self.producer = NumberProducer(servers, SOURCE, self._partitions, self._rate, self._tick_s)
         self.readers: dict[QueryPlan, NumberReader] = {}
         for query in self._queries:
             self._create(query.name, self._outputs)

@@ -29,6 +29,8 @@ MAX_PARTITIONS: Final = 24
 """Of the output topics, so that partitions can be added to the input."""
 
 RATE: Final = 500
+TICK_S: Final = 0.02
+"""Continuous queries are to have records on their way at any time."""
 
 _EVENT_S: Final = 240.0
 _READ_S: Final = 0.01
@@ -64,6 +66,7 @@ class Stage(Opened):
             self.queries,
             PARTITIONS,
             RATE,
+            tick_s=TICK_S,
             max_partitions=MAX_PARTITIONS,
             config=REPLICATED,
         )
