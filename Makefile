@@ -13,6 +13,9 @@ PUBLISH := $(VENV)/publish
 PUBLISH_READY := $(PUBLISH)/ready
 CLI := $(BIN)/python -m pyspark_kafka
 
+# Some images set it: each of the thousands of Python processes of a run then compiles its modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test soak fuzz mutants check bench docs site dist clean
 
