@@ -300,7 +300,7 @@ def _fetch_offsets(
     admin.config = {**KafkaAdminClient.DEFAULT_CONFIG, "retry_backoff_ms": 0}
     admin._manager = Manager(Answering(content, broker))
     admin.close = lambda: None
-    fetcher._connected = admin
+    fetcher._admin._client = admin
     call(fetcher)
 
 

@@ -75,7 +75,7 @@ def _fetcher(admin: TalkativeAdmin) -> KafkaPythonOffsetFetcher:
         "subscribe": "t",
     }
     fetcher = KafkaPythonOffsetFetcher(parse_source_options(options, QueryKind.STREAM))
-    fetcher._admin = lambda: admin  # type: ignore[method-assign]
+    fetcher._admin._client = admin
     return fetcher
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.admin import DescribeGroupsRequest
@@ -18,9 +17,9 @@ from ...domain.topic_description import (
     TopicDescription,
 )
 from ...ports.cluster_describer import ClusterDescriber
-from .cluster_metadata import NO_LEADER, connect
+from .admin_requests import AdminRequests
+from .cluster_metadata import NO_LEADER
 from .failures import RefusedError
-from .responses import reading
 from .settings import client_settings
 from .topic_metadata import topic_metadata
 
@@ -28,11 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ...domain.options import SourceOptions
-    from ...domain.security.rights import Right
 
 T = TypeVar("T")
-
-RETRY_S: Final = 0.1
 
 METADATA: Final = "a request for metadata"
 GROUPS: Final = "a request to describe a group"
@@ -50,25 +46,28 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        self._config, self._errors = client_settings(dict(options.kafka))
-        self._connected: Any = None
+        config, self._errors = client_settings(dict(options.kafka))
+        self._admin = AdminRequests(config, self._errors)
 
     def brokers(self) -> Sequence[Broker]:
-        described = self._run(METADATA, lambda admin: admin.describe_cluster())
+        described = self._admin.send(METADATA, lambda admin: admin.describe_cluster())
         return sorted(
             Broker(each["broker_id"], each["host"], each["port"]) for each in described["brokers"]
         )
 
     def api_versions(self) -> Mapping[int, tuple[int, int]] | None:
         found: Mapping[int, tuple[int, int]]
-        found = self._run(METADATA, lambda admin: admin._manager.broker_version_data.api_versions)  # noqa: SLF001
+        found = self._admin.send(
+            METADATA,
+            lambda admin: admin._manager.broker_version_data.api_versions,  # noqa: SLF001
+        )
         return {int(key): (first, last) for key, (first, last) in found.items()}
 
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         names = sorted(topics)
         if not names:
             return {}
-        described = self._run(
+        described = self._admin.send(
             METADATA, lambda admin: topic_metadata(admin, names, with_operations=True)
         )
         existing = self._existing(described)
@@ -90,7 +89,7 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
 
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
         right = group_right(Operation.DESCRIBE, group_id)
-        answer = self._run(GROUPS, lambda admin: _described_group(admin, group_id), right)
+        answer = self._admin.send(GROUPS, lambda admin: _described_group(admin, group_id), right)
         return _operations(answer)
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:
@@ -106,12 +105,10 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
                 return frozenset()
             return frozenset({Operation.DESCRIBE})
 
-        return self._run("a request for a coordinator", find)
+        return self._admin.send("a request for a coordinator", find)
 
     def close(self) -> None:
-        if self._connected is not None:
-            self._connected.close()
-            self._connected = None
+        self._admin.close()
 
     def _existing(self, described: Iterable[Any]) -> list[Any]:
         """Return the topics that exist.
@@ -132,24 +129,11 @@ class KafkaPythonClusterDescriber(ClusterDescriber):
         """Return what brokers can tell only if they are new enough, and the user may know."""
         try:
             with self._errors.one_deadline():
-                return self._read(call)
+                return self._admin.send_once(call)
         except RefusedError:
             raise
         except kafka_errors.KafkaError:
             return None
-
-    def _run(self, request: str, call: Callable[[Any], T], *rights: Right) -> T:
-        with self._errors.mapped_errors(request, *rights):
-            return self._errors.retry(lambda: self._read(call), RETRY_S)
-
-    def _read(self, call: Callable[[Any], T]) -> T:
-        with reading():
-            return call(self._admin())
-
-    def _admin(self) -> Any:
-        if self._connected is None:
-            self._connected = connect(KafkaAdminClient, self._config, self._errors)
-        return self._connected
 
 
 def _partition(described: Any, size: int | None) -> PartitionDescription:

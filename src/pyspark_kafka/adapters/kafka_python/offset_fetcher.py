@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from kafka import KafkaAdminClient
 from kafka import TopicPartition as ClientPartition
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
@@ -16,9 +15,9 @@ from ...domain.security.rights import Operation, group_right, topic_right
 from ...domain.subscription import Assign, Subscribe, SubscribePattern, Subscription
 from ...domain.topic_partition import TopicPartition
 from ...ports.offset_fetcher import OffsetFetcher
-from .cluster_metadata import connect
+from .admin_requests import AdminRequests
 from .failures import RETRIABLE_ERRORS
-from .responses import NO_OFFSET, check_offsets, reading, require_all
+from .responses import NO_OFFSET, check_offsets, require_all
 from .settings import client_settings
 from .topic_metadata import topic_metadata
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from ...domain.options import SourceOptions
     from ...domain.security.rights import Right
-
-RETRY_S: Final = 0.1
 
 REQUEST: Final = "a request for offsets"
 
@@ -42,10 +39,10 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
         :raises OptionsError: if a setting is not known to kafka-python.
         """
-        self._config, self._errors = client_settings(dict(options.kafka))
+        config, self._errors = client_settings(dict(options.kafka))
         self._isolation_level = IsolationLevel(options.reads_committed_only)
         self._leaders: dict[str, dict[int, int]] = {}
-        self._connected: Any = None
+        self._admin = AdminRequests(config, self._errors)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
         match subscription:
@@ -129,9 +126,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
             raise KafkaRequestError("a request to commit offsets", ", ".join(failed))
 
     def close(self) -> None:
-        if self._connected is not None:
-            self._connected.close()
-            self._connected = None
+        self._admin.close()
 
     def _existing(
         self, topics: Collection[str], *, required: bool = False
@@ -150,7 +145,9 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
 
     def _describe(self, topics: list[str] | None) -> list[Any]:
         """Return the metadata of topics, or of all: those of a ``MetadataResponse``."""
-        answered = self._run("a request for metadata", lambda admin: topic_metadata(admin, topics))
+        answered = self._admin.send(
+            "a request for metadata", lambda admin: topic_metadata(admin, topics)
+        )
         asked = frozenset(topics or ())
         described = [each for each in answered if topics is None or each.name in asked]
         refused = kafka_errors.TopicAuthorizationFailedError
@@ -180,16 +177,18 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
     ) -> dict[TopicPartition, int]:
         by_leader = self._by_leader(wanted)
         if by_leader:
-            found = self._run(REQUEST, lambda admin: self._ask_leaders(admin, wanted, by_leader))
+            found = self._admin.send(
+                REQUEST, lambda admin: self._ask_leaders(admin, wanted, by_leader)
+            )
             if found is not None:
-                return found  # type: ignore[no-any-return]
+                return found
             self._leaders.clear()
         # One unknown partition fails kafka-python's whole call: ask for those that exist.
         existing = self._existing({partition.topic for partition in wanted}) & wanted.keys()
         if not existing:
             return {}
         specs = {partition: wanted[partition] for partition in existing}
-        listed: dict[TopicPartition, int] = self._run(
+        listed: dict[TopicPartition, int] = self._admin.send(
             REQUEST,
             lambda admin: self._list_offsets(admin, specs),
             *_topic_rights(Operation.DESCRIBE, existing),
@@ -283,22 +282,7 @@ class KafkaPythonOffsetFetcher(OffsetFetcher):
                 self.close()
                 raise
 
-        return self._run(request, ask, *rights)
-
-    def _run(self, request: str, call: Callable[[Any], Any], *rights: Right) -> Any:
-        with self._errors.mapped_errors(request, *rights):
-            # The admin client does not retry while a coordinator is being found or a connection
-            # comes back.
-            return self._errors.retry(lambda: self._read(call), RETRY_S)
-
-    def _read(self, call: Callable[[Any], Any]) -> Any:
-        with reading():
-            return call(self._admin())
-
-    def _admin(self) -> Any:
-        if self._connected is None:
-            self._connected = connect(KafkaAdminClient, self._config, self._errors)
-        return self._connected
+        return self._admin.send(request, ask, *rights)
 
 
 def _partitions(topic: Any) -> list[TopicPartition]:
