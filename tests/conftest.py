@@ -16,9 +16,9 @@ from pyspark_kafka.brokers import avro_jars, connector_jars, settings
 from pyspark_kafka.domain.kafka_settings.restricted import AllowList
 
 from .scheduling import OneSoakAtATime
-from .servers.kafka import SharedKafka
 from .servers.kdc import KRB5_CONFIG
 from .servers.shared import LocalServers, RemoteServers, ServerDesk, Servers
+from .servers.tested_kafka import shared_kafka
 from .spark.topics import Topics
 from .spark_home import make_spark_home
 
@@ -117,7 +117,7 @@ def servers(pytestconfig: pytest.Config) -> Servers:
 @pytest.fixture(scope="session")
 def kafka(servers: Servers) -> KafkaCluster:
     """Return the real Apache Kafka broker that runs as long as the tests do."""
-    return SharedKafka(servers.find("kafka"))
+    return shared_kafka(servers.find("kafka"))
 
 
 @pytest.fixture(scope="session")

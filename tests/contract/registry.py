@@ -75,7 +75,8 @@ from pyspark_kafka.ports.token_provider import TokenProvider
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.ports.value_decoder import ValueDecoder
 from pyspark_kafka.ports.value_encoder import ValueEncoder
-from pyspark_kafka.testing import ALL, Capability, KafkaWorld, MemoryWorld, World
+from pyspark_kafka.testing import KafkaWorld, MemoryWorld, World
+from tests.servers.tested_kafka import capabilities_of, version_of_run
 
 from .fallback_world import FallbackWorld
 
@@ -103,7 +104,8 @@ class Held:
         return f"{self.adapter.__name__}{self.how}"
 
 
-_CONFLUENT: Final = ALL - {Capability.TRANSACTIONAL_WRITES}
+_CONFLUENT: Final = capabilities_of("confluent", version_of_run())
+_KAFKA_PYTHON: Final = capabilities_of("kafka-python", version_of_run())
 
 
 def _memory(fresh_name: FreshName, _kafka: Kafka) -> World:
@@ -119,7 +121,7 @@ def _fallback(fresh_name: FreshName, kafka: Kafka) -> World:
 
 
 def _kafka_python(fresh_name: FreshName, kafka: Kafka) -> World:
-    return KafkaWorld("kafka-python", fresh_name, kafka())
+    return KafkaWorld("kafka-python", fresh_name, kafka(), _KAFKA_PYTHON)
 
 
 CLUSTER_DESCRIBERS: Final = (

@@ -9,7 +9,7 @@ from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pyspark_kafka.brokers import KafkaCluster
+from .tested_kafka import kafka_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -118,7 +118,7 @@ class ServerDesk:
 
 @contextmanager
 def _kafka() -> Iterator[tuple[Node, ...]]:
-    with KafkaCluster(config=_BROKER_CONFIG) as cluster:
+    with kafka_of_run(_BROKER_CONFIG) as cluster:
         yield cluster._nodes
 
 

@@ -27,7 +27,9 @@ class Transactions(ABC):
 
     @abstractmethod
     def commit(self, transaction: Transaction) -> None:
-        """Commit a transaction, perhaps without records. Idempotent.
+        """Commit a transaction. Idempotent.
+
+        Kafka before 3.0 cannot describe transactions: there, one without records is lost.
 
         :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``;
             with ``may_be_committed`` if brokers do not know its transactional id any more.

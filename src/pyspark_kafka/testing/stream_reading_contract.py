@@ -304,7 +304,7 @@ class StreamReadingContract(WorldContract):
 
     def test_a_recreated_topic_is_an_error(self, world: World, task: StreamTask) -> None:
         """A new topic's records are not taken for the old topic's, until it is assigned."""
-        world.require(Capability.DELETE_TOPICS)
+        world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, numbered(0, 3))
         task.assign({partition: 0})
@@ -324,7 +324,7 @@ class StreamReadingContract(WorldContract):
         self, world: World, task: StreamTask
     ) -> None:
         """The next offset of the old topic is out of the new one's range, too."""
-        world.require(Capability.DELETE_TOPICS)
+        world.require(Capability.DELETE_TOPICS, Capability.RECREATED_STREAMS)
         partition = TopicPartition(world.topic(), 0)
         world.produce(partition, numbered(0, 10))
         task.assign({partition: 0})

@@ -13,7 +13,7 @@ from ..domain.topic_partition import TopicPartition
 from ..domain.transaction import Transaction
 from ..ports.record_writer import RecordWriter
 from ..ports.transactions import Transactions
-from .world import COMMITTED, World, WorldContract, await_until
+from .world import COMMITTED, Capability, World, WorldContract, await_until
 
 
 @final
@@ -158,6 +158,8 @@ class TransactionsContract(WorldContract):
     @pytest.mark.parametrize("commit", [True, False])
     def test_an_empty_transaction_can_be_ended(self, sides: _Sides, *, commit: bool) -> None:
         """A transaction without records can be committed and aborted, also again."""
+        if commit:
+            sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         name = sides.world.fresh_name()
         opened = sides.transactions.begin(name)
         for one in (sides.transactions, sides.elsewhere):
@@ -169,6 +171,7 @@ class TransactionsContract(WorldContract):
 
     def test_abandoned_transactions_are_aborted(self, sides: _Sides) -> None:
         """Open transactions whose ids have the prefix are fenced, and no others."""
+        sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         prefix = sides.world.fresh_name()
         names = f"{prefix}-committed", f"{prefix}-1", f"{prefix}-2", f"other-{prefix}-3", prefix
         committed, *abandoned, other, shorter = (sides.transactions.begin(name) for name in names)
