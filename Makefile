@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 BENCH_READY := $(VENV)/bench-ready
 MUTANTS_READY := $(VENV)/mutants-ready
+MATRIX_READY := $(VENV)/matrix-ready
 SITE_READY := $(VENV)/site-ready
 FUZZ_READY := $(VENV)/fuzz-ready
 PUBLISH := $(VENV)/publish
@@ -17,7 +18,7 @@ CLI := $(BIN)/python -m pyspark_kafka
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak fuzz mutants check bench docs site dist clean
+.PHONY: help demo test soak fuzz mutants matrix check bench docs site dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +37,9 @@ fuzz: $(FUZZ_READY) ## fuzz what reads bytes of others: make fuzz ARGS='--target
 
 mutants: $(MUTANTS_READY) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+matrix: $(MATRIX_READY) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
+	@$(BIN)/python -m tests.matrix $(ARGS)
 
 check: $(READY) ## check style, types, layers, generated pages, and the domain's coverage
 	$(BIN)/ruff check .
@@ -85,6 +89,10 @@ $(FUZZ_READY): $(READY)
 
 $(MUTANTS_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --group mutants
+	@touch $@
+
+$(MATRIX_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --group matrix
 	@touch $@
 
 $(SITE_READY): $(READY)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from command_page import cli_page
-from compatibility_page import compatibility_page
 from error_page import errors_page
 
 from pyspark_kafka.adapters.kafka_python.settings import (
@@ -301,10 +300,16 @@ def _producer_default(field: ProducerField) -> str:
 
 def conformance_page() -> str:
     """Return the page that lists the JVM connector's tests and ours side by side."""
-    sys.path.insert(0, str(DOCS.parent))
     from tests.conformance import report
 
     return report.conformance_page()
+
+
+def compatibility_page() -> str:
+    """Return the page of versions."""
+    from tests.matrix import page
+
+    return page.compatibility_page()
 
 
 def logins_page() -> str:
@@ -326,6 +331,7 @@ PAGES: Final = {
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or report which are not current."""
+    sys.path.insert(0, str(DOCS.parent))
     pages = {DOCS / name: make() for name, make in PAGES.items()}
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if "--check" in arguments:

@@ -1,0 +1,126 @@
+"""What the matrix consists of: environments, and which tests run in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.brokers.jars import KAFKA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .project import Project
+
+PYTHONS: Final = ("3.11", "3.12", "3.13")
+
+BROKERS: Final = ("2.8.2", "3.9.2", KAFKA_VERSION)
+"""The newest one of each: the last with ZooKeeper only, the last of 3, and what tests run with."""
+
+WITHOUT_S3: Final = frozenset(
+    {
+        "kerberos",  # has to be compiled, with Debian's headers
+        "s3",  # each release of s3fs needs one of fsspec
+    }
+)
+
+_SINK: Final = "tests/spark/test_sink.py"
+_STREAM: Final = "tests/spark/test_stream.py"
+
+SPARK_TESTS: Final = (
+    "tests/spark/test_batch.py::test_rows_are_those_of_the_jvm_connector",
+    f"{_STREAM}::test_rows_are_those_of_the_jvm_connector",
+    f"{_STREAM}::test_a_query_goes_on_from_its_checkpoint",
+    f"{_STREAM}::test_the_jvm_connector_takes_a_checkpoint_over_and_gives_it_back",
+    f"{_SINK}::test_rows_become_the_records_that_the_jvm_connector_makes",
+    f"{_SINK}::test_our_source_feeds_our_sink",
+    f"{_SINK}::test_a_batch_that_spark_runs_again_is_written_again_unless_exactly_once_is_asked_for",
+    "tests/spark/test_continuous.py::test_records_go_through_a_function_to_another_topic",
+    "tests/spark/test_typed_values.py::test_json_is_read_as_from_json_reads_it",
+    "tests/spark/test_spark_connect.py",
+    "tests/spark/test_pipelines.py",
+    "tests/spark/test_demo.py::test_demo",
+)
+
+BROKER_TESTS: Final = (
+    "tests/contract/test_offset_fetcher.py",
+    "tests/contract/test_record_reader.py",
+    "tests/contract/test_record_writer.py",
+    "tests/contract/test_transactions.py",
+    "tests/contract/test_stream_client.py",
+    "-k=not Memory",
+)
+
+LOWEST_TESTS: Final = (
+    "tests/unit/domain",
+    "tests/unit/ports",
+    "tests/unit/application",
+    "tests/unit/adapters",
+    "tests/unit/bootstrap",
+    "tests/unit/cli",
+    "tests/contract",
+    *SPARK_TESTS,
+    "-k=not s3",
+)
+
+S3_TESTS: Final = ("tests/contract/test_metadata_log.py", "-k=s3")
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """A virtual environment: a Python, and the versions of the dependencies.
+
+    With ``is_lowest`` these are the lowest that ``pyproject.toml`` allows, otherwise the newest.
+    ``spark`` is the requirement of PySpark.
+    """
+
+    name: str
+    python: str
+    spark: str
+    extras: tuple[str, ...]
+    is_lowest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Tests to run in an environment, with a broker."""
+
+    name: str
+    environment: Environment
+    tests: Sequence[str]
+    broker: str = KAFKA_VERSION
+
+
+def all_cells(project: Project) -> tuple[Cell, ...]:
+    """Return the whole matrix."""
+    extras = tuple(name for name in project.extras if name != "kerberos")
+    lowest_spark = f"pyspark=={project.lowest('pyspark')}"
+    sparks = {
+        project.lowest("pyspark"): lowest_spark,
+        "newest": next(iter(project.extras["spark"])),
+    }
+    with_spark = {
+        (spark, python): Environment(f"spark-{spark}-python-{python}", python, requirement, extras)
+        for spark, requirement in sparks.items()
+        for python in PYTHONS
+    }
+    newest = with_spark["newest", PYTHONS[0]]
+    without_s3 = tuple(name for name in project.extras if name not in WITHOUT_S3)
+    lowest = Environment("lowest", PYTHONS[0], lowest_spark, without_s3, is_lowest=True)
+    lowest_s3 = Environment("lowest-s3", PYTHONS[0], lowest_spark, extras, is_lowest=True)
+    return (
+        *(Cell(f"kafka-{version}", newest, BROKER_TESTS, version) for version in BROKERS),
+        *(Cell(one.name, one, SPARK_TESTS) for one in with_spark.values()),
+        Cell("lowest", lowest, LOWEST_TESTS),
+        Cell("lowest-s3", lowest_s3, S3_TESTS),
+    )
+
+
+def chosen(cells: Iterable[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
+    """Return the cells whose names match any of the patterns, or all if there is no pattern."""
+    return tuple(
+        cell
+        for cell in cells
+        if not patterns or any(fnmatchcase(cell.name, pattern) for pattern in patterns)
+    )

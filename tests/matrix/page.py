@@ -1,0 +1,157 @@
+"""The page of versions, from ``pyproject.toml`` and from the results of ``make matrix``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Final
+
+from .cells import all_cells
+from .project import ROOT, Project
+from .results import Outcome, read_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .cells import Cell
+    from .results import Result
+
+HEAD: Final = """\
+<!-- make docs makes this page from pyproject.toml and the results of make matrix; do not edit it. -->
+
+# Compatibility
+
+| | needed | tested |
+|---|---|---|
+| Spark | {spark} | {tested_spark} |
+| Python | {python} | {tested_python} |
+| Java, for Spark | 17 or newer | {tested_java} |
+| Kafka brokers | 2.1 or newer | {tested_kafka} |
+
+Checkpoints, offsets and the initial offsets of a stream have the format of Spark's JVM connector,
+and [can be exchanged](../get-started/migrate.md) with it.
+"""
+
+RUN: Final = """
+## Tested versions
+
+`make matrix` runs tests with each of these versions in an environment of its own, and writes the
+results. A version is listed as tested if all tests of a run with it passed.
+
+- `kafka-…`: the contract tests of offsets, reading, writing, transactions and streams with both
+  clients, with a broker of this version. Kafka 2.8 runs with ZooKeeper, newer versions with KRaft.
+- `spark-…`: batch queries, streams, sinks, exactly-once writes, continuous queries, typed values
+  and the demo in Spark, most of them with both clients and compared with the JVM connector.
+- `lowest`: every package in the lowest version that `pyproject.toml` allows, with the unit tests,
+  the contract tests and the tests of `spark-…`. It has no s3fs, because each release of s3fs needs
+  one of fsspec; `lowest-s3` tests storage with both. gssapi is not part of the matrix.
+
+| run | Python | PySpark | Kafka | result | passed | skipped | failed | seconds | date |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+PACKAGES: Final = """
+## Packages
+
+| package | versions | tested | comes with |
+|---|---|---|---|
+"""
+
+COLUMNS: Final = 10
+"""Of the table of runs."""
+
+REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(.*)")
+
+
+def compatibility_page() -> str:
+    """Return the page."""
+    return page_of((ROOT / "pyproject.toml").read_text(), all_cells(Project.read()), read_results())
+
+
+def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> str:
+    """Return the page of the content of ``pyproject.toml``, a matrix and its results."""
+    project = tomllib.loads(settings)["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    by_cell = {result.cell: result for result in results}
+    tested = _tested(by_cell.values())
+    [spark] = extras["spark"]
+    return "".join(
+        [
+            HEAD.format(
+                spark=_versions(spark)[1],
+                python=_versions(f"python{project['requires-python']}")[1],
+                tested_spark=_listed(tested, "pyspark"),
+                tested_python=_listed(tested, "python"),
+                tested_java=_listed(tested, "java"),
+                tested_kafka=_listed(tested, "kafka"),
+            ),
+            RUN,
+            *(_run(cell, by_cell.get(cell.name)) for cell in cells),
+            PACKAGES,
+            *_rows(project["dependencies"], "always", tested),
+            *(
+                row
+                for extra, requirements in extras.items()
+                if extra != "all"
+                for row in _rows(requirements, f"the extra `{extra}`", tested)
+            ),
+        ]
+    )
+
+
+def _run(cell: Cell, result: Result | None) -> str:
+    if result is None:
+        return _row(f"`{cell.name}`", cell.environment.python, "", cell.broker, "not run")
+    told = str(result.outcome)
+    if result.reason:
+        told += f": {result.reason.splitlines()[0]}"
+    versions, counts = result.versions, result.counts
+    return _row(
+        f"`{cell.name}`",
+        versions.get("python", cell.environment.python),
+        versions.get("pyspark", ""),
+        cell.broker,
+        told,
+        *((counts.passed, counts.skipped, counts.failed, result.seconds) if versions else [""] * 4),
+        result.date,
+    )
+
+
+def _row(*columns: object) -> str:
+    texts = [str(text) for text in columns] + [""] * (COLUMNS - len(columns))
+    return f"| {' | '.join(texts)} |\n"
+
+
+def _tested(results: Iterable[Result]) -> dict[str, set[str]]:
+    """Return the versions with which all tests passed, by what has them."""
+    tested: dict[str, set[str]] = {}
+    for result in results:
+        if result.outcome is Outcome.PASSED:
+            for name, version in result.versions.items():
+                tested.setdefault(name, set()).add(version)
+    return tested
+
+
+def _listed(tested: Mapping[str, set[str]], name: str) -> str:
+    *most, last = sorted(tested.get(name, {"not tested"}), key=_numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def _rows(requirements: list[str], where: str, tested: Mapping[str, set[str]]) -> Iterator[str]:
+    for requirement in requirements:
+        name, versions = _versions(requirement)
+        yield f"| `{name}` | {versions} | {_listed(tested, name)} | {where} |\n"
+
+
+def _versions(requirement: str) -> tuple[str, str]:
+    """Return the name of a requirement, and its versions in words."""
+    match = REQUIREMENT.fullmatch(requirement)
+    if match is None:
+        raise ValueError(f"not a requirement: {requirement}")
+    words = {">=": "{} or newer", "<": "older than {}"}
+    bounds = re.findall(r"(>=|<)([\w.]+)", match[2])
+    return match[1], ", ".join(words[sign].format(version) for sign, version in bounds)

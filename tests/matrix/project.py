@@ -1,0 +1,84 @@
+"""What ``pyproject.toml`` names: dependencies, and the groups of the tests."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT: Final = Path(__file__).parents[2]
+
+CHECKERS: Final = frozenset(
+    {
+        "import-linter",
+        "mypy",
+        "pyarrow-stubs",
+        "ruff",
+        "types-protobuf",
+    }
+)
+"""Packages of the group ``dev`` that no test of the matrix imports; some need a newer PyArrow."""
+
+_NAME: Final = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The requirements of ``pyproject.toml``."""
+
+    dependencies: tuple[str, ...]
+    extras: dict[str, tuple[str, ...]]
+    tests: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path = ROOT / "pyproject.toml") -> Self:
+        """Return what a file names."""
+        return cls.of(tomllib.loads(path.read_text()))
+
+    @classmethod
+    def of(cls, settings: dict[str, Any]) -> Self:
+        """Return what the content of a file names."""
+        project = settings["project"]
+        extras = project["optional-dependencies"].items()
+        return cls(
+            dependencies=tuple(project["dependencies"]),
+            extras={name: tuple(packages) for name, packages in extras if name != "all"},
+            tests=tuple(
+                requirement
+                for requirement in settings["dependency-groups"]["dev"]
+                if package_name(requirement) not in CHECKERS
+            ),
+        )
+
+    def packages(self, extras: Iterable[str]) -> frozenset[str]:
+        """Return the names of the dependencies, with some of the extras."""
+        chosen = (requirement for extra in extras for requirement in self.extras[extra])
+        return frozenset(map(package_name, (*self.dependencies, *chosen)))
+
+    def lowest(self, package: str) -> str:
+        """Return the lower bound of the version of a package.
+
+        :raises LookupError: if it has none, or the project does not name it.
+        """
+        every = (*self.dependencies, *(each for extra in self.extras.values() for each in extra))
+        for requirement in every:
+            bound = re.search(r">=([\w.]+)", requirement)
+            if package_name(requirement) == package and bound:
+                return bound[1]
+        raise LookupError(f"{package} has no lower bound")
+
+
+def package_name(requirement: str) -> str:
+    """Return the name of the package of a requirement.
+
+    :raises ValueError: if it does not begin with one.
+    """
+    match = _NAME.match(requirement)
+    if match is None:
+        raise ValueError(f"not a requirement: {requirement}")
+    return match[0].lower().replace("_", "-")

@@ -1,0 +1,82 @@
+"""What cells came to, as a file that the documentation is made from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
+from xml.etree import ElementTree as ET
+
+from .project import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+RESULTS: Final = ROOT / "tests" / "matrix" / "results.json"
+
+
+class Outcome(StrEnum):
+    """What became of a cell."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many tests passed, were skipped, and failed, errors included."""
+
+    passed: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+    @classmethod
+    def of_junit(cls, report: Path) -> Self:
+        """Return what pytest counted in a report of JUnit's format."""
+        suites = list(ET.parse(report).getroot().iter("testsuite"))  # noqa: S314 - pytest's own
+
+        def total(name: str) -> int:
+            return sum(int(suite.get(name, "0")) for suite in suites)
+
+        failed = total("failures") + total("errors")
+        return cls(total("tests") - total("skipped") - failed, total("skipped"), failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a cell came to: when, with which versions, and how long its tests took.
+
+    ``reason`` says why tests did not run. ``versions`` has Python, Kafka, Java and the packages.
+    """
+
+    cell: str
+    outcome: Outcome
+    date: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    counts: Counts = Counts()
+    seconds: int = 0
+    reason: str = ""
+
+
+def merged(before: Iterable[Result], fresh: Iterable[Result], names: Iterable[str]) -> list[Result]:
+    """Return the newest result of each cell, in the order of their names."""
+    by_name = {result.cell: result for result in (*before, *fresh)}
+    return [by_name[name] for name in names if name in by_name]
+
+
+def read_results(path: Path = RESULTS) -> list[Result]:
+    """Return the results in a file, none if there is no file."""
+    return [_result(one) for one in json.loads(path.read_text())] if path.exists() else []
+
+
+def write_results(results: Iterable[Result], path: Path = RESULTS) -> None:
+    """Write results to a file."""
+    path.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
+
+
+def _result(content: dict[str, Any]) -> Result:
+    counts, outcome = Counts(**content["counts"]), Outcome(content["outcome"])
+    return Result(**{**content, "counts": counts, "outcome": outcome})

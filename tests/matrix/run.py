@@ -1,0 +1,97 @@
+"""Run the tests of one cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING, Final
+
+from pyspark_kafka.brokers.java import find_java, major_version, version_answer
+from tests.servers.tested_kafka import VARIABLE
+
+from .environments import InstallError, installed_versions, make_environment
+from .project import ROOT
+from .pythons import find_python
+from .results import Counts, Outcome, Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .cells import Cell
+    from .project import Project
+
+LOGS: Final = ROOT / "build" / "matrix"
+
+_TIMEOUT: Final = "--timeout=1200"
+"""The first test with new versions of Python or numba compiles all kernels that it calls."""
+
+_OF_THE_CALLER: Final = ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_HOME", "VIRTUAL_ENV")
+"""Variables that would let an environment import the packages of another one."""
+
+
+def run_cell(cell: Cell, project: Project) -> Result:
+    """Make the environment of a cell, run its tests there, and return what they came to."""
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    python = find_python(cell.environment.python)
+    if python is None:
+        missing = f"this machine has no Python {cell.environment.python}"
+        return Result(cell.name, Outcome.NOT_RUN, today, reason=missing)
+    try:
+        made = make_environment(cell.environment, python, project)
+    except InstallError as error:
+        return Result(cell.name, Outcome.FAILED, today, reason=str(error))
+    counts, code, seconds = _run_tests(cell, made)
+    return Result(
+        cell.name,
+        Outcome.PASSED if code == 0 else Outcome.FAILED,
+        today,
+        _versions(cell, made, project),
+        counts,
+        seconds,
+        "" if code == 0 or counts.failed else f"pytest ended with {code}",
+    )
+
+
+def log_of(cell: Cell) -> Path:
+    """Return where the output of a cell's tests is."""
+    return LOGS / f"{cell.name}.log"
+
+
+def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    report = log_of(cell).with_suffix(".xml")
+    report.unlink(missing_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+    begin = time.monotonic()
+    with log_of(cell).open("wb") as output:
+        code = subprocess.run(
+            [python, "-m", "pytest", _TIMEOUT, f"--junitxml={report}", *cell.tests],
+            stdout=output,
+            stderr=output,
+            check=False,
+            cwd=ROOT,
+            env={**kept, VARIABLE: cell.broker},
+        ).returncode
+    seconds = round(time.monotonic() - begin)
+    return Counts.of_junit(report) if report.exists() else Counts(), code, seconds
+
+
+def _versions(cell: Cell, python: Path, project: Project) -> dict[str, str]:
+    """Return the versions of Python, Java, the broker, and the packages the project names."""
+    found = installed_versions(python)
+    packages = sorted(project.packages(cell.environment.extras) & found.keys())
+    return {
+        "python": _python_version(python),
+        "java": str(major_version(version_answer(find_java(17)))),
+        "kafka": cell.broker,
+        **{name: found[name] for name in packages},
+    }
+
+
+def _python_version(python: Path) -> str:
+    program = "import platform; print(platform.python_version())"
+    return subprocess.run(
+        [python, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.strip()

@@ -1,0 +1,59 @@
+"""The cells of the matrix."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.matrix.cells import BROKERS, PYTHONS, all_cells, chosen
+from tests.matrix.project import ROOT, Project
+
+CELLS = all_cells(Project.read())
+
+
+def test_each_spark_runs_with_each_python() -> None:
+    """The lowest PySpark is pinned, and the newest is what is allowed."""
+    pairs = {
+        (one.environment.python, one.environment.spark) for one in CELLS if "spark-" in one.name
+    }
+    sparks = ("pyspark==4.2", "pyspark>=4.2,<5")
+    assert pairs == {(python, spark) for python in PYTHONS for spark in sparks}
+
+
+def test_each_broker_is_tested() -> None:
+    """All with the same clients."""
+    brokers = [one for one in CELLS if one.name.startswith("kafka-")]
+    assert {one.broker for one in brokers} == set(BROKERS)
+    assert len({one.environment for one in brokers}) == 1
+
+
+def test_the_lowest_versions_are_of_every_package() -> None:
+    """Only gssapi is left out, which has to be compiled."""
+    project = Project.read()
+    extras = {
+        extra for one in CELLS if one.environment.is_lowest for extra in one.environment.extras
+    }
+    assert project.extras.keys() - extras == {"kerberos"}
+
+
+def test_names_are_of_one_cell() -> None:
+    """They name files, and environments too."""
+    assert len({one.name for one in CELLS}) == len(CELLS)
+    environments = {one.environment for one in CELLS}
+    assert len({one.name for one in environments}) == len(environments)
+
+
+def test_tests_exist() -> None:
+    """Each path leads to a file, and each node id to a function in it."""
+    ids = {test for cell in CELLS for test in cell.tests if not test.startswith("-")}
+    for path, _, name in (test.partition("::") for test in ids):
+        assert (ROOT / path).exists(), path
+        assert not name or f"def {name}(" in (ROOT / path).read_text(), name
+
+
+@pytest.mark.parametrize(
+    ("patterns", "count"),
+    [([], len(CELLS)), (["kafka-*"], 3), (["lowest", "*-3.12"], 3), (["x"], 0)],
+)
+def test_cells_are_chosen_by_patterns(patterns: list[str], count: int) -> None:
+    """All of them without a pattern."""
+    assert len(chosen(CELLS, patterns)) == count

@@ -1,0 +1,68 @@
+"""The page of versions."""
+
+from __future__ import annotations
+
+from tests.matrix.cells import Cell, Environment
+from tests.matrix.page import page_of
+from tests.matrix.results import Counts, Outcome, Result
+
+SETTINGS = """
+[project]
+requires-python = ">=3.11"
+dependencies = ["numpy>=1.26"]
+
+[project.optional-dependencies]
+spark = ["pyspark>=4.2,<5"]
+all = ["pyspark-kafka[spark]"]
+"""
+
+
+def cell(name: str, python: str = "3.11") -> Cell:
+    return Cell(name, Environment(name, python, "pyspark", ("spark",)), ("tests",), "4.3.1")
+
+
+def versions(**others: str) -> dict[str, str]:
+    return {
+        "python": "3.11.7",
+        "java": "17",
+        "kafka": "4.3.1",
+        "pyspark": "4.2.0",
+        "numpy": "1.26.0",
+    } | others
+
+
+def test_a_run_is_a_row() -> None:
+    """It has exact versions, counts, seconds and its date."""
+    result = Result(
+        "lowest", Outcome.PASSED, "2026-01-02", versions(), Counts(passed=7, skipped=2), seconds=12
+    )
+    page = page_of(SETTINGS, [cell("lowest")], [result])
+    row = "| `lowest` | 3.11.7 | 4.2.0 | 4.3.1 | passed | 7 | 2 | 0 | 12 | 2026-01-02 |"
+    assert row in page.splitlines()
+
+
+def test_what_did_not_run_says_so() -> None:
+    """A row without a result, too."""
+    missing = Result("two", Outcome.NOT_RUN, "2026-01-02", reason="this machine has no Python 3.13")
+    page = page_of(SETTINGS, [cell("one"), cell("two", "3.13")], [missing]).splitlines()
+    assert "| `one` | 3.11 |  | 4.3.1 | not run |  |  |  |  |  |" in page
+    told = "not run: this machine has no Python 3.13"
+    assert f"| `two` | 3.13 |  | 4.3.1 | {told} |  |  |  |  | 2026-01-02 |" in page
+
+
+def test_tested_versions_are_of_runs_that_passed() -> None:
+    """Each version once, the oldest first, as numbers."""
+    results = [
+        Result("one", Outcome.PASSED, "2026-01-02", versions(numpy="1.100.0")),
+        Result("two", Outcome.PASSED, "2026-01-02", versions(python="3.12.1", numpy="1.26.0")),
+        Result("three", Outcome.FAILED, "2026-01-02", versions(pyspark="4.3.0", numpy="2.0.0")),
+    ]
+    page = page_of(SETTINGS, map(cell, ("one", "two", "three")), results).splitlines()
+    assert "| Python | 3.11 or newer | 3.11.7 and 3.12.1 |" in page
+    assert "| Spark | 4.2 or newer, older than 5 | 4.2.0 |" in page
+    assert "| `numpy` | 1.26 or newer | 1.26.0 and 1.100.0 | always |" in page
+
+
+def test_before_the_first_run_nothing_is_tested() -> None:
+    """The page says so."""
+    assert "| Kafka brokers | 2.1 or newer | not tested |" in page_of(SETTINGS, [cell("one")], [])
