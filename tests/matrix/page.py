@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .results import Result
 
 HEAD: Final = """\
-<!-- make docs makes this page from pyproject.toml and the results of make matrix; do not edit it. -->
+<!-- make docs makes this page from pyproject.toml and results of make matrix; do not edit it. -->
 
 # Compatibility
 
@@ -41,7 +41,8 @@ results. A version is listed as tested if all tests of a run with it passed.
 - `kafka-…`: the contract tests of offsets, reading, writing, transactions and streams with both
   clients, with a broker of this version. Kafka 2.8 runs with ZooKeeper, newer versions with KRaft.
 - `spark-…`: batch queries, streams, sinks, exactly-once writes, continuous queries, typed values
-  and the demo in Spark, most of them with both clients and compared with the JVM connector.
+  and the demo in Spark, most of them with both clients and compared with the JVM connector; Spark
+  Connect, and a Declarative Pipeline.
 - `lowest`: every package in the lowest version that `pyproject.toml` allows, with the unit tests,
   the contract tests and the tests of `spark-…`. It has no s3fs, because each release of s3fs needs
   one of fsspec; `lowest-s3` tests storage with both. gssapi is not part of the matrix.
