@@ -1,0 +1,49 @@
+"""Both clients with the oldest Kafka that is tested, and with its ZooKeeper.
+
+The readers read what is written. ``make matrix`` runs their own suites, and other versions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_kafka.testing import (
+    KafkaWorld,
+    RecordWriterContract,
+    TransactionsContract,
+    World,
+)
+from tests.matrix.cells import BROKERS
+from tests.servers.tested_kafka import capabilities_of
+from tests.servers.zookeeper_kafka import ZooKeeperKafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OLDEST = BROKERS[0]
+
+
+@pytest.fixture(scope="module")
+def oldest() -> Iterator[ZooKeeperKafka]:
+    """Run the broker for this module."""
+    # Tests write records with old timestamps.
+    with ZooKeeperKafka(OLDEST, {"log.retention.ms": "-1"}) as kafka:
+        yield kafka
+
+
+class _WithOldestBroker:
+    @pytest.fixture
+    def world(self, client: str, fresh_name: Callable[[], str], oldest: ZooKeeperKafka) -> World:
+        """Return a client's world."""
+        return KafkaWorld(client, fresh_name, oldest, capabilities_of(client, OLDEST))
+
+
+class TestWriterOfOldestBroker(_WithOldestBroker, RecordWriterContract):
+    """What writers promise, and readers that see what they wrote."""
+
+
+@pytest.mark.parametrize("client", ["kafka-python"])
+class TestTransactionsOfOldestBroker(_WithOldestBroker, TransactionsContract):
+    """What the client with transactions promises."""
