@@ -49,15 +49,18 @@ def main(bootstrap_servers: str, topic: str, copies: dict[str, str], directory: 
         "packages": spark.sparkContext.range(2, numSlices=2).map(place_of_package).collect()
     }
     for client in CLIENTS:
-        given = {**source, "client": client}
-        found[f"batch {client}"] = rows(read(spark, given))
-        found[f"stream {client}"] = rows(stream(spark, given, directory / client))
-        write(read(spark, given), {**kafka, "client": client, "topic": copies[client]})
-    sink = {**kafka, "topic": copies["stream"], "deliveryGuarantee": "exactly-once"}
-    copy_losing_an_executor(spark, {**source, "maxOffsetsPerTrigger": "100"}, sink, directory)
-    for name, copy in copies.items():
-        given = {**source, "subscribe": copy, "kafka.isolation.level": "read_committed"}
-        found[f"written {name}"] = rows(read(spark, given))
+        found[client] = rows(read(spark, {**source, "client": client}))
+    write(read(spark, source), {**kafka, "client": "confluent", "topic": copies["batch"]})
+    confluent = {**source, "client": "confluent"}
+    copy(stream(spark, confluent), {**kafka, "topic": copies["stream"]}, directory / "stream")
+    kept = stream(spark, {**source, "maxOffsetsPerTrigger": "100"})
+    lost = kept.mapInArrow(losing_an_executor(directory / "killed"), kept.schema)
+    exactly_once = {**kafka, "topic": copies["lost"], "deliveryGuarantee": "exactly-once"}
+    copy(lost, exactly_once, directory / "lost")
+    written = {**source, "subscribe": ",".join(copies.values())}
+    copied = read(spark, {**written, "kafka.isolation.level": "read_committed"}).cache()
+    for name, topic_of_copy in copies.items():
+        found[name] = rows(copied.where(f"topic = '{topic_of_copy}'"))
     (directory / "found.json").write_text(json.dumps(found, default=bytes.hex))
     spark.stop()
 
@@ -74,13 +77,16 @@ def read(spark: SparkSession, options: dict[str, str]) -> DataFrame:
     return spark.read.format("pyspark_kafka").options(**options).load()
 
 
-def stream(spark: SparkSession, options: dict[str, str], directory: Path) -> DataFrame:
-    """Return what a streaming query read of a topic."""
-    frame = spark.readStream.format("pyspark_kafka").options(**options).load()
-    query = frame.writeStream.format("parquet").trigger(availableNow=True)
-    paths = {"path": f"{directory}/output", "checkpointLocation": f"{directory}/checkpoint"}
-    query.options(**paths).start().awaitTermination()
-    return spark.read.schema(frame.schema).parquet(paths["path"])
+def stream(spark: SparkSession, options: dict[str, str]) -> DataFrame:
+    """Return a topic as a stream."""
+    return spark.readStream.format("pyspark_kafka").options(**options).load()
+
+
+def copy(frame: DataFrame, options: dict[str, str], checkpoint: Path) -> None:
+    """Write what a stream has now to a topic."""
+    query = frame.drop("topic", "offset").writeStream.format("pyspark_kafka").options(**options)
+    query = query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    query.start().awaitTermination()
 
 
 def rows(frame: DataFrame) -> list[object]:
@@ -96,29 +102,17 @@ def write(frame: DataFrame, options: dict[str, str]) -> None:
     ).save()
 
 
-def copy_losing_an_executor(
-    spark: SparkSession, source: dict[str, str], sink: dict[str, str], directory: Path
-) -> None:
-    """Copy a topic by a stream of several batches, and kill an executor in the first."""
-    frame = spark.readStream.format("pyspark_kafka").options(**source).load()
-    frame = frame.drop("topic", "offset")
-    copied = frame.mapInArrow(losing_an_executor(directory / "killed"), frame.schema)
-    query = copied.writeStream.format("pyspark_kafka").options(**sink)
-    query = query.option("checkpointLocation", f"{directory}/copy").trigger(availableNow=True)
-    query.start().awaitTermination()
-
-
 def losing_an_executor(
     killed: Path,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function that returns its batches, and kills its executor after the first of all."""
 
-    def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield batch
             kill_executor_once(killed)
 
-    return copy
+    return pass_on
 
 
 def kill_executor_once(killed: Path) -> None:
