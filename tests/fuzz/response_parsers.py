@@ -19,6 +19,7 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceResponse
 
 from pyspark_kafka.adapters.kafka_python import fetch_wire, produce_wire
+from pyspark_kafka.adapters.kafka_python.admin_requests import AdminRequests
 from pyspark_kafka.adapters.kafka_python.connections import (
     CoordinatorConnection,
     CoordinatorRequest,
@@ -295,6 +296,7 @@ def _fetch_offsets(
 ) -> None:
     fetcher = KafkaPythonOffsetFetcher(_OPTIONS)
     fetcher._errors = ERRORS
+    fetcher._admin = AdminRequests({}, ERRORS)
     fetcher._leaders[PARTITION.topic] = {PARTITION.partition: 0}
     admin = KafkaAdminClient.__new__(KafkaAdminClient)
     admin.config = {**KafkaAdminClient.DEFAULT_CONFIG, "retry_backoff_ms": 0}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ADAPTER = Path(str(adapter.__file__)).parent
 
 PARAMETERS = {
+    (KafkaAdminClient, "_find_coordinator_ids"): ["self", "keys", "key_type"],
     (KafkaConnectionManager, "_connect"): ["self", "node", "conn"],
     (KafkaConnection, "_maybe_throttle"): ["self", "response"],
     (KafkaTCPTransport, "_close"): ["self"],

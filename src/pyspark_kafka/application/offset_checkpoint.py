@@ -12,7 +12,8 @@ from .errors import QueryIsRunningError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ports.metadata_log import EditableLog, MetadataLog
+    from ..ports.editable_log import EditableLog
+    from ..ports.metadata_log import MetadataLog
 
 BACKUPS: Final = "pyspark_kafka_offset_backups"
 """The directory of backups in a checkpoint, beside Spark's own."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.ports.clock import Clock
 from pyspark_kafka.ports.cluster_describer import ClusterDescriber
 from pyspark_kafka.ports.dead_letters import DeadLetters
+from pyspark_kafka.ports.editable_log import EditableLog
 from pyspark_kafka.ports.epoch_channel import EpochChannel, TaskChannel
 from pyspark_kafka.ports.lag_exporter import LagExporter
-from pyspark_kafka.ports.metadata_log import EditableLog, MetadataLog
+from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.offset_fetcher import OffsetFetcher
 from pyspark_kafka.ports.progress_listener import ProgressListener
 from pyspark_kafka.ports.record_reader import RecordReader

@@ -13,7 +13,7 @@ from pyspark_kafka.application.offset_checkpoint import MAX_BACKUPS, OffsetCheck
 from pyspark_kafka.domain.errors import MetadataLogError
 from pyspark_kafka.domain.offset_rewrite import Backup
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
-from pyspark_kafka.ports.metadata_log import EditableLog
+from pyspark_kafka.ports.editable_log import EditableLog
 
 from .conftest import tp
 from .failing_log import PassingLog

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import final
 
-from ...ports.metadata_log import EditableLog
+from ...ports.editable_log import EditableLog
 
 
 @final
