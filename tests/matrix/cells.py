@@ -61,7 +61,8 @@ LOWEST_TESTS: Final = (
     "tests/unit/cli",
     "tests/contract",
     *SPARK_TESTS,
-    "-k=not s3",
+    # Of damaged messages, older parsers of protobuf accept others than newer ones and Spark's.
+    "-k=not s3 and not damaged_messages",
 )
 
 S3_TESTS: Final = ("tests/contract/test_metadata_log.py", "-k=s3")

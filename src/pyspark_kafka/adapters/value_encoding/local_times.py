@@ -38,13 +38,24 @@ def local_times(times: pa.Array[Any], zone: str) -> pa.Array[Any]:
     array: Any = times.cast(pa.timestamp("us", zone))
     if zone == UTC:
         return times.cast(pa.timestamp("us", zone))
+    if zone[0] in "+-":
+        # Arrow itself knows such time zones from version 22 on.
+        in_utc: Any = array.cast(pa.timestamp("us", UTC)).cast(pa.timestamp("us"))
+        shifted: pa.Array[Any] = pc.add(in_utc, _fixed(zone))
+        return shifted
     local: pa.Array[Any] = pc.local_timestamp(array)
-    if zone[0] in "+-" or not len(array):
+    if not len(array):
         return local
     utc = _micros(array)
     far = utc >= _RULES_START * _SECOND
     # Values of null slots are arbitrary, and do no harm.
     return _with_rules(local, utc, far, zone) if far.any() else local
+
+
+def _fixed(zone: str) -> dt.timedelta:
+    """Return the offset that a time zone such as ``-03:30`` has."""
+    offset = dt.timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+    return -offset if zone[0] == "-" else offset
 
 
 def _with_rules(local: pa.Array[Any], utc: Int64Array, far: Any, zone: str) -> pa.Array[Any]:

@@ -44,3 +44,10 @@ def test_near_and_far_times_may_stand_side_by_side() -> None:
 def test_an_unknown_zone_is_an_error() -> None:
     with pytest.raises(pa.ArrowInvalid, match="Mars"):
         local_times(pa.array([0], pa.timestamp("us", "UTC")), "Mars/Base")
+
+
+@pytest.mark.parametrize(("zone", "minutes"), [("+02:00", 120), ("-03:30", -210)])
+def test_an_offset_is_added(zone: str, minutes: int) -> None:
+    array = pa.array([EPOCH, None], pa.timestamp("us", "UTC"))
+    expected = EPOCH.replace(tzinfo=None) + dt.timedelta(minutes=minutes)
+    assert local_times(array, zone).to_pylist() == [expected, None]
