@@ -15,7 +15,7 @@ MIN_PYTHON: Final = (3, 11)
 
 MIN_VERSIONS: Final[Mapping[str, str]] = {
     "pyspark": "4.2",
-    "pyarrow": "18.0",
+    "pyarrow": "19.0",
     "kafka-python": "3.0.12",
     "confluent-kafka": "2.15.1",
     "numba": "0.61",
