@@ -76,13 +76,13 @@ def test_an_executor_like_the_driver() -> None:
 def test_an_executor_that_differs() -> None:
     """Another Python, a missing package and another version of this one stop a query."""
     other = Environment(
-        "w1", "3.11.1", {**without("numba"), "pyspark-kafka": "0.0.9", "pyarrow": "19.0"}
+        "w1", "3.11.1", {**without("numba"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
     )
     found = [(each.level, each.summary) for each in check_executors(HERE, [other])]
     assert found == [
         (Level.ERROR, "w1 has Python 3.11.1, and the driver has 3.12.1"),
         (Level.ERROR, "w1 has pyspark-kafka 0.0.9, and the driver has 0.1.0"),
-        (Level.WARNING, "w1 has pyarrow 19.0, and the driver has 18.0"),
+        (Level.WARNING, "w1 has pyarrow 20.0, and the driver has 19.0"),
         (Level.ERROR, "w1 has numba none, and the driver has 0.61"),
     ]
 
