@@ -10,9 +10,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, final
 
 from ..domain.error_text import describe_error
-from ..domain.errors import MetadataLogError, PysparkKafkaError
+from ..domain.errors import PysparkKafkaError
 from ..domain.lag import QueryLag
 from ..ports.deadline import Deadline
+from .lag_checkpoint import no_checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +26,6 @@ TIMEOUT: Final = "TIMEOUT"
 
 UNEXPECTED: Final = "UNEXPECTED"
 """Stands for the condition of an error that is not this library's."""
-
-_NO_CHECKPOINT: Final = (
-    "There is no checkpoint of a streaming query, or its first batch has not begun. Check that it "
-    "is the query's checkpointLocation"
-)
 
 
 @final
@@ -127,7 +123,7 @@ class WatchedCheckpoint:
             self._monitor = self._clients.enter_context(self._open_monitor())
         snapshot = self._monitor.snapshot()
         if snapshot.state.is_empty:
-            raise MetadataLogError(self.name, _NO_CHECKPOINT)
+            raise no_checkpoint(self.name)
         self._query_id = self._query_id or self._read_query_id()
         return snapshot
 

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 3
 
 
+def no_checkpoint(path: str) -> MetadataLogError:
+    """Return the error of a path at which a query has left no batch."""
+    return MetadataLogError(
+        path,
+        "There is no checkpoint of a streaming query, or its first batch has not begun. Check that "
+        "it is the query's checkpointLocation",
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class CheckpointState:

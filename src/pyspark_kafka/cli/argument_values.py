@@ -110,6 +110,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def not_negative(text: str) -> int:
+    """Parse an integer of 0 or more."""
+    return 0 if text == "0" else positive(text)
+
+
 def port(text: str) -> int:
     """Parse the number of a port; 0 is any that is free."""
     if not (text.isdecimal() and int(text) < 1 << 16):

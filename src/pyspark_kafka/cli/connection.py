@@ -51,9 +51,9 @@ class Connection:
     def _given(self) -> dict[str, str]:
         return {
             **DEFAULTS,
-            **dict(self.options),
             "kafka.bootstrap.servers": self.bootstrap_servers,
             "client": self.client,
+            **dict(self.options),
         }
 
     @staticmethod

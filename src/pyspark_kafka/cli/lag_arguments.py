@@ -16,7 +16,7 @@ from .argument_values import (
     add_connection,
     add_storage_options,
     connection_options,
-    positive,
+    not_negative,
     public_url,
     seconds,
     storage_options,
@@ -87,7 +87,7 @@ def add_count_up_to(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--count-up-to",
         metavar="N",
-        type=_number,
+        type=not_negative,
         default=MAX_COUNTED,
         help="count records in partitions with at most N offsets left "
         "(default: %(default)s; 0: never)",
@@ -108,7 +108,3 @@ def _settings(given: argparse.Namespace) -> LagSettings:
         connection_options(given),
         storage_options(given),
     )
-
-
-def _number(text: str) -> int:
-    return 0 if text == "0" else positive(text)

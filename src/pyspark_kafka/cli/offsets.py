@@ -7,14 +7,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..application.errors import UnusableOffsetsError
+from ..application.lag_checkpoint import no_checkpoint
 from ..bootstrap.offsets import checkpoint_state, offset_checkpoint_at, offset_targets_for
-from ..bootstrap.option_policy import operator_policy
-from ..domain.errors import MetadataLogError, requires_extra
-from ..domain.options import QueryKind, parse_source_options
+from ..domain.errors import requires_extra
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
-from .connection import DEFAULTS
 from .lag_json import batch_json
 from .offsets_view import offset_pairs, print_offsets
 from .process import ending_with_the_pipe, logs_redirected_to
@@ -24,11 +22,10 @@ if TYPE_CHECKING:
 
     from ..application.lag_checkpoint import CheckpointState
     from ..domain.checkpoint_log import CheckpointedBatch
-    from ..domain.options import SourceOptions
+    from .connection import Connection
     from .offsets_arguments import (
         DiffOffsetsSettings,
         ExportOffsetsSettings,
-        KafkaSettings,
         ShowOffsetsSettings,
         Target,
     )
@@ -92,46 +89,32 @@ def run_diff(settings: DiffOffsetsSettings) -> int:
     return 0
 
 
-def other_offsets(target: Target, kafka: KafkaSettings, ours: Offsets) -> Offsets:
+def other_offsets(target: Target, kafka: Connection | None, ours: Offsets) -> Offsets:
     """Return the offsets that a command names, by source, for the partitions of a checkpoint.
 
     :raises PysparkKafkaError: if the other checkpoint cannot be read, or Kafka does not answer.
+    :raises ValueError: if the offsets are in Kafka, and no cluster is named.
     """
     if isinstance(target, StoragePath):
         return dict(offset_checkpoint_at(target).read().offsets)
+    if kafka is None:
+        raise ValueError("offsets of Kafka need a cluster")
     known = PartitionOffsets(pair for offsets in ours.values() for pair in offsets.items())
     if not known:
         raise UnusableOffsetsError(
             "the query has no Kafka source", "Check that it is the checkpoint of the right query"
         )
-    with (
-        logs_redirected_to(logging.NullHandler()),
-        offset_targets_for(_options(kafka, known)) as targets,
-    ):
+    topics = {topic: [int(each) for each in found] for topic, found in known.to_dict().items()}
+    options = kafka.source_options(assign=json.dumps(topics))
+    with logs_redirected_to(logging.NullHandler()), offset_targets_for(options) as targets:
         found = targets.resolve(target)
     return {source: found.restrict(offsets) for source, offsets in ours.items()}
-
-
-def _options(kafka: KafkaSettings, known: PartitionOffsets) -> SourceOptions:
-    topics = {topic: [int(each) for each in found] for topic, found in known.to_dict().items()}
-    given = {
-        **DEFAULTS,
-        "kafka.bootstrap.servers": str(kafka.bootstrap_servers),
-        "client": kafka.client,
-        **dict(kafka.options),
-        "assign": json.dumps(topics),
-    }
-    return parse_source_options(given, QueryKind.STREAM, operator_policy())
 
 
 def _state(checkpoint: StoragePath) -> CheckpointState:
     state = checkpoint_state(checkpoint)
     if state.is_empty:
-        raise MetadataLogError(
-            str(checkpoint),
-            "There is no checkpoint of a streaming query, or its first batch has not begun. Check "
-            "that it is the query's checkpointLocation",
-        )
+        raise no_checkpoint(str(checkpoint))
     return state
 
 

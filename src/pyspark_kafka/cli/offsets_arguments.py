@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
@@ -17,7 +17,6 @@ from ..domain.offset_limits import (
     StartingOffsets,
     parse_offset_limit,
 )
-from ..domain.options.table import CLIENT
 from ..domain.storage_path import StoragePath
 from .argument_values import (
     STORAGE_FILE,
@@ -26,11 +25,11 @@ from .argument_values import (
     add_command,
     add_connection,
     add_storage_options,
-    connection_options,
     milliseconds,
     public_url,
     storage_options,
 )
+from .connection import Connection
 
 _SUMMARY: Final = "show, compare, export and change the offsets of a query's checkpoint"
 
@@ -79,16 +78,6 @@ Target = StartingOffsets | StoragePath
 
 @final
 @dataclass(frozen=True, slots=True)
-class KafkaSettings:
-    """The Kafka cluster, if one is named; ``options`` may contain secrets."""
-
-    bootstrap_servers: str | None = None
-    client: str = CLIENT.default
-    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class ShowOffsetsSettings:
     """The checkpoint whose offsets are shown."""
 
@@ -112,7 +101,7 @@ class DiffOffsetsSettings:
 
     checkpoint: StoragePath
     target: Target
-    kafka: KafkaSettings
+    kafka: Connection | None
     as_json: bool = False
 
 
@@ -134,7 +123,7 @@ class RewriteOffsetsSettings:
 
     checkpoint: StoragePath
     target: Target
-    kafka: KafkaSettings
+    kafka: Connection | None
     change: ChangeSettings
 
 
@@ -247,8 +236,8 @@ def _other(given: argparse.Namespace) -> Target:
     return target
 
 
-def _kafka(given: argparse.Namespace) -> KafkaSettings:
-    return KafkaSettings(given.bootstrap_servers, given.client, connection_options(given))
+def _kafka(given: argparse.Namespace) -> Connection | None:
+    return None if given.bootstrap_servers is None else Connection.given(given)
 
 
 def _change(given: argparse.Namespace) -> ChangeSettings:

@@ -16,6 +16,7 @@ from .argument_values import (
     add_command,
     add_connection,
     milliseconds,
+    not_negative,
     positive,
 )
 from .connection import Connection
@@ -67,7 +68,7 @@ def add_tail(commands: Commands) -> None:
         help="'earliest', 'latest' (the default), an offset, a negative number of offsets before "
         "the end, or a time such as 2026-01-31T12:00:00Z",
     )
-    tail.add_argument("--partition", metavar="N", type=_number, help="only this partition")
+    tail.add_argument("--partition", metavar="N", type=not_negative, help="only this partition")
     tail.add_argument("--count", metavar="N", type=positive, help="end after N records")
     tail.add_argument(
         "--once", action="store_true", help="end at what is the end of the topic at the start"
@@ -105,7 +106,3 @@ def _start(text: str) -> TailStart:
     if re.fullmatch(r"-?\d{1,18}", text):
         return AtOffset(int(text))
     return GlobalTimestamp(milliseconds(text), OnNoMatch.LATEST)
-
-
-def _number(text: str) -> int:
-    return 0 if text == "0" else positive(text)

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.cli.connection import Connection
 from pyspark_kafka.cli.offsets_arguments import (
     ChangeSettings,
     DiffOffsetsSettings,
     ExportOffsetsSettings,
-    KafkaSettings,
     RewriteOffsetsSettings,
     ShowOffsetsSettings,
     Target,
@@ -38,7 +38,7 @@ def test_without_options() -> None:
     assert parse_arguments(["offsets", "show", "s3a://b/c"]) == ShowOffsetsSettings(CHECKPOINT)
     assert parse_arguments(["offsets", "export", "s3a://b/c"]) == ExportOffsetsSettings(CHECKPOINT)
     assert parse_arguments(["offsets", "diff", "s3a://b/c", *SERVERS]) == DiffOffsetsSettings(
-        CHECKPOINT, Latest(), KafkaSettings("h:9092")
+        CHECKPOINT, Latest(), Connection("h:9092")
     )
     assert parse_arguments(["offsets", "undo", "s3a://b/c"]) == UndoRewriteSettings(
         CHECKPOINT, ChangeSettings()
@@ -54,7 +54,7 @@ def test_with_options() -> None:
     assert parse_arguments(["offsets", "rewrite", "s3a://b/c", *given]) == RewriteOffsetsSettings(
         StoragePath("s3a://b/c", '{"anon": true}'),
         StoragePath("s3a://b/d", '{"anon": true}'),
-        KafkaSettings("h:9092", "confluent", (("kafka.client.id", "x"),)),
+        Connection("h:9092", "confluent", (("kafka.client.id", "x"),)),
         ChangeSettings(is_confirmed=True, is_dry=True, query_is_stopped=True, as_json=True),
     )
 
