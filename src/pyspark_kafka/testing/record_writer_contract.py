@@ -179,6 +179,17 @@ class RecordWriterContract(WorldContract):
         assert [row["value"] for row in _written(world, topic, 0)] == [b"2"]
         assert [row["value"] for row in _written(world, topic, 1)] == [b"1", b"3"]
 
+    def test_rows_may_name_partitions_that_were_added(
+        self, world: World, writer: RecordWriter, topic: str
+    ) -> None:
+        """A topic may get partitions after records were written to it."""
+        world.require(Capability.ADD_PARTITIONS)
+        assert _send(writer, batch_of(value=[b"1"], partition=[0]), topic) == 1
+        world.add_partitions(topic, 4)
+        assert _send(writer, batch_of(value=[b"2", b"3"], partition=[3, 0]), topic) == 2
+        assert _values(world, topic, 0) == [b"1", b"3"]
+        assert _values(world, topic, 3) == [b"2"]
+
     def test_records_of_one_key_go_to_one_partition(
         self, world: World, writer: RecordWriter, topic: str
     ) -> None:

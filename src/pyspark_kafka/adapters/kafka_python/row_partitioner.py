@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import numpy as np
@@ -111,16 +112,24 @@ class RowPartitioner:
             return found
         raise UnknownTopicError([topic], "topic", self._errors.bootstrap_servers)
 
+    def _refresh(self, topics: Sequence[str]) -> None:
+        with self._errors.one_deadline(self._producer.max_block_ms / 1_000):
+            self._errors.retry(partial(self._metadata.refresh_topics, topics), _TOPIC_PAUSE_S)
+
     def _partitions(
         self, batch: pa.RecordBatch, columns: ProducerColumns, topics: RowTopics
     ) -> Int32Array:
         """Return the partition of each row."""
         settings, counts = self._producer, self._partition_counts(topics.names)
-        sticky = self._sticky.choose(topics.names, counts)
         chosen = explicit_partitions(batch, settings.partitioner, topics, counts)
+        partitions, is_chosen = chosen
+        if is_chosen.any() and (partitions >= counts[topics.codes]).any():
+            # The topics may have got more partitions.
+            self._refresh(topics.names)
+            counts = self._partition_counts(topics.names)
         require_partitions(columns, topics, counts, chosen)
+        sticky = self._sticky.choose(topics.names, counts)
         if settings.ignores_keys:
-            partitions, is_chosen = chosen
             partitions = np.where(is_chosen, partitions, sticky[topics.codes].astype(np.int32))
         else:
             partitions = partitions_by_key(columns, topics, counts, chosen, sticky)
