@@ -35,7 +35,7 @@ from pyspark_kafka.domain.continuous.messages import (
     write_message,
 )
 from pyspark_kafka.domain.error_text import find_error
-from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.initial_offset_log import read_initial_offsets, write_initial_offsets
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -117,7 +117,7 @@ def _sink(content: bytes) -> None:
     transactions = MemoryTransactions(MemoryCluster())
     for query_id in (None, _QUERY_ID):
         sink = KafkaSink(_log(content), None, lambda: transactions, _SINK, lambda: query_id)  # noqa: B023
-        assert sink.recover() >= -1
+        assert sink.recover().committed_through >= -1
 
 
 def _query_id(content: bytes) -> None:
@@ -221,7 +221,7 @@ def _all() -> Iterator[Parser]:
     entries = [SinkLogEntry(7, state, transactions[:1]).to_bytes() for state in BatchState]
     entries.append(SinkLogEntry(8, BatchState.PREPARED, transactions).to_bytes())
     yield Parser("sink-entry", _sink_entry, (ValueError,), entries)
-    yield Parser("sink", _sink, (MetadataLogError,), entries)
+    yield Parser("sink", _sink, (MetadataLogError, TransactionLostError), entries)
     query_id = [f'{{"id":"{_QUERY_ID}"}}'.encode()]
     yield Parser("query-id", _query_id, (MetadataLogError,), query_id)
     yield Parser("log-names", _listed_log, (MetadataLogError,), [b"0\n1\n12\n.0.crc\n.tmp\n007"])

@@ -259,8 +259,8 @@ def _transaction_parsers() -> Iterator[Parser]:
             3,
         ),
         "end": (lambda all_: all_.end(TRANSACTION, commit=True), producer.EndTxnResponse, 3),
-        "is-empty": (
-            lambda all_: all_.is_empty(TRANSACTION),
+        "describe": (
+            lambda all_: all_.describe([TRANSACTION.transactional_id]),
             admin_transactions.DescribeTransactionsResponse,
             0,
         ),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka import errors as kafka_errors
 
 from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransactions
 from pyspark_kafka.brokers import KafkaCluster
 from pyspark_kafka.domain.errors import TransactionLostError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
-from pyspark_kafka.domain.transaction import Transaction
 from pyspark_kafka.testing import KafkaWorld, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
 from pyspark_kafka.testing.world import COMMITTED
@@ -40,14 +38,7 @@ def transactions(forgetful: KafkaCluster) -> Iterator[KafkaPythonTransactions]:
 
 
 def _await_forgotten(transactions: KafkaPythonTransactions, transactional_id: str) -> None:
-    def is_forgotten() -> bool:
-        try:
-            transactions._requests.is_empty(Transaction(transactional_id, 0, 0))
-        except kafka_errors.TransactionalIdNotFoundError:
-            return True
-        return False
-
-    await_until(is_forgotten)
+    await_until(lambda: not transactions.describe([transactional_id]))
 
 
 def test_whether_a_forgotten_transaction_was_committed_is_not_known(

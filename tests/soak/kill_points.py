@@ -22,11 +22,11 @@ from pyspark_kafka.ports.transactions import Transactions
 from .trap import Trap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyspark_kafka.bootstrap.container import SinkContainer
     from pyspark_kafka.domain.options import SinkOptions
-    from pyspark_kafka.domain.transaction import Transaction
+    from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
 
 DIRECTORY: Final = "SOAK_DIRECTORY"
 """The variable of the environment that names the directory of what is armed."""
@@ -40,7 +40,6 @@ class Point(enum.Enum):
     BETWEEN_ENDS = "between the ends of two transactions"
     ALL_ENDED = "after the ends of all transactions"
     COMMITTED = "after 'committed' is written down"
-    CLEANED = "after abandoned transactions are aborted"
 
 
 @final
@@ -71,9 +70,11 @@ class TrappedTransactions(Transactions):
     def abort(self, transaction: Transaction) -> None:
         self._transactions.abort(transaction)
 
-    def abort_abandoned(self, prefix: str) -> None:
-        self._transactions.abort_abandoned(prefix)
-        self._trap.reach(Point.CLEANED)
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        return self._transactions.describe(transactional_ids)
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self._transactions.open_ids(prefix)
 
     def close(self) -> None:
         self._transactions.close()

@@ -79,13 +79,14 @@ def test_transactions_end_while_a_broker_is_gone(three_brokers: KafkaCluster) ->
             writer.join_transaction(begun[-1])
             writer.write(pa.RecordBatch.from_pydict({"value": [b"v"]}), "ended")
             writer.flush()
-        transactions.abort_abandoned("others")
+        names = [transaction.transactional_id for transaction in begun]
+        assert sorted(transactions.open_ids("ended-")) == names
         three_brokers.kill_broker(0)
         try:
-            transactions.abort_abandoned("others")
+            assert sorted(transactions.describe(names)) == names
             for transaction in begun[1:]:
                 transactions.commit(transaction)
-            transactions.abort_abandoned("ended-0")
+            transactions.begin("ended-0")
             with pytest.raises(TransactionLostError):
                 transactions.commit(begun[0])
         finally:

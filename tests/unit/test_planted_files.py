@@ -23,7 +23,7 @@ from pyspark_kafka.application.kafka_sink import KafkaSink
 from pyspark_kafka.application.lag_checkpoint import QueryCheckpoint
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.checkpoint_log import write_batch_end
-from pyspark_kafka.domain.errors import MetadataLogError
+from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.initial_offset_log import write_initial_offsets
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -118,7 +118,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
 @example(content=LONG[1])
 def test_any_bytes_in_a_log(read: Callable[[bytes], object], content: bytes) -> None:
     """No content raises anything else."""
-    with suppress(MetadataLogError):
+    with suppress(MetadataLogError, TransactionLostError):
         read(content)
 
 

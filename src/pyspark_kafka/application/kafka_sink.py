@@ -5,6 +5,10 @@ open. Then the driver logs these transactions, which decides the batch: the next
 commits what it finds in the log. A transaction that is not in the log is never committed, and
 committing one twice has no effect.
 
+Before it decides, the driver looks whether each transaction is still open: else all are aborted,
+and the batch is written again. After that, a transaction can only be lost to its time-out, or to
+somebody who aborts it on purpose.
+
 Other programs may write to the directory of the log, and this user may end transactions of other
 programs. So only transactions are ended whose ids are this query's.
 """
@@ -12,26 +16,44 @@ programs. So only transactions are ended whose ids are this query's.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ..domain.error_text import excerpt
 from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
-from ..domain.sink_log import BatchState, SinkLogEntry
-from ..domain.transaction import FORGOTTEN, is_id_of_query, query_id_prefix
+from ..domain.sink_log import BatchState, SinkLogEntry, SinkPlan, other_query_error
+from ..domain.transaction import (
+    FORGOTTEN,
+    TransactionEnd,
+    end_of,
+    is_id_of_query,
+    ms_left,
+    query_id_prefix,
+)
+from ..ports.clock import epoch_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..domain.options import SinkOptions
-    from ..domain.transaction import Transaction
+    from ..domain.transaction import Transaction, TransactionDescription
     from ..domain.write_result import WriteResult
     from ..ports.metadata_log import MetadataLog
     from ..ports.transactions import Transactions
 
+    Ends: TypeAlias = Mapping[Transaction, TransactionEnd | None]
+    Lost: TypeAlias = Mapping[Transaction, TransactionEnd]
+
 MAX_ENTRIES: Final = 100
 """The default of ``spark.sql.streaming.minBatchesToRetain``, which bounds Spark's own logs."""
 
+_MAX_NEEDED_MS: Final = 30_000
+"""How long the transactions of a batch have to stay open when it is decided, or a quarter of
+``transaction.timeout.ms`` if that is less."""
+
 _EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
+
+_DONE: Final = frozenset({TransactionEnd.COMMITTED, TransactionEnd.REPLACED})
 
 
 @final
@@ -45,105 +67,225 @@ class KafkaSink:
         transactions: Callable[[], Transactions],
         options: SinkOptions,
         query_id: Callable[[], str | None],
+        now_ms: Callable[[], int] = epoch_ms,
     ) -> None:
-        """Take the sink's log, and the checkpoint's offset log if both are at the same place.
+        """Take the sink's log, and the checkpoint's offset log if it may be readable.
 
-        The offset log must not be empty then: else this is not the checkpoint's storage.
-        ``query_id`` returns the checkpoint's, ``None`` if that is at another place.
+        If the sink's log is in the checkpoint, the offset log must not be empty: else this is not
+        the checkpoint's storage. ``query_id`` returns the checkpoint's, ``None`` or an error if
+        that is at another place. ``now_ms`` is the driver's clock, since the epoch.
         """
         self._log = log
         self._offsets = offsets
         self._transactions = transactions
         self._options = options
         self._query_id = query_id
+        self._now_ms = now_ms
 
-    def recover(self) -> int:
-        """Commit what an earlier driver has logged; return the last visible batch, -1 if none.
+    def recover(self) -> SinkPlan:
+        """Commit what an earlier driver has logged, and return what the next tasks must know.
 
-        Tasks must not write these batches again. Without the query's id, which tasks know, the
-        logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
+        Tasks must not write batches again that are visible. Without the query's id, which tasks
+        know, a logged batch is not ended yet: Spark runs it again, and its ``commit`` has the id.
 
         :raises TransactionLostError: if a batch was committed in part and its rest was aborted.
-        :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is.
+        :raises MetadataLogError: if the log cannot be used, or is not where the checkpoint is, or
+            if the batch in the log is not the one in the checkpoint.
         """
-        planned = self._require_checkpoint()
+        planned_ms = self._now_ms()
+        planned, query_id = self._checkpoint()
         number, entry = self._newest()
         if planned is not None:
             self._require_not_after(planned, number, entry)
-        if entry.state is BatchState.PREPARED:
-            query_id = self._query_id()
-            self._require_own(number, entry, query_id)
-            if query_id is None:
-                return entry.batch_id
-            entry = self._complete(number, entry)
-        return entry.committed_through
+            self._require_same_offsets(number, entry)
+        self._require_own(number, entry, query_id)
+        if entry.state is BatchState.PREPARED and query_id is not None:
+            entry, _ = self._complete(number, entry)
+        is_decided = entry.state is BatchState.PREPARED
+        through = entry.batch_id if is_decided else entry.committed_through
+        return SinkPlan(through, entry.query_id, entry.started_ms, planned_ms)
 
-    def commit(self, batch_id: int, query_id: str | None, written: Sequence[WriteResult]) -> None:
+    def commit(
+        self,
+        batch_id: int,
+        query_id: str | None,
+        written: Sequence[WriteResult],
+        planned_ms: int | None = None,
+    ) -> None:
         """Commit a batch: its records become visible exactly once.
 
-        :raises TransactionLostError: if the batch took longer than ``transaction.timeout.ms``.
+        ``planned_ms`` is that of the ``SinkPlan`` with which its tasks ran.
+
+        :raises TransactionLostError: if one of the transactions is not open any more, or not for
+            long enough; all are aborted then, and the next start writes the batch again.
         :raises MetadataLogError: if the log cannot be used, or another driver writes to it.
         """
         opened = _transactions_of(written)
+        query_id = query_id or self._checkpoint()[1]
         number, entry = self._newest()
         self._require_not_after(batch_id, number, entry)
         self._require_own(number, entry, query_id)
+        abandoned = self._open_besides(opened, query_id)
         if entry.state is BatchState.PREPARED:
-            entry = self._complete(number, entry)
+            entry, lost = self._complete(number, entry)
             number += 1
-            if entry.batch_id == batch_id and entry.state is BatchState.DROPPED:
+            if entry.batch_id == batch_id and lost:
                 # Its tasks were told not to write it.
-                raise _dropped(entry)
+                raise _dropped(entry, lost)
         if batch_id <= entry.committed_through:
             # Spark runs a batch again if it failed between this commit and Spark's own.
-            self.abort(written)
+            self._abort_all(each for each in opened if each not in entry.transactions)
         else:
-            self._log_and_commit(number + 1, SinkLogEntry(batch_id, BatchState.PREPARED, opened))
-        if query_id is not None:
-            self._abort_abandoned(query_id)
+            described = self._describe(opened)
+            began_ms = max((each.started_ms for each in described.values()), default=-1)
+            prepared = SinkLogEntry(
+                batch_id,
+                BatchState.PREPARED,
+                opened,
+                query_id,
+                self._digest(batch_id),
+                max(began_ms, entry.started_ms),
+            )
+            self._require_open(number + 1, prepared, described, planned_ms)
+            self._append(number + 1, prepared)
+            _, lost = self._complete(number + 1, prepared, dict.fromkeys(opened))
+            if lost:
+                raise _dropped(prepared, lost)
+        self._abort_abandoned(abandoned)
 
-    def abort(self, written: Iterable[WriteResult | None]) -> None:
-        """Abort the open transactions of a batch; ``None`` stands for a task that failed."""
-        for transaction in _transactions_of(written):
-            self._transactions().abort(transaction)
+    def abort(self, written: Iterable[WriteResult | None], query_id: str | None = None) -> None:
+        """Abort the open transactions of a batch; ``None`` stands for a task that failed.
 
-    def _log_and_commit(self, number: int, prepared: SinkLogEntry) -> None:
-        """Log a batch, and commit it."""
-        self._append(number, prepared)
-        if self._complete(number, prepared).state is BatchState.DROPPED:
-            raise _dropped(prepared)
+        Spark calls it after a ``commit`` that failed, too: a batch that is decided by then is
+        committed, not aborted.
 
-    def _abort_abandoned(self, query_id: str) -> None:
+        :raises MetadataLogError: if the log cannot be read, so that nothing is aborted.
+        """
+        opened = _transactions_of(written)
+        number, entry = self._newest()
+        if set(opened).isdisjoint(entry.transactions):
+            self._abort_all(opened)
+        elif entry.state is BatchState.PREPARED:
+            self._require_own(number, entry, query_id)
+            self._complete(number, entry)
+
+    def _require_open(
+        self,
+        number: int,
+        prepared: SinkLogEntry,
+        described: Mapping[str, TransactionDescription],
+        planned_ms: int | None,
+    ) -> None:
+        """Drop a batch whose transactions are not all open for long enough to be committed."""
+        ended = {each: end for each, end in _ends(prepared.transactions, described).items() if end}
+        if TransactionEnd.COMMITTED in ended.values():
+            raise MetadataLogError(
+                str(self._log),
+                f"Transactions of batch {prepared.batch_id} were committed, but the log does not "
+                "say so: it was deleted or restored while the query ran. Restore the log. "
+                "Without it, the batch is written again, and its records are in Kafka twice",
+            )
+        left_ms = ms_left(described.values(), self._now_ms(), planned_ms)
+        timeout_ms = self._options.producer.transaction_timeout_ms
+        is_late = left_ms is not None and left_ms < min(_MAX_NEEDED_MS, timeout_ms // 4)
+        if is_late or ended:
+            self._abort_all(prepared.transactions)
+            self._append(number, prepared.with_state(BatchState.DROPPED))
+            raise _dropped(prepared, ended)
+
+    def _open_besides(
+        self, opened: Sequence[Transaction], query_id: str | None
+    ) -> Mapping[str, TransactionDescription]:
+        """Return the query's open transactions that are not of this batch.
+
+        They are of attempts that failed or were not needed. What another driver begins later is
+        not among them.
+        """
+        if query_id is None:
+            return {}
         prefix = query_id_prefix(self._options.transactional_id_prefix, query_id)
+        with suppress(PysparkKafkaError):
+            own = {each.transactional_id for each in opened}
+            names = [name for name in self._transactions().open_ids(prefix) if name not in own]
+            return self._transactions().describe(names) if names else {}
+        return {}
+
+    def _abort_abandoned(self, abandoned: Mapping[str, TransactionDescription]) -> None:
+        """Abort transactions and fence their writers, unless they are others by now."""
+        if not abandoned:
+            return
         # The batch is committed already, and these time out by themselves.
         with suppress(PysparkKafkaError):
-            self._transactions().abort_abandoned(prefix)
+            described = self._transactions().describe(abandoned.keys())
+            for name, before in abandoned.items():
+                if described.get(name) == before:
+                    self._transactions().begin(name)
 
-    def _complete(self, number: int, prepared: SinkLogEntry) -> SinkLogEntry:
-        """Commit all transactions of an entry, and log the result."""
-        try:
-            lost = self._commit_all(prepared.transactions)
-        except TransactionLostError as error:
-            raise self._unknown(number, prepared, error) from error
-        if lost and len(lost) < len(prepared.transactions):
-            raise TransactionLostError(
-                [transaction.transactional_id for transaction in lost],
-                f"they were aborted while other transactions of batch {prepared.batch_id} were "
-                "committed, because no driver was restarted within 'kafka.transaction.timeout.ms'",
-                "A part of the batch is missing in Kafka. Write it by other means, or delete "
-                f"'{self._log}' and start the query with a new checkpoint.",
-            )
+    def _complete(
+        self, number: int, prepared: SinkLogEntry, ends: Ends | None = None
+    ) -> tuple[SinkLogEntry, Lost]:
+        """End all transactions of an entry and log the result; ``ends`` is what is known of them.
+
+        Return the new entry, and what made the batch be dropped.
+        """
+        transactions = prepared.transactions
+        ends = self._ends(transactions) if ends is None else ends
+        if not _lost(ends):
+            ends = self._commit_open(transactions, ends)
+        if lost := _lost(ends):
+            if TransactionEnd.FORGOTTEN in lost.values():
+                raise self._unknown(number, prepared, lost)
+            # Every driver ends the first one first, so that two do not decide differently.
+            for decided in (transactions[:1], transactions[1:]):
+                if not _DONE.isdisjoint(ends.values()):
+                    raise self._partly_lost(number, prepared, lost)
+                self._abort_all(decided)
+                ends = self._ends(transactions)
         entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
         self._log.purge(number + 2 - MAX_ENTRIES)
-        return entry
+        return entry, lost
 
-    def _unknown(
-        self, number: int, prepared: SinkLogEntry, error: TransactionLostError
-    ) -> TransactionLostError:
+    def _commit_open(self, transactions: Sequence[Transaction], ends: Ends) -> Ends:
+        """Commit transactions in order; return how all of them ended if one was lost."""
+        try:
+            for transaction in transactions:
+                if ends[transaction] is None:
+                    self._transactions().commit(transaction)
+        except TransactionLostError:
+            ends = self._ends(transactions)
+            if not _lost(ends):
+                raise
+        return ends
+
+    def _abort_all(self, transactions: Iterable[Transaction]) -> None:
+        for transaction in transactions:
+            self._transactions().abort(transaction)
+
+    def _describe(
+        self, transactions: Sequence[Transaction]
+    ) -> Mapping[str, TransactionDescription]:
+        names = [each.transactional_id for each in transactions]
+        return self._transactions().describe(names) if names else {}
+
+    def _ends(self, transactions: Sequence[Transaction]) -> Ends:
+        return _ends(transactions, self._describe(transactions))
+
+    def _partly_lost(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:
+        return TransactionLostError(
+            [each.transactional_id for each in lost],
+            f"{_described(lost)}, after other transactions of batch {prepared.batch_id} were "
+            "committed",
+            "A part of the batch is missing in Kafka. 'pyspark-kafka offsets batch' shows the "
+            "batch's input and its transactions. Write the missing records by other means. Then "
+            f"replace 'prepared' by 'committed' in '{self._log}/{number}' and start the query: it "
+            "goes on with the next batch.",
+        )
+
+    def _unknown(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:
         """Return the error for a batch that may be committed or not."""
         return TransactionLostError(
-            error.transactional_ids,
+            [each.transactional_id for each in lost],
             FORGOTTEN,
             f"It is unknown whether batch {prepared.batch_id} was committed before. Look for its "
             "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
@@ -151,29 +293,6 @@ class KafkaSink:
             "start the query, which writes a dropped batch again.",
             may_be_committed=True,
         )
-
-    def _commit_all(self, transactions: Sequence[Transaction]) -> Sequence[Transaction]:
-        """Commit transactions in order; return those that were aborted.
-
-        Every driver starts with the first one. If that was aborted, none was committed: the others
-        are aborted too, so that the batch can be written again.
-        """
-        if transactions and not self._is_committed(transactions[0]):
-            for transaction in transactions[1:]:
-                self._transactions().abort(transaction)
-            return transactions
-        return [
-            transaction for transaction in transactions[1:] if not self._is_committed(transaction)
-        ]
-
-    def _is_committed(self, transaction: Transaction) -> bool:
-        try:
-            self._transactions().commit(transaction)
-        except TransactionLostError as error:
-            if error.may_be_committed:
-                raise
-            return False
-        return True
 
     def _newest(self) -> tuple[int, SinkLogEntry]:
         latest = self._log.latest()
@@ -191,11 +310,28 @@ class KafkaSink:
                 number, f"is of batch {entry.batch_id}, and the query's last batch is {batch_id}"
             )
 
-    def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
-        """Raise if an entry names transactions of others; only open ones need the prefix.
+    def _require_same_offsets(self, number: int, entry: SinkLogEntry) -> None:
+        """Raise if a batch was planned again after it was decided: its end may be another."""
+        if entry.offsets is None or entry.state is BatchState.DROPPED:
+            return
+        if self._digest(entry.batch_id) not in (None, entry.offsets):
+            raise MetadataLogError(
+                f"{self._log}/{number}",
+                f"Batch {entry.batch_id} was written with other offsets than those in the "
+                f"checkpoint, '{self._offsets}/{entry.batch_id}': the checkpoint was restored or "
+                "changed since. What the batch had then is in Kafka. Restore a checkpoint that has "
+                f"the former file 'offsets/{entry.batch_id}'. Or delete the sink's log: then the "
+                "batch is written as it is planned now, and its records may be in Kafka twice",
+            )
 
-        The prefix is an option, which an earlier run may have set to another value.
+    def _require_own(self, number: int, entry: SinkLogEntry, query_id: str | None) -> None:
+        """Raise if an entry is of another query, or names transactions of others.
+
+        Only open transactions need the prefix: it is an option, which an earlier run may have set
+        to another value.
         """
+        if entry.query_id is not None and query_id not in (None, entry.query_id):
+            raise other_query_error(f"{self._log}/{number}", entry.query_id, query_id)
         is_open = entry.state is BatchState.PREPARED
         prefix = self._options.transactional_id_prefix if is_open else None
         if not is_open and query_id is None:
@@ -206,7 +342,7 @@ class KafkaSink:
                     number,
                     f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
                     f"{each.producer_id}, epoch {each.epoch}), and this query's are named "
-                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<attempt>'",
+                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<attempt>-<slot>'",
                 )
 
     def _foreign(self, number: int, what: str) -> MetadataLogError:
@@ -226,27 +362,67 @@ class KafkaSink:
                 "use a checkpoint at a time: stop the other one",
             )
 
-    def _require_checkpoint(self) -> int | None:
-        """Return the last batch of the checkpoint's offset log, if that is at the same place."""
+    def _checkpoint(self) -> tuple[int | None, str | None]:
+        """Return the last batch of the checkpoint's offset log, and the query's id."""
+        if self._offsets is None:
+            return None, self._query_id()
+        if self._options.is_log_in_checkpoint:
+            latest = self._offsets.latest()
+            if latest is None:
+                raise MetadataLogError(
+                    str(self._offsets),
+                    "This process does not find the checkpoint's offset log. Set the option "
+                    "'metadataPath' to a path that every driver of this query can reach",
+                )
+            return latest[0], self._query_id()
+        # A driver that cannot read the checkpoint has a log elsewhere.
+        with suppress(PysparkKafkaError):
+            if (found := self._offsets.latest()) is not None:
+                return found[0], self._query_id()
+        return None, None
+
+    def _digest(self, batch_id: int) -> str | None:
+        """Return the digest of a batch's offsets; ``None`` where they cannot be read."""
         if self._offsets is None:
             return None
-        latest = self._offsets.latest()
-        if latest is None:
-            raise MetadataLogError(
-                str(self._offsets),
-                "This process does not find the checkpoint's offset log. Set the option "
-                "'metadataPath' to a path that every driver of this query can reach",
-            )
-        return latest[0]
+        with suppress(PysparkKafkaError):
+            content = self._offsets.get(batch_id)
+            return None if content is None else sha256(content).hexdigest()
+        return None
 
 
-def _dropped(entry: SinkLogEntry) -> TransactionLostError:
-    return TransactionLostError(
-        [transaction.transactional_id for transaction in entry.transactions],
-        f"they were aborted before batch {entry.batch_id} was complete",
+def _ends(
+    transactions: Iterable[Transaction], described: Mapping[str, TransactionDescription]
+) -> Ends:
+    return {each: end_of(each, described.get(each.transactional_id)) for each in transactions}
+
+
+def _lost(ends: Ends) -> Lost:
+    return {each: end for each, end in ends.items() if end is not None and end not in _DONE}
+
+
+def _dropped(entry: SinkLogEntry, lost: Lost) -> TransactionLostError:
+    """Return the error for a batch that is written again; without ``lost``, it took too long."""
+    is_late = not lost or TransactionEnd.TIMED_OUT in lost.values()
+    advice = (
         "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
-        "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
+        "'transaction.max.timeout.ms', or let batches be smaller"
+        if is_late
+        else "Make sure that only one driver uses this checkpoint"
     )
+    what = _described(lost) or "it took nearly as long as 'kafka.transaction.timeout.ms'"
+    return TransactionLostError(
+        [each.transactional_id for each in lost or entry.transactions],
+        f"batch {entry.batch_id} was dropped before a part of it was committed, because {what}",
+        f"No record of the batch is visible, and none is lost. {advice}, and restart the query: it "
+        "writes the batch again.",
+    )
+
+
+def _described(lost: Lost) -> str:
+    """Return how transactions were lost: each way once, with one of them."""
+    by_end = {end: each for each, end in lost.items()}
+    return ", and ".join(f"'{each.transactional_id}' {end.value}" for end, each in by_end.items())
 
 
 def _transactions_of(written: Iterable[WriteResult | None]) -> tuple[Transaction, ...]:

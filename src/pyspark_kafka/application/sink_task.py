@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 from ..domain.errors import PysparkKafkaError
+from ..domain.transaction import SLOTS, is_free
 from ..domain.write_result import WriteResult
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..domain.options import SinkOptions
-    from ..domain.transaction import Transaction
+    from ..domain.transaction import Transaction, TransactionDescription
     from ..ports.record_writer import RecordWriter
     from ..ports.source_events import SourceEvents
     from ..ports.transactions import Transactions
@@ -47,11 +48,15 @@ class SinkTask:
         self._encode = encode
 
     def write(
-        self, batches: Iterable[pa.RecordBatch], transactional_id: str | None = None
+        self,
+        batches: Iterable[pa.RecordBatch],
+        transactional_id: str | None = None,
+        used_until_ms: int = -1,
     ) -> WriteResult:
         """Write batches; with an id, into a transaction that the driver commits.
 
-        Without rows, no transaction is begun.
+        The transaction gets the first of the ids ``<transactional_id>-<slot>`` that is free, which
+        ``is_free`` decides with ``used_until_ms``. Without rows, no transaction is begun.
 
         :raises PysparkKafkaError: as the encoder, ``RecordWriter`` and ``Transactions``; the
             transaction is aborted then.
@@ -63,7 +68,7 @@ class SinkTask:
                     continue
                 encoded = self._encode(batch)
                 if transactional_id is not None and transaction is None:
-                    transaction = self._transactions().begin(transactional_id)
+                    transaction = self._begin(transactional_id, used_until_ms)
                     self._writer.join_transaction(transaction)
                 self._writer.write(encoded, self._options.topic)
             delivered = self._writer.flush()
@@ -72,6 +77,20 @@ class SinkTask:
             raise
         self._events.records_delivered(delivered)
         return WriteResult(delivered, transaction)
+
+    def _begin(self, name: str, used_until_ms: int) -> Transaction:
+        """Begin a transaction under an id that no attempt of this batch has."""
+        transactions = self._transactions()
+        used: dict[str, TransactionDescription] = {}
+        for slot in range(SLOTS):
+            transactional_id = f"{name}-{slot}"
+            found = transactions.describe([transactional_id]).get(transactional_id)
+            if found is None or is_free(found, used_until_ms):
+                return transactions.begin(transactional_id)
+            used[transactional_id] = found
+        # Attempts of drivers that died. The oldest one is the least likely to be needed.
+        oldest = min(used, key=lambda each: (used[each].is_open, used[each].started_ms))
+        return transactions.begin(oldest)
 
     def _abort(self, transaction: Transaction | None) -> None:
         """Abort now: readers would have to wait for the transaction's timeout."""

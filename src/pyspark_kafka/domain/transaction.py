@@ -1,14 +1,23 @@
-"""A sink's transactions and their ids."""
+"""A sink's transactions, their ids, and what a coordinator says of them."""
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
 
+LANES: Final = 8
+"""How many names the attempts of a partition have."""
+
+SLOTS: Final = 16
+"""How many transactional ids an attempt may choose from."""
 
 FORGOTTEN: Final = (
     "the brokers have forgotten the transactional id, as they do when it was not used for "
@@ -30,10 +39,123 @@ class Transaction:
     epoch: int
 
 
+class TransactionState(enum.Enum):
+    """The states of a transactional id, as Kafka's ``TransactionState`` names them."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+
+
+_ENDING: Final = frozenset(
+    {
+        TransactionState.PREPARE_COMMIT,
+        TransactionState.PREPARE_ABORT,
+        TransactionState.PREPARE_EPOCH_FENCE,
+    }
+)
+_COMMITTED: Final = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT})
+_OPEN: Final = frozenset({TransactionState.EMPTY, TransactionState.ONGOING})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    """What a coordinator says of a transactional id (``DescribeTransactions``, KIP-664).
+
+    ``started_ms`` is when its last transaction got its first partition, by the coordinator's clock
+    in milliseconds since the epoch; -1 if its newest producer has begun none.
+    """
+
+    producer_id: int
+    epoch: int
+    state: TransactionState
+    started_ms: int
+    timeout_ms: int
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a transaction holds records, or is about to end."""
+        return self.state is TransactionState.ONGOING or self.state in _ENDING
+
+
+class TransactionEnd(enum.Enum):
+    """How a transaction ended; the values complete a sentence about it."""
+
+    COMMITTED = "was committed"
+    ABORTED = "was aborted by a request: of another driver of this query, or of an operator"
+    TIMED_OUT = "was open for longer than 'kafka.transaction.timeout.ms'"
+    FENCED = (
+        "was aborted when another producer took its transactional id: one of another driver of "
+        "this query, or of an operator who fenced it"
+    )
+    REPLACED = "had ended when another producer took its transactional id"
+    FORGOTTEN = "is unknown to the brokers"
+
+
+def end_of(
+    transaction: Transaction, description: TransactionDescription | None
+) -> TransactionEnd | None:
+    """Return how a transaction ended, ``None`` while it is open.
+
+    A coordinator raises the epoch by one when it aborts a transaction for its time-out, and by two
+    when a new producer with the same id makes it do so (``prepareFenceProducerEpoch``). A new
+    producer whose epoch is just the next one found the transaction ended.
+    """
+    if description is None:
+        return TransactionEnd.FORGOTTEN
+    state = description.state
+    raised = description.epoch - transaction.epoch
+    if description.producer_id != transaction.producer_id or raised not in (0, 1):
+        return TransactionEnd.FENCED
+    if raised:
+        is_aborted = state not in _OPEN and state not in _COMMITTED
+        return TransactionEnd.TIMED_OUT if is_aborted else TransactionEnd.REPLACED
+    if state in _OPEN:
+        return None
+    return TransactionEnd.COMMITTED if state in _COMMITTED else TransactionEnd.ABORTED
+
+
+def ms_left(
+    descriptions: Collection[TransactionDescription], now_ms: int, planned_ms: int | None
+) -> int | None:
+    """Return for how many milliseconds open transactions stay open; ``None`` without a limit.
+
+    ``now_ms`` is by the driver's clock, as is ``planned_ms``, before which none was begun. The
+    coordinators' clock may differ by as much as these two bounds let it.
+    """
+    begun = [each for each in descriptions if each.started_ms >= 0]
+    if not begun:
+        return None
+    started = [each.started_ms for each in begun]
+    difference_ms = max(0, max(started) - now_ms)
+    if planned_ms is not None:
+        difference_ms = min(difference_ms, max(min(started) - planned_ms, max(started) - now_ms))
+    return min(each.started_ms + each.timeout_ms for each in begun) - now_ms - difference_ms
+
+
+def is_free(description: TransactionDescription, used_until_ms: int) -> bool:
+    """Return whether an attempt may take a transactional id.
+
+    Not while a transaction is open, nor if one began after ``used_until_ms``: it may be one of the
+    same batch, of which the driver must still find out how it ended.
+    """
+    return not description.is_open and description.started_ms <= used_until_ms
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class SinkTaskId:
-    """One attempt of one task of a micro-batch."""
+    """One attempt of one task of a micro-batch.
+
+    ``attempt`` tells it from all other attempts of the task. It is Spark's task attempt id: the
+    attempt number begins with 0 again in each attempt of a stage.
+    """
 
     query_id: str
     batch_id: int
@@ -41,12 +163,12 @@ class SinkTaskId:
     attempt: int
 
     def transactional_id(self, prefix: str) -> str:
-        """Return the transactional id of the attempt.
+        """Return what the attempt's transactional id begins with; the number of a slot follows.
 
-        The same attempt of the next batch has the same id, and fences this one. Attempts have
-        different ids: a speculative attempt must not fence the one that wins.
+        Their number must not grow with batches: a coordinator keeps each for 7 days.
         """
-        return f"{query_id_prefix(prefix, self.query_id)}{self.partition}-{self.attempt}"
+        lane = self.attempt % LANES
+        return f"{query_id_prefix(prefix, self.query_id)}{self.partition}-{lane}"
 
 
 def query_id_prefix(prefix: str, query_id: str) -> str:
@@ -55,11 +177,12 @@ def query_id_prefix(prefix: str, query_id: str) -> str:
 
 
 def is_id_of_query(transactional_id: str, prefix: str | None, query_id: str | None) -> bool:
-    """Return whether ``SinkTaskId`` makes such an id for a query.
+    """Return whether a sink makes such an id for a query.
 
-    ``None`` stands for any prefix, and for the id of any query, which Spark makes as a UUID.
+    ``None`` stands for any prefix, and for the id of any query, which Spark makes as a UUID. The
+    slot is missing in ids of version 1 of the log.
     """
     first = ".+" if prefix is None else re.escape(prefix)
     query = _UUID if query_id is None else re.escape(query_id)
-    form = f"{first}-{query}-{_NUMBER}-{_NUMBER}"
+    form = f"{first}-{query}-{_NUMBER}-{_NUMBER}(?:-{_NUMBER})?"
     return re.fullmatch(form, transactional_id, re.DOTALL) is not None

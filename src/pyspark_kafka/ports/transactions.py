@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..domain.transaction import Transaction
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ..domain.transaction import Transaction, TransactionDescription
 
 
 class Transactions(ABC):
-    """Begins and ends transactions; a ``RecordWriter`` writes to them.
+    """Begins, describes and ends transactions; a ``RecordWriter`` writes to them.
 
     Every method may raise:
 
@@ -23,7 +25,24 @@ class Transactions(ABC):
 
     @abstractmethod
     def begin(self, transactional_id: str) -> Transaction:
-        """Begin a transaction; an open one with the same id is aborted and fenced."""
+        """Begin a transaction; an open one with the same id is aborted and fenced.
+
+        :raises OptionsError: if the brokers do not allow its time-out.
+        """
+
+    @abstractmethod
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        """Return what the coordinators know of transactional ids; unknown ids are missing.
+
+        :raises UnsupportedFeatureError: if a broker is older than Kafka 3.0 (KIP-664).
+        """
+
+    @abstractmethod
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        """Return the transactional ids with a prefix that have an open transaction with records.
+
+        :raises UnsupportedFeatureError: if a broker is older than Kafka 3.0 (KIP-664).
+        """
 
     @abstractmethod
     def commit(self, transaction: Transaction) -> None:
@@ -31,20 +50,13 @@ class Transactions(ABC):
 
         Kafka before 3.0 cannot describe transactions: there, one without records is lost.
 
-        :raises TransactionLostError: if it was aborted, by its timeout or by a later ``begin``;
+        :raises TransactionLostError: if it was aborted, by its time-out or by a later ``begin``;
             with ``may_be_committed`` if brokers do not know its transactional id any more.
         """
 
     @abstractmethod
     def abort(self, transaction: Transaction) -> None:
         """Abort a transaction, unless it is committed already. Idempotent."""
-
-    @abstractmethod
-    def abort_abandoned(self, prefix: str) -> None:
-        """Abort every open transaction whose id starts with ``prefix``, and fence its writer.
-
-        Kafka before 3.0 cannot list transactions: there they time out.
-        """
 
     @abstractmethod
     def close(self) -> None:

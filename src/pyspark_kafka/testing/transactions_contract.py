@@ -10,7 +10,8 @@ import pytest
 
 from ..domain.errors import ProducerFencedError, TransactionLostError
 from ..domain.topic_partition import TopicPartition
-from ..domain.transaction import Transaction
+from ..domain.transaction import Transaction, TransactionEnd, TransactionState, end_of
+from ..ports.clock import epoch_ms
 from ..ports.record_writer import RecordWriter
 from ..ports.transactions import Transactions
 from .world import COMMITTED, Capability, World, WorldContract, await_until
@@ -169,24 +170,69 @@ class TransactionsContract(WorldContract):
         sides.transactions.commit(later)
         sides.await_visible(b"v")
 
-    def test_abandoned_transactions_are_aborted(self, sides: _Sides) -> None:
-        """Open transactions whose ids have the prefix are fenced, and no others."""
+    def test_open_transactions_are_listed(self, sides: _Sides) -> None:
+        """Those whose ids have the prefix and that hold records, and no others."""
         sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
         prefix = sides.world.fresh_name()
         names = f"{prefix}-committed", f"{prefix}-1", f"{prefix}-2", f"other-{prefix}-3", prefix
-        committed, *abandoned, other, shorter = (sides.transactions.begin(name) for name in names)
-        for transaction in (committed, *abandoned, other, shorter):
+        committed, *others = (sides.transactions.begin(name) for name in names)
+        sides.transactions.begin(f"{prefix}-empty")
+        for transaction in (committed, *others):
             sides.write(transaction, transaction.transactional_id.encode())
         sides.transactions.commit(committed)
-        sides.elsewhere.abort_abandoned(f"{prefix}-")
-        for transaction in (committed, other, shorter):
-            sides.transactions.commit(transaction)
-        sides.await_visible(names[0].encode(), names[3].encode(), names[4].encode())
-        for transaction in abandoned:
-            with pytest.raises(TransactionLostError):
-                sides.transactions.commit(transaction)
-            with pytest.raises(ProducerFencedError, match=transaction.transactional_id):
-                sides.write(transaction, b"too late")
+        sides.await_visible(names[0].encode())
+        assert sorted(sides.elsewhere.open_ids(f"{prefix}-")) == list(names[1:3])
+
+    def test_an_open_transaction_is_described(self, sides: _Sides) -> None:
+        """By its producer, its state, its time-out and, once it has a record, when it began."""
+        sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
+        name, unknown = sides.world.fresh_name(), sides.world.fresh_name()
+        assert sides.transactions.describe([name, unknown]) == {}
+        opened = sides.transactions.begin(name)
+        [(described, empty)] = sides.elsewhere.describe([name, unknown]).items()
+        assert (described, empty.state, empty.started_ms) == (name, TransactionState.EMPTY, -1)
+        assert (empty.producer_id, empty.epoch) == (opened.producer_id, opened.epoch)
+        assert end_of(opened, empty) is None
+        before_ms = epoch_ms()
+        sides.write(opened, b"v")
+        ongoing = sides.elsewhere.describe([name])[name]
+        assert end_of(opened, ongoing) is None
+        assert (ongoing.state, ongoing.is_open) == (TransactionState.ONGOING, True)
+        assert before_ms <= ongoing.started_ms <= epoch_ms()
+        assert ongoing.timeout_ms > 0
+
+    @pytest.mark.parametrize("commit", [True, False])
+    def test_an_end_is_described(self, sides: _Sides, *, commit: bool) -> None:
+        """With when the transaction began, and also after another one has begun."""
+        sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
+        name = sides.world.fresh_name()
+        opened = sides.transactions.begin(name)
+        sides.write(opened, b"v")
+        began_ms = sides.transactions.describe([name])[name].started_ms
+        (sides.transactions.commit if commit else sides.transactions.abort)(opened)
+        await_until(lambda: not sides.transactions.describe([name])[name].is_open)
+        ended = sides.transactions.describe([name])[name]
+        expected = TransactionEnd.COMMITTED if commit else TransactionEnd.ABORTED
+        assert (end_of(opened, ended), ended.started_ms) == (expected, began_ms)
+        later = sides.elsewhere.begin(name)
+        replaced = sides.transactions.describe([name])[name]
+        assert end_of(opened, replaced) is TransactionEnd.REPLACED
+        assert (end_of(later, replaced), replaced.started_ms) == (None, -1)
+
+    def test_a_fenced_transaction_is_described(self, sides: _Sides) -> None:
+        """It is told from one that had ended before its id was taken."""
+        sides.world.require(Capability.DESCRIBED_TRANSACTIONS)
+        name = sides.world.fresh_name()
+        opened = sides.transactions.begin(name)
+        sides.write(opened, b"v")
+        later = sides.elsewhere.begin(name)
+        described = sides.transactions.describe([name])[name]
+        assert end_of(opened, described) is TransactionEnd.FENCED
+        assert end_of(later, described) is None
+        with pytest.raises(ProducerFencedError, match=name):
+            sides.write(opened, b"too late")
+        with pytest.raises(TransactionLostError):
+            sides.transactions.commit(opened)
 
     def test_a_transaction_stays_open_after_close(self, sides: _Sides) -> None:
         """Closing neither commits nor aborts what another process is to end."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.domain.errors import ProducerFencedError, TransactionLostError
-from pyspark_kafka.domain.transaction import Transaction
+from pyspark_kafka.domain.transaction import (
+    Transaction,
+    TransactionDescription,
+    TransactionState,
+)
 from pyspark_kafka.ports.transactions import Transactions
 from pyspark_kafka.testing import TransactionsContract
 
@@ -14,6 +19,8 @@ from .adapted_world import AdaptedWorld
 from .adapter import PortFaults, suite_with, wrong_with
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
     import pyarrow as pa
 
     from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
@@ -37,8 +44,11 @@ class Passing(Transactions):
     def abort(self, transaction: Transaction) -> None:
         self.transactions.abort(transaction)
 
-    def abort_abandoned(self, prefix: str) -> None:
-        self.transactions.abort_abandoned(prefix)
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        return self.transactions.describe(transactional_ids)
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self.transactions.open_ids(prefix)
 
     def close(self) -> None:
         self.transactions.close()
@@ -56,7 +66,7 @@ class SameEpoch(Passing):
 
     def begin(self, transactional_id: str) -> Transaction:
         newest = self.cluster._transactional_ids.get(transactional_id)
-        if newest is not None and newest.is_committed is None:
+        if newest is not None and newest.is_open:
             return newest.transaction
         return super().begin(transactional_id)
 
@@ -66,7 +76,7 @@ class CommitsTheEarlier(Passing):
 
     def begin(self, transactional_id: str) -> Transaction:
         newest = self.cluster._transactional_ids.get(transactional_id)
-        if newest is not None and newest.is_committed is None:
+        if newest is not None and newest.is_open:
             self.commit(newest.transaction)
         return super().begin(transactional_id)
 
@@ -76,7 +86,7 @@ class BeginsOnce(Passing):
 
     def begin(self, transactional_id: str) -> Transaction:
         newest = self.cluster._transactional_ids.get(transactional_id)
-        if newest is not None and newest.is_committed is not None:
+        if newest is not None and not newest.is_open:
             raise ProducerFencedError(transactional_id)
         return super().begin(transactional_id)
 
@@ -179,60 +189,81 @@ class RefusesEmpty(Passing):
         self.transactions.commit(transaction)
 
 
-class AbandonsNothing(Passing):
-    """Leaves abandoned transactions open."""
+class ListsNothing(Passing):
+    """Knows of no open transaction."""
 
-    def abort_abandoned(self, prefix: str) -> None:
-        pass
-
-
-class AbandonsOne(Passing):
-    """Aborts only one of several abandoned transactions."""
-
-    def abort_abandoned(self, prefix: str) -> None:
-        self.transactions.abort_abandoned(self.cluster.open_transactions(prefix)[0])
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return []
 
 
-class AbandonsAll(Passing):
-    """Aborts all open transactions."""
+class ListsOne(Passing):
+    """Lists only one of several open transactions."""
 
-    def abort_abandoned(self, _prefix: str) -> None:
-        self.transactions.abort_abandoned("")
-
-
-class AbandonsContaining(Passing):
-    """Aborts open transactions that have the prefix anywhere in their ids."""
-
-    def abort_abandoned(self, prefix: str) -> None:
-        for name in self.cluster.open_transactions(""):
-            if prefix in name:
-                self.transactions.abort_abandoned(name)
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self.transactions.open_ids(prefix)[:1]
 
 
-class AbandonsShorter(Passing):
-    """Aborts open transactions with a shorter prefix."""
+class ListsContaining(Passing):
+    """Lists open transactions that have the prefix anywhere in their ids."""
 
-    def abort_abandoned(self, prefix: str) -> None:
-        self.transactions.abort_abandoned(prefix.rstrip("-"))
-
-
-class AbandonsCommitted(Passing):
-    """Fences ids whose transactions are not open, too."""
-
-    def abort_abandoned(self, prefix: str) -> None:
-        for name in list(self.cluster._transactional_ids):
-            if name.startswith(prefix):
-                self.abort(self.begin(name))
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return [name for name in self.transactions.open_ids("") if prefix in name]
 
 
-class AbandonsWithoutFencing(Passing):
-    """Lets the writer of an abandoned transaction go on."""
+class ListsAll(Passing):
+    """Lists ids whose transactions are not open, too."""
 
-    def abort_abandoned(self, prefix: str) -> None:
-        for name in self.cluster.open_transactions(prefix):
-            newest = self.cluster._transactional_ids[name]
-            self.cluster.end_transaction(newest.number, commit=False)
-            newest.number = self.cluster.begin_transaction()
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return [name for name in self.cluster._transactional_ids if name.startswith(prefix)]
+
+
+class _Describes(Passing):
+    """Changes each description."""
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        found = self.transactions.describe(transactional_ids)
+        return {name: self.changed(described) for name, described in found.items()}
+
+    def changed(self, described: TransactionDescription) -> TransactionDescription:
+        """Return another description."""
+        raise NotImplementedError
+
+
+class DescribesUnknown(Passing):
+    """Describes ids that no producer has had."""
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        nothing = TransactionDescription(-1, -1, TransactionState.EMPTY, -1, 0)
+        found = self.transactions.describe(transactional_ids)
+        return dict.fromkeys(transactional_ids, nothing) | dict(found)
+
+
+class DescribesNoStart(_Describes):
+    """Does not say when a transaction began."""
+
+    def changed(self, described: TransactionDescription) -> TransactionDescription:
+        return replace(described, started_ms=-1)
+
+
+class DescribesEndsAsCommits(_Describes):
+    """Takes an aborted transaction for a committed one."""
+
+    def changed(self, described: TransactionDescription) -> TransactionDescription:
+        if described.state is TransactionState.COMPLETE_ABORT:
+            return replace(described, state=TransactionState.COMPLETE_COMMIT)
+        return described
+
+
+class RaisesEpochsByOne(Passing):
+    """Raises the epoch as if an earlier transaction had ended before it was fenced."""
+
+    def begin(self, transactional_id: str) -> Transaction:
+        before = self.cluster._transactional_ids.get(transactional_id)
+        begun = super().begin(transactional_id)
+        if before is not None:
+            newest = self.cluster._transactional_ids[transactional_id]
+            newest.transaction = begun = replace(begun, epoch=before.transaction.epoch + 1)
+        return begun
 
 
 class CloseAborts(Passing):
@@ -308,10 +339,12 @@ _WRONG: Final = (
     *_wrong(_Suite.test_an_id_is_begun_again_after_each_end, BeginsOnce),
     *_wrong(_Suite.test_an_empty_transaction_can_be_ended, RefusesEmpty),
     *_wrong(
-        _Suite.test_abandoned_transactions_are_aborted,
-        *(AbandonsNothing, AbandonsOne, AbandonsAll, AbandonsContaining, AbandonsShorter),
-        *(AbandonsCommitted, AbandonsWithoutFencing),
+        _Suite.test_open_transactions_are_listed,
+        *(ListsNothing, ListsOne, ListsContaining, ListsAll),
     ),
+    *_wrong(_Suite.test_an_open_transaction_is_described, DescribesUnknown, DescribesNoStart),
+    *_wrong(_Suite.test_an_end_is_described, DescribesEndsAsCommits),
+    *_wrong(_Suite.test_a_fenced_transaction_is_described, RaisesEpochsByOne),
     *_wrong(_Suite.test_a_transaction_stays_open_after_close, CloseAborts, CloseCommits),
     *_wrong(_Suite.test_closing_twice_is_allowed, ClosesOnce),
     *_wrong_writer(_Suite.test_a_fenced_writer_raises, IgnoresFencing),

@@ -265,23 +265,26 @@ class MicroBatchQuery(HostileQuery):
                 self._write(task, one, batch_id)
             return
         sink, written = self._sink.kafka_sink(), []
-        if batch_id > sink.recover():
+        plan = sink.recover()
+        if batch_id > plan.committed_through:
             try:
                 for task, one in enumerate(ranges):
-                    written.append(self._write(task, one, batch_id))
+                    written.append(self._write(task, one, batch_id, plan.used_until_ms))
             except PysparkKafkaError:
-                sink.abort(written)
+                sink.abort(written, self._id)
                 raise
-        sink.commit(batch_id, self._id, written)
+        sink.commit(batch_id, self._id, written, plan.planned_ms)
 
-    def _write(self, task: int, one: OffsetRange, batch_id: int) -> WriteResult:
+    def _write(
+        self, task: int, one: OffsetRange, batch_id: int, used_until_ms: int = -1
+    ) -> WriteResult:
         assert self._tasks is not None
         assert self._sink is not None
         attempt = SinkTaskId(self._id, batch_id, task, 0)
         prefix = self._sink_options.transactional_id_prefix
         transactional_id = attempt.transactional_id(prefix) if self._plan.is_exactly_once else None
         records = self._tasks.range_read().read(one, _VALUES)
-        return self._sink.sink_task().write(records, transactional_id)
+        return self._sink.sink_task().write(records, transactional_id, used_until_ms)
 
 
 @final

@@ -15,11 +15,12 @@ from pyspark_kafka.adapters.spark.sink_writers import (
     BATCH_ID,
     KafkaBatchWriter,
     KafkaStreamWriter,
+    TaskCommitMessage,
 )
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.application.use_cases import UseCases
 from pyspark_kafka.bootstrap.container import SinkContainer, sink_container_for
-from pyspark_kafka.domain.errors import NullTopicError
+from pyspark_kafka.domain.errors import MetadataLogError, NullTopicError
 from pyspark_kafka.domain.options import (
     UNRESTRICTED,
     OptionPolicy,
@@ -28,6 +29,7 @@ from pyspark_kafka.domain.options import (
     parse_sink_options,
 )
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.write_result import WriteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,8 +91,8 @@ class Task:
     def partitionId(self) -> int:  # noqa: N802
         return 2
 
-    def attemptNumber(self) -> int:  # noqa: N802
-        return 1
+    def taskAttemptId(self) -> int:  # noqa: N802
+        return 9
 
 
 @pytest.fixture
@@ -153,10 +155,10 @@ def test_a_stream_writes_at_least_once_by_its_tasks_alone(use_cases: MemoryUseCa
 
 @pytest.mark.usefixtures("in_task")
 def test_a_stream_is_visible_after_its_driver_commits(use_cases: MemoryUseCases) -> None:
-    """The transactional id has the query, the task and its attempt; the driver commits."""
+    """The transactional id has the query, the task, a lane and a slot; the driver commits."""
     wanted = exactly_once()
     message = KafkaStreamWriter(use_cases, wanted).write(batches())
-    assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1"]
+    assert use_cases.cluster.open_transactions("") == ["pyspark-kafka-q-2-1-0"]
     assert use_cases.count() == 0
     KafkaStreamWriter(use_cases, wanted).commit([message], 0)
     assert use_cases.cluster.open_transactions("") == []
@@ -176,6 +178,25 @@ def test_a_visible_batch_is_not_written_again(use_cases: MemoryUseCases) -> None
     assert next(rows, None) is None
     again.commit([message], 0)
     assert use_cases.count() == 2
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_batch_of_another_querys_log_is_not_skipped(use_cases: MemoryUseCases) -> None:
+    """Where only tasks know the query's id, they notice."""
+    KafkaStreamWriter(use_cases, exactly_once()).commit([TaskCommitMessage(WriteResult(), "r")], 0)
+    with pytest.raises(MetadataLogError, match="is of the query 'r', and this one is 'q'"):
+        KafkaStreamWriter(use_cases, exactly_once()).write(batches())
+
+
+@pytest.mark.usefixtures("in_task")
+def test_a_twin_has_an_id_of_its_own(use_cases: MemoryUseCases) -> None:
+    """A later attempt with the same lane leaves the transaction of the one that won alone."""
+    writer = KafkaStreamWriter(use_cases, exactly_once())
+    message = writer.write(batches())
+    writer.write(batches())
+    assert len(use_cases.cluster.open_transactions("")) == 2
+    KafkaStreamWriter(use_cases, exactly_once()).commit([message], 0)
+    assert use_cases.cluster.open_transactions("") == []
 
 
 @pytest.mark.usefixtures("in_task")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn, final
 
 import pyarrow as pa
 import pytest
@@ -15,19 +15,22 @@ from pyspark_kafka.application.kafka_sink import MAX_ENTRIES, KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.domain.options.sink_options import sink_log_path
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
-from pyspark_kafka.domain.transaction import SinkTaskId
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.transaction import LANES, SLOTS, SinkTaskId, end_of
 from pyspark_kafka.domain.write_result import WriteResult
+from pyspark_kafka.ports.clock import epoch_ms
 from pyspark_kafka.ports.metadata_log import MetadataLog
 from pyspark_kafka.ports.transactions import Transactions
 
 from .failing_log import PassingLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pyspark_kafka.domain.transaction import Transaction
+    from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
 
     from .conftest import Kit
 
@@ -41,13 +44,20 @@ OPTIONS = parse_sink_options(
     },
     QueryKind.STREAM,
 )
+IN_CHECKPOINT = replace(
+    OPTIONS,
+    metadata_path=sink_log_path(StoragePath("memory://c")),
+    checkpoint=StoragePath("memory://c"),
+)
 PREFIX = OPTIONS.transactional_id_prefix
 
 TASKS = 3
 """How many tasks a batch has, each with a row."""
 
-STEPS = 7
-"""What a driver does outside of itself to commit a batch: two entries, three ends, two to tidy."""
+STEPS = 6
+"""What a driver does outside of itself to commit a batch: two entries, three ends, and a purge."""
+
+OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
 
 
 class DiedError(Exception):
@@ -98,16 +108,20 @@ class MortalTransactions(Transactions):
         self._life = life
 
     def begin(self, transactional_id: str) -> Transaction:
+        self._life.step(lambda: None)
         return self._transactions.begin(transactional_id)
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        return self._transactions.describe(transactional_ids)
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self._transactions.open_ids(prefix)
 
     def commit(self, transaction: Transaction) -> None:
         self._life.step(lambda: self._transactions.commit(transaction))
 
     def abort(self, transaction: Transaction) -> None:
         self._life.step(lambda: self._transactions.abort(transaction))
-
-    def abort_abandoned(self, prefix: str) -> None:
-        self._life.step(lambda: self._transactions.abort_abandoned(prefix))
 
     def close(self) -> None:
         self._transactions.close()
@@ -135,7 +149,8 @@ class Stage:
         life = life or Life()
         transactions = MortalTransactions(self.transactions, life)
         log = MortalLog(self.log, life)
-        return KafkaSink(log, offsets, lambda: transactions, OPTIONS, lambda: query_id)
+        options = OPTIONS if offsets is None else IN_CHECKPOINT
+        return KafkaSink(log, offsets, lambda: transactions, options, lambda: query_id)
 
     def plant(self, transactional_id: str, state: BatchState = BatchState.PREPARED) -> None:
         """Log a batch with an open transaction, as another program could."""
@@ -146,18 +161,30 @@ class Stage:
         """Write a batch's rows, which name the batch and the task, and leave them uncommitted."""
         return [self.run_task(batch, task, attempt, query) for task in range(TASKS)]
 
-    def run_task(self, batch: int, task: int, attempt: int = 0, query: str = "q") -> WriteResult:
+    def run_task(
+        self,
+        batch: int,
+        task: int,
+        attempt: int = 0,
+        query: str = "q",
+        used_until_ms: int = -1,
+    ) -> WriteResult:
         """Write one row."""
         container = sink_container_for(OPTIONS)
         container.memory_cluster.override(self.kit.cluster)
         rows = pa.RecordBatch.from_pydict({"value": [b"%d-%d" % (batch, task)]})
         named = SinkTaskId(query, batch, task, attempt).transactional_id(PREFIX)
-        return container.sink_task().write([rows], named)
+        return container.sink_task().write([rows], named, used_until_ms)
 
     def run_batch(self, batch: int, driver: KafkaSink) -> None:
         """Do what Spark does with a batch that is not known to be committed."""
-        written = [WriteResult()] * TASKS if batch <= driver.recover() else self.run_tasks(batch)
-        driver.commit(batch, "q", written)
+        plan = driver.recover()
+        is_visible = batch <= plan.committed_through
+        used_until_ms = plan.used_until_ms
+        written = [WriteResult()] * TASKS
+        if not is_visible:
+            written = [self.run_task(batch, task, 0, "q", used_until_ms) for task in range(TASKS)]
+        driver.commit(batch, "q", written, plan.planned_ms)
 
     def visible(self) -> list[str]:
         """Return the rows that are visible under read_committed."""
@@ -179,7 +206,9 @@ class Stage:
     def time_out(self, written: WriteResult) -> None:
         """Abort a transaction as a broker does that has waited for ``transaction.timeout.ms``."""
         assert written.transaction is not None
-        self.transactions.abort(written.transaction)
+        name = written.transaction.transactional_id
+        self.kit.cluster._transactional_ids[name].started_ms = 0
+        assert self.kit.cluster.abort_expired() == [name]
 
 
 @pytest.fixture
@@ -208,12 +237,12 @@ def test_batches_follow_one_another(stage: Stage) -> None:
     for batch in range(5):
         stage.run_batch(batch, driver)
     assert stage.visible() == rows(*range(5))
-    assert stage.driver().recover() == 4
+    assert stage.driver().recover().committed_through == 4
 
 
 def test_a_query_that_never_ran_has_seen_no_batch(stage: Stage) -> None:
     """A new query writes every batch."""
-    assert stage.driver().recover() == -1
+    assert stage.driver().recover().committed_through == -1
 
 
 def test_a_driver_takes_so_many_steps(stage: Stage) -> None:
@@ -233,7 +262,7 @@ def test_wherever_a_driver_dies_rows_are_seen_once(stage: Stage, last: int, afte
     stage.run_batch(1, stage.driver())
     stage.run_batch(2, stage.driver())
     assert stage.visible() == rows(0, 1, 2)
-    assert stage.driver().recover() == 2
+    assert stage.driver().recover().committed_through == 2
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -256,7 +285,7 @@ def test_a_batch_that_was_not_decided_is_written_again(stage: Stage) -> None:
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(0, after=False)))
     driver = stage.driver()
-    assert driver.recover() == -1
+    assert driver.recover().committed_through == -1
     assert stage.visible() == []
     stage.run_batch(0, driver)
     assert stage.visible() == rows(0)
@@ -270,7 +299,7 @@ def test_a_batch_that_was_decided_is_seen_before_it_is_run_again(
     with pytest.raises(DiedError):
         stage.run_batch(0, stage.driver(Life(1 + committed, after=False)))
     driver = stage.driver()
-    assert driver.recover() == 0
+    assert driver.recover().committed_through == 0
     assert stage.visible() == rows(0)
     assert stage.entry().state is BatchState.COMMITTED
 
@@ -299,12 +328,14 @@ def test_what_timed_out_before_it_was_committed_is_written_again(stage: Stage) -
     written = stage.run_tasks(0)
     for one in written:
         stage.time_out(one)
-    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete") as caught:
+    with pytest.raises(
+        TransactionLostError, match=r"batch 0 was dropped .* was open for longer"
+    ) as caught:
         stage.driver().commit(0, "q", written)
     assert "'kafka.transaction.timeout.ms'" in str(caught.value)
     assert stage.entry().state is BatchState.DROPPED
     driver = stage.driver()
-    assert driver.recover() == -1
+    assert driver.recover().committed_through == -1
     stage.run_batch(0, driver)
     assert stage.visible() == rows(0)
 
@@ -318,7 +349,7 @@ def test_what_timed_out_while_no_driver_was_there_is_written_again(stage: Stage)
     for one in written:
         stage.time_out(one)
     driver = stage.driver()
-    assert driver.recover() == 0
+    assert driver.recover().committed_through == 0
     stage.run_batch(1, driver)
     assert stage.visible() == rows(0, 1)
 
@@ -327,7 +358,7 @@ def test_a_batch_whose_first_transaction_timed_out_is_dropped_as_a_whole(stage: 
     """Nothing of it was committed yet, as the first one is committed first: all is aborted."""
     written = stage.run_tasks(0)
     stage.time_out(written[0])
-    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete"):
+    with pytest.raises(TransactionLostError, match=r"batch 0 was dropped before a part"):
         stage.driver().commit(0, "q", written)
     assert stage.visible() == []
     assert stage.kit.cluster.open_transactions(PREFIX) == []
@@ -346,32 +377,27 @@ def test_a_part_that_is_lost_is_named(stage: Stage, lost: list[int]) -> None:
     for _ in range(2):
         with pytest.raises(TransactionLostError, match=r"of batch 0 were committed") as caught:
             stage.driver().recover()
-        assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0" for task in lost)
-        assert "delete 'a metadata log in memory' and start" in str(caught.value)
+        assert caught.value.transactional_ids == tuple(f"{PREFIX}-q-{task}-0-0" for task in lost)
+        assert "replace 'prepared' by 'committed' in 'a metadata log in memory/0'" in str(
+            caught.value
+        )
     with pytest.raises(TransactionLostError, match=r"of batch 0 were committed"):
         stage.driver().commit(1, "q", stage.run_tasks(1, attempt=1))
 
 
-def test_a_batch_of_which_nobody_knows_waits_for_its_user(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_of_which_nobody_knows_waits_for_its_user(stage: Stage) -> None:
     """It is neither written again nor skipped before the user has changed the log."""
     stage.plant(f"{PREFIX}-q-0-0")
-
-    def forget(*_: object) -> None:
-        raise TransactionLostError(["id"], "", "", may_be_committed=True)
-
-    monkeypatch.setattr(MemoryTransactions, "commit", forget)
+    stage.kit.cluster.forget_transactional_id(f"{PREFIX}-q-0-0")
     with pytest.raises(TransactionLostError, match=r"whether batch 0 was committed") as caught:
         stage.driver().recover()
     assert "'prepared' by 'committed' in 'a metadata log in memory/0'" in str(caught.value)
-    assert stage.kit.cluster.open_transactions("") == [f"{PREFIX}-q-0-0"]
     planned = stage.log.get(0)
     assert planned is not None
     for state, last in ((b"committed", 0), (b"dropped", -1)):
         stage.log.purge(1)
         stage.log.add(0, planned.replace(b"prepared", state))
-        assert stage.driver().recover() == last
+        assert stage.driver().recover().committed_through == last
 
 
 def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
@@ -381,7 +407,8 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
 
     def overtaken() -> Transactions:
         # While the first one commits, the other starts and ends what it finds.
-        assert other.recover() == 0
+        if stage.log.latest() is not None:
+            assert other.recover().committed_through == 0
         return stage.transactions
 
     first = KafkaSink(stage.log, None, overtaken, OPTIONS, lambda: "q")
@@ -390,14 +417,14 @@ def test_of_two_drivers_at_once_the_second_is_reported(stage: Stage) -> None:
     assert stage.visible() == rows(0)
 
 
-def test_a_driver_that_was_fenced_sees_none_of_its_rows(stage: Stage) -> None:
-    """Tasks of a second driver fence the first driver's tasks, and its commit fails."""
-    stopped, written = stage.driver(), stage.run_tasks(0)
+def test_a_second_driver_does_not_fence_the_first(stage: Stage) -> None:
+    """Its tasks take other ids; the driver that commits first has written the batch."""
+    first, written = stage.driver(), stage.run_tasks(0)
     again = stage.run_tasks(0)
-    with pytest.raises(TransactionLostError):
-        stopped.commit(0, "q", written)
+    first.commit(0, "q", written)
     stage.driver().commit(0, "q", again)
     assert stage.visible() == rows(0)
+    assert stage.kit.cluster.open_transactions(PREFIX) == []
 
 
 def test_an_attempt_that_lost_is_not_seen(stage: Stage) -> None:
@@ -414,14 +441,14 @@ def test_abandoned_attempts_are_aborted_with_the_next_commit(stage: Stage) -> No
     stage.run_task(0, 0, attempt=7)
     stage.run_task(0, 0, query="q2")
     stage.driver().commit(0, "q", stage.run_tasks(0))
-    assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0"]
+    assert stage.kit.cluster.open_transactions(PREFIX) == [f"{PREFIX}-q2-0-0-0"]
 
 
 def test_abandoned_attempts_are_aborted_with_a_batch_that_is_seen_already(stage: Stage) -> None:
     """A driver that dies before it has tidied up leaves that to the next one."""
     stage.run_task(0, 0, attempt=7)
     with pytest.raises(DiedError):
-        stage.run_batch(0, stage.driver(Life(STEPS - 1, after=False)))
+        stage.run_batch(0, stage.driver(Life(STEPS, after=False)))
     stage.run_batch(0, stage.driver())
     assert stage.kit.cluster.open_transactions(PREFIX) == []
 
@@ -439,7 +466,7 @@ def test_a_batch_without_rows_is_committed(stage: Stage) -> None:
     """No transaction is needed for a batch to be done with."""
     driver = stage.driver()
     driver.commit(0, None, [WriteResult(), WriteResult()])
-    assert driver.recover() == 0
+    assert driver.recover().committed_through == 0
 
 
 def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
@@ -449,7 +476,7 @@ def test_the_log_does_not_grow_without_end(stage: Stage) -> None:
         driver.commit(batch, "q", [])
     numbers = stage.log.batch_ids()
     assert list(numbers) == list(range(MAX_ENTRIES, 2 * MAX_ENTRIES))
-    assert stage.driver().recover() == MAX_ENTRIES - 1
+    assert stage.driver().recover().committed_through == MAX_ENTRIES - 1
 
 
 def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
@@ -459,15 +486,13 @@ def test_a_checkpoint_that_is_not_found_is_an_error(stage: Stage) -> None:
         stage.driver(offsets=offsets).recover()
     assert "'metadataPath'" in str(caught.value)
     offsets.add(0, b"v1")
-    assert stage.driver(offsets=offsets).recover() == -1
+    assert stage.driver(offsets=offsets).recover().committed_through == -1
 
-
-OTHER = "7b3f36f2-e6b4-4c6f-9d5a-0d6c0f6fb3a1"
 
 FOREIGN = [
     "payments-app-7",
     f"{PREFIX}-{OTHER}-0-0",
-    f"{PREFIX}-q-0-0-1",
+    f"{PREFIX}-q-0-0-0-1",
     f"{PREFIX}-q-0",
     f"{PREFIX}-q-0-x",
     f"{PREFIX}-q-00-0",
@@ -485,9 +510,11 @@ def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: st
         with pytest.raises(MetadataLogError, match=r"No transaction was committed") as caught:
             use()
     assert repr(transactional_id)[1:-1] in str(caught.value)
-    assert f"named '{PREFIX}-q-<task>-<attempt>'" in str(caught.value)
+    assert f"named '{PREFIX}-q-<task>-<attempt>-<slot>'" in str(caught.value)
     assert "(a metadata log in memory/0)" in str(caught.value)
-    assert stage.kit.cluster.open_transactions("") == [transactional_id]
+    [planted] = stage.entry().transactions
+    [described] = stage.transactions.describe([transactional_id]).values()
+    assert end_of(planted, described) is None
     assert stage.log.batch_ids() == [0]
 
 
@@ -497,7 +524,7 @@ def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
 ) -> None:
     """Where the query's id is not at hand, its place must have one, and the prefix is known."""
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
-    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<attempt>'"):
+    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<attempt>-<slot>'"):
         stage.driver(query_id=None).recover()
 
 
@@ -507,13 +534,13 @@ def test_without_the_checkpoint_a_batch_is_ended_when_spark_runs_it_again(stage:
     with pytest.raises(DiedError):
         stage.driver(Life(1, after=False)).commit(0, query, stage.run_tasks(0, query=query))
     driver = stage.driver(query_id=None)
-    assert driver.recover() == 0
+    assert driver.recover().committed_through == 0
     assert stage.visible() == []
-    with pytest.raises(MetadataLogError, match=r"No transaction was committed"):
+    with pytest.raises(MetadataLogError, match=r"Nothing was written, committed or aborted"):
         driver.commit(0, OTHER, [])
     driver.commit(0, query, [WriteResult()] * TASKS)
     assert stage.visible() == rows(0)
-    assert driver.recover() == 0
+    assert driver.recover().committed_through == 0
 
 
 def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: Stage) -> None:
@@ -524,10 +551,10 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: S
     for one in written:
         stage.time_out(one)
     driver = stage.driver(query_id=None)
-    assert driver.recover() == 0
-    with pytest.raises(TransactionLostError, match=r"before batch 0 was complete"):
+    assert driver.recover().committed_through == 0
+    with pytest.raises(TransactionLostError, match=r"batch 0 was dropped before a part"):
         driver.commit(0, OTHER, [WriteResult()] * TASKS)
-    assert driver.recover() == -1
+    assert driver.recover().committed_through == -1
     driver.commit(0, OTHER, stage.run_tasks(0, query=OTHER))
     assert stage.visible() == rows(0)
 
@@ -535,7 +562,7 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: S
 def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
     """With the log of another query, a batch that it has is an error rather than skipped."""
     stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
-    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<attempt>'"):
+    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<attempt>-<slot>'"):
         stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
     assert stage.visible() == []
 
@@ -545,7 +572,7 @@ def test_a_batch_that_the_checkpoint_does_not_have_is_an_error(stage: Stage) -> 
     offsets = MemoryMetadataLog()
     offsets.add(3, b"v1")
     stage.log.add(0, SinkLogEntry(3, BatchState.COMMITTED).to_bytes())
-    assert stage.driver(offsets=offsets).recover() == 3
+    assert stage.driver(offsets=offsets).recover().committed_through == 3
     stage.log.add(1, SinkLogEntry(4, BatchState.COMMITTED).to_bytes())
     driver = stage.driver(offsets=offsets)
     for use in (driver.recover, lambda: driver.commit(3, "q", [])):
@@ -565,8 +592,8 @@ def test_a_prefix_can_change_between_batches(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"v2\n{}", "maximum supported log version is v1, but encountered v2"),
-        (b"v1\n{}", "it is not an entry of a sink log"),
+        (b"v3\n{}", "maximum supported log version is v2, but encountered v3"),
+        (b"v2\n{}", "it is not an entry of a sink log"),
         (b"", "failed to read correct log version"),
     ],
 )
@@ -583,9 +610,154 @@ def test_an_entry_that_cannot_be_read_is_an_error(
 
 def test_ids_go_on_with_the_next_batch(stage: Stage) -> None:
     """A query needs as many transactional ids as it has tasks, however many batches it runs."""
-    ids = [
-        {one.transaction.transactional_id for one in stage.run_tasks(batch) if one.transaction}
-        for batch in range(3)
-    ]
-    assert all(one == other for one, other in itertools.pairwise(ids))
-    assert len(ids[0]) == TASKS
+    for batch in range(3):
+        stage.run_batch(batch, stage.driver())
+    assert len(stage.kit.cluster._transactional_ids) == TASKS
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_no_other_attempt_of_a_batch_takes_an_id(stage: Stage, *, is_finished: bool) -> None:
+    """Also not one with the same lane, nor after the transaction was committed."""
+    written = stage.run_tasks(0)
+    if is_finished:
+        with pytest.raises(DiedError):
+            stage.driver(Life(2, after=False)).commit(0, "q", written)
+    twin = stage.run_task(0, 0, attempt=LANES)
+    assert twin.transaction != written[0].transaction
+    stage.driver().commit(0, "q", written)
+    assert stage.visible() == rows(0)
+
+
+def test_ids_are_bounded_when_no_batch_is_committed(stage: Stage) -> None:
+    """Drivers that die leave transactions open; in the end the oldest one is taken."""
+    begun = [stage.run_task(0, 0).transaction for _ in range(SLOTS + 3)]
+    names = [each.transactional_id for each in begun if each]
+    assert names == [f"{PREFIX}-q-0-0-{slot % SLOTS}" for slot in range(SLOTS + 3)]
+
+
+@pytest.mark.parametrize("query_id", [OTHER, None])
+def test_a_commit_that_failed_is_not_undone(stage: Stage, query_id: str | None) -> None:
+    """Spark calls ``abort`` after it: what is decided is committed."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(2, after=False)).commit(0, OTHER, written)
+    driver = stage.driver(query_id=query_id)
+    driver.recover()
+    driver.abort(written, OTHER)
+    assert stage.visible() == rows(0)
+    assert driver.recover().committed_through == 0
+
+
+def test_an_abort_is_not_begun_while_the_log_cannot_be_read(stage: Stage) -> None:
+    """It may say that the batch is decided."""
+    stage.log.add(0, b"v2\n{}")
+    with pytest.raises(MetadataLogError, match="not an entry"):
+        stage.driver().abort(stage.run_tasks(0))
+    assert len(stage.kit.cluster.open_transactions(PREFIX)) == TASKS
+
+
+def test_a_batch_that_is_nearly_too_late_is_dropped(stage: Stage) -> None:
+    """Its transactions could time out between the commits of two."""
+    written = stage.run_tasks(0)
+    now_ms = epoch_ms() + OPTIONS.producer.transaction_timeout_ms - 20_000
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms)
+    with pytest.raises(TransactionLostError, match=r"took nearly as long as") as caught:
+        driver.commit(0, "q", written)
+    assert "none is lost" in str(caught.value)
+    assert stage.entry().state is BatchState.DROPPED
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_clock_that_is_wrong_drops_no_batch(stage: Stage) -> None:
+    """The batch was planned a second ago by the same clock, which is a year ahead."""
+    written = stage.run_tasks(0)
+    planned_ms = epoch_ms() + 365 * 24 * 3_600_000
+    transactions = stage.transactions
+    driver = KafkaSink(
+        stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: planned_ms + 1_000
+    )
+    driver.commit(0, "q", written, planned_ms)
+    assert stage.visible() == rows(0)
+
+
+def test_what_an_operator_has_fenced_is_written_again(stage: Stage) -> None:
+    """Nothing was decided, and the error says how the transaction was lost."""
+    written = stage.run_tasks(0)
+    stage.transactions.begin(f"{PREFIX}-q-1-0-0")
+    with pytest.raises(TransactionLostError, match=r"'pyspark-kafka-q-1-0-0' was aborted when"):
+        stage.driver().commit(0, "q", written)
+    stage.run_batch(0, stage.driver())
+    assert stage.visible() == rows(0)
+
+
+def test_a_late_driver_leaves_transactions_of_the_next_batch_alone(stage: Stage) -> None:
+    """It stops before it tidies up, and another driver takes over an id meanwhile."""
+    stage.run_task(0, 0, attempt=1)
+
+    @final
+    class Overtaken(PassingLog):
+        def purge(self, threshold: int) -> None:
+            stage.run_batch(1, stage.driver())
+            later.append(stage.run_task(2, 0, attempt=1))
+            super().purge(threshold)
+
+    later: list[WriteResult] = []
+    transactions = stage.transactions
+    late = KafkaSink(Overtaken(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
+    late.commit(0, "q", stage.run_tasks(0))
+    [transaction] = [each.transaction for each in later if each.transaction]
+    [described] = transactions.describe([transaction.transactional_id]).values()
+    assert end_of(transaction, described) is None
+
+
+def test_an_empty_entry_of_another_query_hides_no_batch(stage: Stage) -> None:
+    """It names no transaction that would tell."""
+    stage.driver(query_id=OTHER).commit(0, OTHER, [])
+    for use in (stage.driver().recover, lambda: stage.driver().commit(0, "q", [])):
+        with pytest.raises(MetadataLogError, match=rf"is of the query '{OTHER}', .* 'q'"):
+            use()
+    assert stage.driver(query_id=None).recover().query_id == OTHER
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_batch_that_was_planned_again_is_an_error(stage: Stage, *, dies: bool) -> None:
+    """Its end may be another: the checkpoint was restored, one batch older."""
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"up to 3")
+    life = Life(1 if dies else None, after=False)
+    with suppress(DiedError):
+        stage.driver(life, offsets).commit(0, "q", stage.run_tasks(0))
+    offsets.purge(1)
+    offsets.add(0, b"up to 5")
+    with pytest.raises(MetadataLogError, match=r"Batch 0 was written with other offsets"):
+        stage.driver(offsets=offsets).recover()
+
+
+def test_the_checkpoint_may_be_out_of_reach(stage: Stage) -> None:
+    """Where the log is at another place, its batches are not compared with the checkpoint."""
+
+    @final
+    class Unreachable(PassingLog):
+        def latest(self) -> NoReturn:
+            raise MetadataLogError("offsets", "no connection")
+
+    def query_id() -> NoReturn:
+        raise AssertionError("not asked for")
+
+    unreachable = Unreachable(MemoryMetadataLog())
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, unreachable, lambda: transactions, OPTIONS, query_id)
+    assert driver.recover().committed_through == -1
+    driver.commit(0, "q", stage.run_tasks(0))
+    assert (stage.visible(), stage.entry().query_id) == (rows(0), "q")
+
+
+def test_a_log_that_was_deleted_meanwhile_is_an_error(stage: Stage) -> None:
+    """A batch whose transactions are committed is not written again in silence."""
+    written = stage.run_tasks(0)
+    stage.driver().commit(0, "q", written)
+    stage.log = MemoryMetadataLog()
+    with pytest.raises(MetadataLogError, match="the log does not say so"):
+        stage.driver().commit(0, "q", written)

@@ -104,7 +104,7 @@ def test_a_transaction_is_left_open(kit: Kit) -> None:
     written = task(kit, transactional(kit)).write([batch(b"a"), batch(b"b")], "one")
     assert written.delivered == DeliveryStats(2, 2)
     assert written.transaction is not None
-    assert written.transaction.transactional_id == "one"
+    assert written.transaction.transactional_id == "one-0"
     assert [seen(kit, level) for level in LEVELS] == [[b"a", b"b"], []]
     MemoryTransactions(kit.cluster).commit(written.transaction)
     assert seen(kit, "read_committed") == [b"a", b"b"]
@@ -165,4 +165,4 @@ def test_an_abort_that_fails_does_not_hide_what_it_is_for(kit: Kit) -> None:
     with pytest.raises(NullTopicError):
         doing.write([batch(b"a", topic=["t"]), batch(b"b", topic=[None])], "one")
     assert asked == ["transactions", "transactions"]
-    assert kit.cluster.open_transactions("") == ["one"]
+    assert kit.cluster.open_transactions("") == ["one-0"]

@@ -251,7 +251,7 @@ def test_a_client_writes_exactly_once_if_it_has_transactions(install: Install) -
     container.metadata_log.override(MemoryMetadataLog())
     written = container.sink_task().write([pa.RecordBatch.from_pydict({"value": [b"v"]})], "id")
     cluster = import_module("brought").cluster
-    assert cluster.open_transactions("") == ["id"]
+    assert cluster.open_transactions("") == ["id-0"]
     container.kafka_sink().commit(0, None, [written])
     assert cluster.open_transactions("") == []
 

@@ -106,10 +106,10 @@ def test_a_stream_is_written_exactly_once_in_memory() -> None:
     container.metadata_log.override(MemoryMetadataLog())
     rows = pa.RecordBatch.from_pydict({"value": [b"v"]})
     written = container.sink_task().write([rows], "id")
-    assert container.memory_cluster().open_transactions("id") == ["id"]
+    assert container.memory_cluster().open_transactions("id") == ["id-0"]
     container.kafka_sink().commit(0, None, [written])
     assert container.memory_cluster().open_transactions("id") == []
-    assert container.kafka_sink().recover() == 0
+    assert container.kafka_sink().recover().committed_through == 0
 
 
 def test_the_log_is_in_the_checkpoint(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -17,18 +18,25 @@ entries = st.builds(
     st.integers(0, 2**63 - 1),
     st.sampled_from(BatchState),
     st.lists(transactions, max_size=5, unique_by=lambda each: each.transactional_id).map(tuple),
+    st.none() | st.uuids().map(str),
+    st.none() | st.binary().map(lambda content: sha256(content).hexdigest()),
+    st.integers(-1, 2**63 - 1),
 )
 
-ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),))
+DIGEST = "0a" * 32
+ONE = SinkLogEntry(7, BatchState.PREPARED, (Transaction("p-q-0-0", 4_000, 3),), "q", DIGEST, 9)
 
 
 def test_bytes() -> None:
     """A file is the version's line and JSON, with Kafka's names for what makes a transaction."""
     line, text = ONE.to_bytes().split(b"\n")
-    assert line == b"v1"
+    assert line == b"v2"
     assert json.loads(text) == {
         "batchId": 7,
         "state": "prepared",
+        "queryId": "q",
+        "offsets": DIGEST,
+        "startedMs": 9,
         "transactions": [
             {"transactionalId": "p-q-0-0", "producerId": 4_000, "producerEpoch": 3},
         ],
@@ -44,7 +52,17 @@ def test_what_is_written_is_read(entry: SinkLogEntry) -> None:
 @given(entries, st.sampled_from(BatchState))
 def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) -> None:
     """What becomes of a batch keeps its number and its transactions."""
-    assert entry.with_state(state) == SinkLogEntry(entry.batch_id, state, entry.transactions)
+    changed = entry.with_state(state)
+    assert changed.state is state
+    assert changed.with_state(entry.state) == entry
+
+
+def test_version_1_is_read() -> None:
+    """It has no more than the batch and its transactions."""
+    content = json.loads(ONE.to_bytes().split(b"\n")[1])
+    old = {key: content[key] for key in ("batchId", "state", "transactions")}
+    read = SinkLogEntry.from_bytes(f"v1\n{json.dumps(old)}".encode())
+    assert read == SinkLogEntry(7, BatchState.PREPARED, ONE.transactions)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +72,10 @@ def test_a_state_changes_nothing_else(entry: SinkLogEntry, state: BatchState) ->
 def test_a_batch_can_be_seen_once_it_is_committed(state: BatchState, last: int) -> None:
     """Until then the batch before it is the last."""
     assert ONE.with_state(state).committed_through == last
+
+
+def _changed(**given: object) -> bytes:
+    return json.dumps({**json.loads(ONE.to_bytes().split(b"\n")[1]), **given}).encode()
 
 
 def _planted(**given: object) -> bytes:
@@ -71,6 +93,24 @@ def _planted(**given: object) -> bytes:
                 f"encountered v{VERSION + 1}. The log file was produced by a newer version of "
                 "Spark and cannot be read by this version. Please upgrade."
             ),
+        ),
+        *(
+            (b"v2\n" + text, "Log file was malformed: it is not an entry of a sink log.")
+            for text in (
+                b'{"batchId":1,"state":"prepared","transactions":[]}',
+                _changed(more=1),
+                _changed(queryId=7),
+                _changed(queryId=""),
+                _changed(queryId="\n"),
+                _changed(queryId="x" * 250),
+                _changed(offsets=7),
+                _changed(offsets=DIGEST[1:]),
+                _changed(offsets=DIGEST.upper()),
+                _changed(startedMs=-2),
+                _changed(startedMs=2**63),
+                _changed(startedMs=True),
+                _changed(startedMs=None),
+            )
         ),
         (b"", "Log file was malformed: failed to read correct log version from ."),
         (b"{}", "Log file was malformed: failed to read correct log version from {}."),

@@ -18,10 +18,16 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from ...domain.errors import TransactionLostError
+from ...domain.errors import OptionsError, TransactionLostError, UnsupportedFeatureError
 from ...domain.security.rights import Operation, topic_right, transactional_id_right
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import FORGOTTEN, Transaction
+from ...domain.transaction import (
+    FORGOTTEN,
+    Transaction,
+    TransactionDescription,
+    TransactionState,
+    end_of,
+)
 from ...ports.transactions import Transactions
 from .cluster_metadata import ClusterMetadata
 from .responses import (
@@ -31,11 +37,12 @@ from .responses import (
     check_offsets,
     reading,
     require_all,
+    unique,
 )
 from .settings import client_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...domain.options import SinkOptions
     from ...domain.security.rights import Right
@@ -85,11 +92,20 @@ class TransactionRequests:
         return _producer(answer)
 
     def begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
-        """Fence earlier producers with the id, and return a transaction with a new epoch."""
+        """Fence earlier producers with the id, and return a transaction with a new epoch.
+
+        :raises OptionsError: if the brokers do not allow the time-out.
+        """
         request = _init_producer_id(transactional_id, timeout_ms)
-        return Transaction(
-            transactional_id, *_producer(self._of_coordinator(transactional_id, request))
-        )
+        try:
+            answer = self._of_coordinator(transactional_id, request)
+        except kafka_errors.InvalidTransactionTimeoutError as error:
+            problem = (
+                f"'kafka.transaction.timeout.ms' is {timeout_ms}, more than the brokers allow: "
+                "lower it, or raise the brokers' 'transaction.max.timeout.ms' (900000 by default)"
+            )
+            raise OptionsError([problem]) from error
+        return Transaction(transactional_id, *_producer(answer))
 
     def add_partitions(
         self, transaction: Transaction, partitions: Collection[TopicPartition]
@@ -102,21 +118,46 @@ class TransactionRequests:
         """Commit or abort a transaction; a second call of the same kind does nothing."""
         self._of_coordinator(transaction.transactional_id, end_request(transaction, commit=commit))
 
-    def is_empty(self, transaction: Transaction) -> bool:
-        """Return whether a transaction is its id's newest, and nothing was written to it.
+    def describe(self, transactional_ids: Collection[str]) -> dict[str, TransactionDescription]:
+        """Return what the coordinators know of transactional ids; unknown ids are missing.
 
-        :raises IncompatibleBrokerVersion: if the cluster is older than Kafka 3.0 (KIP-664).
+        :raises IncompatibleBrokerVersion: if a broker is older than Kafka 3.0 (KIP-664).
         """
-        name = transaction.transactional_id
-        request = DescribeTransactionsRequest(transactional_ids=[name])
-        answer = self._of_coordinator(name, request)
+        described: dict[str, TransactionDescription] = {}
+        left = list(transactional_ids)
+
+        def ask() -> None:
+            by_node: dict[int, list[str]] = {}
+            for name in left:
+                node = self.coordinator(name, CoordinatorType.TRANSACTION)
+                by_node.setdefault(node, []).append(name)
+            for node, names in by_node.items():
+                described.update(self._describe_at(node, names))
+                left[:] = [name for name in left if name not in names]
+
+        self._errors.retry(ask, _RETRY_S)
+        return described
+
+    def _describe_at(self, node: int, names: list[str]) -> dict[str, TransactionDescription]:
+        request = DescribeTransactionsRequest(transactional_ids=names)
+        try:
+            states = self._metadata.send(request, node).transaction_states
+            with reading():
+                answered = unique((state.transactional_id, state) for state in states)
+                require_all(answered, names)
+            for state in answered.values():
+                if state.error_code not in (0, kafka_errors.TransactionalIdNotFoundError.errno):
+                    raise kafka_errors.for_code(state.error_code)
+        except COORDINATOR_MOVED:
+            for name in names:
+                self.forget_coordinator(name, CoordinatorType.TRANSACTION)
+            raise
         with reading():
-            return any(
-                Transaction(state.transactional_id, state.producer_id, state.producer_epoch)
-                == transaction
-                and state.transaction_state == "Empty"
-                for state in answer.transaction_states
-            )
+            return {
+                name: _description(answered[name])
+                for name in names
+                if not answered[name].error_code
+            }
 
     def committed_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
@@ -303,6 +344,32 @@ def _producer(answer: Any) -> tuple[int, int]:
     return producer_id, epoch
 
 
+def _description(state: Any) -> TransactionDescription:
+    """Return what a response says of one transactional id.
+
+    :raises ValueError: if Kafka has no such state.
+    """
+    return TransactionDescription(
+        state.producer_id,
+        state.producer_epoch,
+        TransactionState(state.transaction_state),
+        state.transaction_start_time_ms,
+        state.transaction_timeout_ms,
+    )
+
+
+@contextmanager
+def _requires_descriptions() -> Iterator[None]:
+    try:
+        yield
+    except kafka_errors.IncompatibleBrokerVersion as error:
+        raise UnsupportedFeatureError(
+            "A Kafka broker before 3.0",
+            "say whether a transaction is still open (KIP-664), which "
+            "'deliveryGuarantee=exactly-once' needs: use Kafka 3.0 or newer, or 'at-least-once'",
+        ) from error
+
+
 def check_response(answer: Any) -> Any:
     """Return a response, unless it has an error to raise.
 
@@ -325,8 +392,6 @@ def _error_codes(answer: Any) -> list[int]:
         codes += [result.partition_error_code for result in topic.results_by_partition]
     for topic in getattr(answer, "topics", None) or ():
         codes += [partition.error_code for partition in topic.partitions]
-    for state in getattr(answer, "transaction_states", None) or ():
-        codes.append(getattr(state, "error_code", 0))
     return codes
 
 
@@ -374,10 +439,13 @@ class KafkaPythonTransactions(Transactions):
         # Brokers take a transaction without records for one that has not begun.
         if not isinstance(error, kafka_errors.InvalidTxnStateError):
             return False
+        name = transaction.transactional_id
         try:
-            return self._requests.is_empty(transaction)
+            found = self._requests.describe([name]).get(name)
         except kafka_errors.IncompatibleBrokerVersion:
             return False
+        is_empty = found is not None and found.state is TransactionState.EMPTY
+        return is_empty and end_of(transaction, found) is None
 
     def abort(self, transaction: Transaction) -> None:
         with (
@@ -386,16 +454,25 @@ class KafkaPythonTransactions(Transactions):
         ):
             self._requests.end(transaction, commit=False)
 
-    def abort_abandoned(self, prefix: str) -> None:
-        with self._errors.mapped_errors("a request to list transactions"):
-            try:
-                with self._errors.one_deadline():
-                    names = list(self._requests.open_transactions())
-            except kafka_errors.IncompatibleBrokerVersion:
-                return
-        for transactional_id in names:
-            if transactional_id.startswith(prefix):
-                self.begin(transactional_id)
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        rights = [
+            transactional_id_right(Operation.DESCRIBE, name) for name in sorted(transactional_ids)
+        ]
+        with (
+            self._errors.mapped_errors("a request to describe transactions", *rights),
+            self._errors.one_deadline(),
+            _requires_descriptions(),
+        ):
+            return self._requests.describe(transactional_ids)
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        with (
+            self._errors.mapped_errors("a request to list transactions"),
+            self._errors.one_deadline(),
+            _requires_descriptions(),
+        ):
+            names = self._requests.open_transactions()
+            return [name for name in names if name.startswith(prefix)]
 
     def close(self) -> None:
         self._metadata.close()

@@ -20,7 +20,7 @@ def memory_client(cluster: Callable[[], MemoryCluster]) -> Client:
         lambda options: MemoryOffsetFetcher(cluster(), options),
         lambda options: MemoryRecordReader(cluster(), options),
         lambda _options: MemoryRecordWriter(cluster()),
-        lambda _options: MemoryTransactions(cluster()),
+        lambda options: MemoryTransactions(cluster(), options.producer.transaction_timeout_ms),
         lambda source, sink, settings: MemoryStreamClient(cluster(), source, sink, settings),
         cluster_describer=lambda _options: MemoryClusterDescriber(cluster()),
     )

@@ -7,8 +7,8 @@ import threading
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar, final
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar, final
 
 from ...domain.errors import (
     CorruptBatchError,
@@ -18,11 +18,14 @@ from ...domain.errors import (
     UnknownTopicError,
 )
 from ...domain.topic_partition import TopicPartition
-from ...domain.transaction import Transaction
+from ...domain.transaction import Transaction, TransactionDescription, TransactionState
 from ...ports.clock import epoch_ms
 from .partition_log import APPEND_TIME, CREATE_TIME, Headers, PartitionLog, StoredRecord
 
 ADDRESS = "memory"
+
+TRANSACTION_TIMEOUT_MS: Final = 900_000
+"""The default of ``transaction.timeout.ms`` in this package."""
 
 T = TypeVar("T")
 
@@ -30,11 +33,25 @@ T = TypeVar("T")
 @final
 @dataclass(slots=True)
 class _TransactionalId:
-    """The newest transaction of an id; ``is_committed`` is ``None`` while it is open."""
+    """The newest producer of an id, and its last transaction."""
 
     transaction: Transaction
     number: int
-    is_committed: bool | None = None
+    timeout_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    started_ms: int = -1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be written to."""
+        return self.state in (TransactionState.EMPTY, TransactionState.ONGOING)
+
+    def describe(self) -> TransactionDescription:
+        """Return what a coordinator says of it."""
+        newest = self.transaction
+        return TransactionDescription(
+            newest.producer_id, newest.epoch, self.state, self.started_ms, self.timeout_ms
+        )
 
 
 @final
@@ -54,7 +71,9 @@ class MemoryCluster:
     Thread-safe: every method is atomic.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: Callable[[], int] = epoch_ms) -> None:
+        """Begin without a topic; ``now_ms`` is the brokers' clock, since the epoch."""
+        self._now_ms = now_ms
         # Its lock is reentrant.
         self._lock = threading.Condition()
         self._topic_ids = itertools.count(1)
@@ -122,7 +141,7 @@ class MemoryCluster:
             log = self._log(TopicPartition(topic, partition))
             timestamp_type = self._topics[topic].timestamp_type
             if timestamp is None or timestamp_type == APPEND_TIME:
-                timestamp = epoch_ms()
+                timestamp = self._now_ms()
             return log.append(key, value, headers, timestamp, timestamp_type, transaction)
 
     def begin_transaction(self) -> int:
@@ -136,27 +155,65 @@ class MemoryCluster:
                 for log in topic.logs:
                     log.end_transaction(transaction, commit=commit)
 
-    def open_transaction(self, transactional_id: str) -> Transaction:
-        """Begin a transaction under a transactional id; fence the one before it."""
-        with self._lock:
+    def open_transaction(
+        self, transactional_id: str, timeout_ms: int = TRANSACTION_TIMEOUT_MS
+    ) -> Transaction:
+        """Begin a transaction under a transactional id; fence the one before it.
+
+        As in Kafka, the epoch is raised by one more if that one has to be aborted.
+        """
+        with self._changing():
             before = self._transactional_ids.get(transactional_id)
-            if before is not None and before.is_committed is None:
+            epoch = 0
+            if before is not None:
+                is_ongoing = before.state is TransactionState.ONGOING
                 self.end_transaction(before.number, commit=False)
-            epoch = 0 if before is None else before.transaction.epoch + 1
+                epoch = before.transaction.epoch + (2 if is_ongoing else 1)
             opened = Transaction(transactional_id, zlib.crc32(transactional_id.encode()), epoch)
             self._transactional_ids[transactional_id] = _TransactionalId(
-                opened, self.begin_transaction()
+                opened, self.begin_transaction(), timeout_ms
             )
             return opened
 
     def open_transactions(self, prefix: str) -> list[str]:
-        """Return the transactional ids with a prefix whose newest transaction is open."""
+        """Return the transactional ids with a prefix that have an open transaction with records."""
         with self._lock:
             return [
                 transactional_id
                 for transactional_id, newest in self._transactional_ids.items()
-                if transactional_id.startswith(prefix) and newest.is_committed is None
+                if transactional_id.startswith(prefix) and newest.state is TransactionState.ONGOING
             ]
+
+    def describe_transaction(self, transactional_id: str) -> TransactionDescription | None:
+        """Return the state of a transactional id, ``None`` if it is not known."""
+        with self._lock:
+            found = self._transactional_ids.get(transactional_id)
+            return found and found.describe()
+
+    def abort_expired(self) -> list[str]:
+        """Abort the transactions that are older than their time-out, and return their ids.
+
+        Coordinators look for them every 10 seconds; in memory, only this method does.
+        """
+        with self._changing():
+            now_ms = self._now_ms()
+            expired = [
+                name
+                for name, newest in self._transactional_ids.items()
+                if newest.state is TransactionState.ONGOING
+                and now_ms - newest.started_ms > newest.timeout_ms
+            ]
+            for name in expired:
+                newest = self._transactional_ids[name]
+                self.end_transaction(newest.number, commit=False)
+                newest.state = TransactionState.COMPLETE_ABORT
+                newest.transaction = replace(newest.transaction, epoch=newest.transaction.epoch + 1)
+            return expired
+
+    def forget_transactional_id(self, transactional_id: str) -> None:
+        """Forget an id, as coordinators do after ``transactional.id.expiration.ms``."""
+        with self._lock:
+            self._transactional_ids.pop(transactional_id, None)
 
     def number_of(self, transaction: Transaction) -> int:
         """Return the number of an open transaction, for ``produce``.
@@ -165,26 +222,36 @@ class MemoryCluster:
         """
         with self._lock:
             found = self._transactional_ids.get(transaction.transactional_id)
-            if found is None or found.transaction != transaction or found.is_committed is not None:
+            if found is None or found.transaction != transaction or not found.is_open:
                 raise ProducerFencedError(transaction.transactional_id)
+            if found.state is TransactionState.EMPTY:
+                found.state, found.started_ms = TransactionState.ONGOING, self._now_ms()
             return found.number
 
     def close_transaction(self, transaction: Transaction, *, commit: bool) -> None:
         """Commit or abort a transaction; repeating it has no effect.
 
-        :raises TransactionLostError: on a commit of a transaction that was aborted.
+        :raises TransactionLostError: on a commit of a transaction that was aborted, with
+            ``may_be_committed`` if its id is not known.
         """
-        with self._lock:
-            found = self._transactional_ids.get(transaction.transactional_id)
-            is_newest = found is not None and found.transaction == transaction
-            if found is None or not is_newest or found.is_committed is not None:
-                if commit and not (found and is_newest and found.is_committed):
+        with self._changing():
+            name = transaction.transactional_id
+            found = self._transactional_ids.get(name)
+            if found is None or found.transaction != transaction or not found.is_open:
+                is_committed = (
+                    found is not None
+                    and found.transaction == transaction
+                    and found.state is TransactionState.COMPLETE_COMMIT
+                )
+                if commit and not is_committed:
                     raise TransactionLostError(
-                        [transaction.transactional_id], "it was aborted", "Write it again."
+                        [name], "it was aborted", "Write it again.", may_be_committed=found is None
                     )
                 return
             self.end_transaction(found.number, commit=commit)
-            found.is_committed = commit
+            found.state = (
+                TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT
+            )
 
     def commit_and_begin(
         self, transaction: Transaction, group_id: str, offsets: Mapping[TopicPartition, int]
@@ -199,7 +266,7 @@ class MemoryCluster:
             self.end_transaction(self.number_of(transaction), commit=True)
             self.commit(group_id, offsets)
             newest = self._transactional_ids[transaction.transactional_id]
-            newest.number = self.begin_transaction()
+            newest.number, newest.state = self.begin_transaction(), TransactionState.EMPTY
 
     def topics(self) -> Mapping[str, int]:
         """Return the number of partitions of each topic."""

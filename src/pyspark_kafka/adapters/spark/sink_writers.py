@@ -12,6 +12,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from ...domain.sink_log import SinkPlan, other_query_error
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
 from .tasks import QUERY_ID, strip_tracebacks
@@ -35,6 +36,8 @@ class TaskCommitMessage(WriterCommitMessage):
 
     written: WriteResult
     query_id: str | None = None
+    planned_ms: int | None = None
+    """That of the ``SinkPlan`` of the task."""
 
 
 @final
@@ -59,23 +62,28 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
         self._use_cases = use_cases
         self._options = options
-        self._committed_through = -1
+        self._plan = SinkPlan()
         if options.is_exactly_once:
             with use_cases.kafka_sink(options) as sink:
-                self._committed_through = sink.recover()
+                self._plan = sink.recover()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]  # as Spark's own
         if not self._options.is_exactly_once:
             return TaskCommitMessage(_write(self._use_cases, self._options, iterator))
-        task = _task_id()
-        if task.batch_id <= self._committed_through:
+        task, plan = _task_id(), self._plan
+        if task.batch_id <= plan.committed_through:
             # The batch is committed in Kafka, but Spark failed before it recorded that.
+            if plan.query_id is not None and plan.query_id != task.query_id:
+                path = str(self._options.metadata_path)
+                raise other_query_error(path, plan.query_id, task.query_id)
             for _ in iterator:
                 pass
-            return TaskCommitMessage(WriteResult(), task.query_id)
+            return TaskCommitMessage(WriteResult(), task.query_id, plan.planned_ms)
         transactional_id = task.transactional_id(self._options.transactional_id_prefix)
-        written = _write(self._use_cases, self._options, iterator, transactional_id)
-        return TaskCommitMessage(written, task.query_id)
+        written = _write(
+            self._use_cases, self._options, iterator, transactional_id, plan.used_until_ms
+        )
+        return TaskCommitMessage(written, task.query_id, plan.planned_ms)
 
     def commit(
         self,
@@ -85,9 +93,11 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         if not self._options.is_exactly_once:
             return
         results = cast("Sequence[TaskCommitMessage]", messages)
+        written = [message.written for message in results]
         query_id = next((message.query_id for message in results if message.query_id), None)
+        planned_ms = next((message.planned_ms for message in results), None)
         with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.commit(batchId, query_id, [message.written for message in results])
+            sink.commit(batchId, query_id, written, planned_ms)
 
     def abort(
         self,
@@ -96,9 +106,10 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         if not self._options.is_exactly_once:
             return
-        results = cast("Sequence[TaskCommitMessage | None]", messages)
+        results = [each for each in cast("Sequence[TaskCommitMessage | None]", messages) if each]
+        query_id = next((message.query_id for message in results if message.query_id), None)
         with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.abort([message.written if message else None for message in results])
+            sink.abort([message.written for message in results], query_id)
 
 
 def _write(
@@ -106,13 +117,14 @@ def _write(
     options: SinkOptions,
     batches: Iterator[pa.RecordBatch],
     transactional_id: str | None = None,
+    used_until_ms: int = -1,
 ) -> WriteResult:
     # Imports Arrow, which the process that commits a batch query does not need.
     from ...application.sink_columns import record_columns
 
     with strip_tracebacks(), use_cases.sink_task(options) as task:
         needed = (record_columns(batch, options.topic) for batch in batches)
-        return task.write(needed, transactional_id)
+        return task.write(needed, transactional_id, used_until_ms)
 
 
 def _task_id() -> SinkTaskId:
@@ -126,5 +138,5 @@ def _task_id() -> SinkTaskId:
         query_id=query_id,
         batch_id=int(batch_id),
         partition=context.partitionId(),
-        attempt=context.attemptNumber(),
+        attempt=context.taskAttemptId(),
     )

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS
+from ..storage_path import StoragePath
 
 if TYPE_CHECKING:
     from ..kafka_settings import ProducerSettings
-    from ..storage_path import StoragePath
     from ..values.encoded_column import EncodedColumn
     from ..values.value_options import RegistryOptions, ValueOptions
 
@@ -29,8 +29,9 @@ class SinkOptions:
 
     ``kafka`` holds the client's settings without their prefix and without the producer's own.
     It is not part of ``repr``, since it may contain secrets. ``metadata_path`` is never ``None``
-    for ``EXACTLY_ONCE``. ``values`` are the columns ``key`` and ``value`` that are encoded;
-    ``encoded`` has those whose schemas the driver has settled.
+    for ``EXACTLY_ONCE``; ``checkpoint`` is ``None`` if it is on another storage. ``values`` are
+    the columns ``key`` and ``value`` that are encoded; ``encoded`` has those whose schemas the
+    driver has settled.
     """
 
     client: str
@@ -54,3 +55,15 @@ class SinkOptions:
     def is_exactly_once(self) -> bool:
         """Whether records are written in transactions."""
         return self.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+
+    @property
+    def is_log_in_checkpoint(self) -> bool:
+        """Whether the sink's log is a part of the checkpoint, which must be readable then."""
+        return self.checkpoint is not None and self.metadata_path == sink_log_path(self.checkpoint)
+
+
+def sink_log_path(checkpoint: StoragePath) -> StoragePath:
+    """Return the default of ``metadataPath``."""
+    return StoragePath(
+        f"{checkpoint.url.rstrip('/')}/sinks/pyspark_kafka", checkpoint.storage_options
+    )

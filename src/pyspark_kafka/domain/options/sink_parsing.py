@@ -17,7 +17,7 @@ from .client_settings import client_settings
 from .option import QueryKind
 from .policy import DEFAULT_POLICY
 from .reading import Reading, ignored, lower
-from .sink_options import DeliveryGuarantee, SinkOptions
+from .sink_options import DeliveryGuarantee, SinkOptions, sink_log_path
 from .value_parsing import format_option_names, read_values, registry_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _TABLE: Final = (*sink_table.TABLE, *value_table.SINK_TABLE)
 _SOURCE_TABLE: Final = (*table.TABLE, *value_table.TABLE)
-_METADATA_DIRECTORY: Final = "sinks/pyspark_kafka"
 
 
 def parse_sink_options(
@@ -67,12 +66,15 @@ def parse_sink_options(
     reading.refuse_unknown(_TABLE, accepted | sink_table.SPARK_OPTIONS)
     if reading.problems:
         raise OptionsError(reading.problems)
+    kept = None
+    if checkpoint and (not location or _storage(location) == _storage(checkpoint)):
+        kept = StoragePath(checkpoint, storage_options)
     return SinkOptions(
         **reading.read_fields(sink_table.TABLE),
-        metadata_path=_metadata_path(location, checkpoint, storage_options),
-        checkpoint=StoragePath(checkpoint, storage_options)
-        if checkpoint and not location
-        else None,
+        metadata_path=StoragePath(location, storage_options)
+        if location
+        else kept and sink_log_path(kept),
+        checkpoint=kept,
         producer=producer,
         kafka=tuple(sorted(without_producer_settings(settings).items())),
         values=typed.values,
@@ -98,11 +100,7 @@ def _exactly_once_problems(producer: ProducerSettings, location: str | None) -> 
     return problems
 
 
-def _metadata_path(
-    location: str | None, checkpoint: str | None, storage_options: str
-) -> StoragePath | None:
-    if location:
-        return StoragePath(location, storage_options)
-    if checkpoint:
-        return StoragePath(f"{checkpoint.rstrip('/')}/{_METADATA_DIRECTORY}", storage_options)
-    return None
+def _storage(url: str) -> str:
+    """Return the scheme and the host of a URL, which are empty for a path of this machine."""
+    scheme, separator, rest = url.rpartition("://")
+    return f"{scheme}{separator}{rest.partition('/')[0]}" if separator else ""

@@ -91,7 +91,7 @@ def test_names_in_any_case(spelling: dict[str, Callable[[str], str]]) -> None:
         topic="T",
         guarantee=DeliveryGuarantee.EXACTLY_ONCE,
         metadata_path=StoragePath("/M", '{"K": "V"}'),
-        checkpoint=None,
+        checkpoint=StoragePath("/C", '{"K": "V"}'),
         transactional_id_prefix="P",
         producer=ProducerSettings(compression="zstd", compression_level=-1),
         kafka=(("bootstrap.servers", "B:9092"), ("sasl.password", "Hush")),
@@ -137,15 +137,29 @@ def test_storage_options_open_the_checkpoint_too() -> None:
     options = parse_sink_options(
         EXACTLY_ONCE | {"metadataStorageOptions": '{"k": "v"}'}, QueryKind.STREAM
     )
+    assert options.is_log_in_checkpoint
     assert options.checkpoint is not None
     assert options.metadata_path is not None
     assert options.checkpoint.options == options.metadata_path.options == {"k": "v"}
 
 
-def test_a_path_overrides_the_checkpoint() -> None:
-    """With a path the checkpoint is not looked at: it may be where only Spark gets in."""
-    options = parse_sink_options(EXACTLY_ONCE | {"metadataPath": "/m"}, QueryKind.STREAM)
-    assert (options.metadata_path, options.checkpoint) == (StoragePath("/m"), None)
+@pytest.mark.parametrize(
+    ("path", "location", "is_read"),
+    [
+        ("/m", "/c", True),
+        ("s3://b/m", "s3://b/c", True),
+        ("s3://b/m", "s3://other/c", False),
+        ("s3://b/m", "/c", False),
+        ("/m", "hdfs://h:9000/c", False),
+    ],
+)
+def test_a_path_overrides_the_checkpoint(path: str, location: str, *, is_read: bool) -> None:
+    """The checkpoint is only read on the same storage: another may let only Spark in."""
+    raw = EXACTLY_ONCE | {"metadataPath": path, "checkpointLocation": location}
+    options = parse_sink_options(raw, QueryKind.STREAM)
+    checkpoint = StoragePath(location) if is_read else None
+    assert (options.metadata_path, options.checkpoint) == (StoragePath(path), checkpoint)
+    assert not options.is_log_in_checkpoint
 
 
 @pytest.mark.parametrize("location", [{}, {"checkpointLocation": " "}])
