@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.brokers import KafkaCluster
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import KafkaWorld, Record, await_until, numbered
 from pyspark_kafka.testing.stream_task import StreamTask, echo, stream_sink
@@ -59,6 +61,37 @@ def test_a_restart_of_the_broker_is_ridden_through(
     task.read_to({source: 30})
     task.settle()
     expected = [record.value for record in numbered(0, 30)]
+    await_until(lambda: len(world.records(target, **COMMITTED)) >= len(expected))
+    assert [row["value"] for row in world.records(target, **COMMITTED)] == expected
+
+
+def test_a_partition_is_not_assigned_again_before_its_outputs_are_committed(
+    own_world: KafkaWorld, own_kafka: KafkaCluster
+) -> None:
+    """Without a broker, the wait ends in time; the next task writes what was not committed."""
+    world, group_id = own_world, own_world.fresh_name()
+    source, target = TopicPartition(world.topic(), 0), TopicPartition(world.topic(), 0)
+    sink = world.sink_options(
+        topic=target.topic,
+        deliveryGuarantee="exactly-once",
+        checkpointLocation=f"memory://{target.topic}",
+        kafka__default__api__timeout__ms="2000",
+    )
+    task = StreamTask(world.stream_client(sink, group_id), echo)
+    task.assign({source: 0})
+    world.produce(source, numbered(0, 10))
+    task.write(task.poll())
+    own_kafka.kill_broker(0)
+    begun = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match=f"transaction of {source} has not ended"):
+        task.assign({source: 10})
+    assert time.monotonic() - begun < 10
+    own_kafka.start_broker(0)
+    later = StreamTask(world.stream_client(sink, group_id), echo)
+    later.assign({source: 0})
+    later.read_to({source: 10})
+    later.settle()
+    expected = [record.value for record in numbered(0, 10)]
     await_until(lambda: len(world.records(target, **COMMITTED)) >= len(expected))
     assert [row["value"] for row in world.records(target, **COMMITTED)] == expected
 

@@ -56,10 +56,13 @@ class StreamClient(ABC):
         """Read further partitions, and return the offsets at which they are read.
 
         The offsets of partitions that were assigned already are changed: their records that were
-        polled and not written yet are forgotten. Without transactions these are ``offsets``. With
-        them, earlier writers of the partitions are fenced, and the offset is the one committed in
-        the group where that is greater. For partitions that were assigned already it is the given
+        polled and not written yet are forgotten, and ``acknowledged`` leaves out what was written.
+        Without transactions these are ``offsets``. With them, what was written of the partitions
+        is committed first, earlier writers are fenced, and the offset is the one committed in the
+        group where that is greater. For partitions that were assigned already it is the given
         one, which is committed: the group's may be of a deleted topic of the same name.
+
+        :raises RecordDeliveryError: if a record that was written cannot be delivered.
         """
 
     @abstractmethod
@@ -115,7 +118,10 @@ class StreamClient(ABC):
 
     @abstractmethod
     def is_settled(self) -> bool:
-        """Return whether all that was written is acknowledged, or else committed."""
+        """Return whether all that was written is acknowledged, or else committed.
+
+        So are, with transactions, the offsets of partitions that were assigned again.
+        """
 
     @abstractmethod
     def close(self) -> None:

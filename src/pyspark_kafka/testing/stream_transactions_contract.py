@@ -178,7 +178,8 @@ class StreamTransactionsContract(WorldContract):
         task = query.task()
         task.assign({partition: 0, other: 0})
         assert task.assign({partition: 3}) == {partition: 3}
-        task.run_until(lambda: query.committed([partition]) == {partition: 3})
+        task.run_until(task.client.is_settled)
+        query.await_committed({partition: 3})
         later = query.task()
         assert later.assign({partition: 0}) == {partition: 3}
 
@@ -293,6 +294,42 @@ class StreamTransactionsContract(WorldContract):
         task.read_to({partition: 10})
         task.settle()
         assert task.assign({partition: 10}) == {partition: 10}
+        world.produce(partition, numbered(10, 20))
+        task.read_to({partition: 20})
+        task.settle()
+        query.await_visible(0, 20)
+
+    def test_what_is_written_is_committed_before_an_offset_changes(
+        self, world: World, query: _Query
+    ) -> None:
+        """Outputs that are not committed yet are not lost where a task changes the offset."""
+        partition = query.partitions[0]
+        task = query.task()
+        task.assign({partition: 0})
+        for end in (5, 10):
+            world.produce(partition, numbered(end - 5, end))
+            task.read_to({partition: end})
+        world.produce(partition, numbered(10, 20))
+        assert task.assign({partition: 20}) == {partition: 20}
+        task.run_until(task.client.is_settled)
+        query.await_committed({partition: 20})
+        query.await_visible(0, 10)
+        world.produce(partition, numbered(10, 15))
+        task.read_to({partition: 25})
+        task.settle()
+        query.await_visible(0, 15)
+
+    def test_what_is_written_is_committed_before_a_revoked_partition_returns(
+        self, world: World, query: _Query
+    ) -> None:
+        """Outputs of a revoked partition are committed before it is assigned again."""
+        partition = query.partitions[0]
+        world.produce(partition, numbered(0, 10))
+        task = query.task()
+        task.assign({partition: 0})
+        task.read_to({partition: 10})
+        task.client.revoke([partition])
+        assert task.assign({partition: 0}) == {partition: 10}
         world.produce(partition, numbered(10, 20))
         task.read_to({partition: 20})
         task.settle()

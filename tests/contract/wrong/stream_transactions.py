@@ -13,7 +13,7 @@ from .record_writer import IgnoresTransactions
 from .stream_client import Passing, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
 
@@ -170,6 +170,26 @@ class FencesItself(Passing):
         return assigned
 
 
+class DropsWhatWasWritten(Passing):
+    """Drops outputs that are not committed where their partition is assigned again."""
+
+    def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        for partition in self.dropped(offsets):
+            self.client._uncommitted.pop(partition, None)
+        return self.client.assign(offsets)
+
+    def dropped(self, offsets: PartitionOffsets) -> Iterable[TopicPartition]:
+        """Return the partitions whose outputs are dropped."""
+        return offsets.keys()
+
+
+class DropsWhatWasRevoked(DropsWhatWasWritten):
+    """Drops outputs that are not committed where their partition was revoked in between."""
+
+    def dropped(self, offsets: PartitionOffsets) -> Iterable[TopicPartition]:
+        return offsets.keys() - self.client._offsets.keys()
+
+
 class SwallowsFencing(Passing):
     """Does not say that another task took over."""
 
@@ -237,4 +257,9 @@ WRONG: Final = (
         _Suite.test_a_revoked_partition_is_taken_over_without_fencing_others, OneTransactionalId
     ),
     *wrong(_Suite.test_an_assigned_partition_can_be_assigned_again, FencesItself),
+    *wrong(_Suite.test_what_is_written_is_committed_before_an_offset_changes, DropsWhatWasWritten),
+    *wrong(
+        _Suite.test_what_is_written_is_committed_before_a_revoked_partition_returns,
+        DropsWhatWasRevoked,
+    ),
 )

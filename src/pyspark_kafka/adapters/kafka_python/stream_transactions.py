@@ -17,6 +17,7 @@ from kafka.protocol.producer import (
     TxnOffsetCommitResponse,
 )
 
+from ...domain.errors import BrokerUnreachableError
 from ...domain.partition_offsets import PartitionOffsets
 from ...domain.producer.requests import AddPartitionsToTxn
 from ...domain.producer.transaction_cycle import (
@@ -381,6 +382,7 @@ class ExactlyOnceSink(StreamSink):
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
         assigned_already = self._writers.keys() - self._revoked
+        self._await_end(offsets)
         self._close_writers(offsets)
         for partition in offsets:
             self._tracker.forget(partition)
@@ -444,6 +446,24 @@ class ExactlyOnceSink(StreamSink):
     def close(self) -> None:
         self._close_writers(list(self._writers))
         self._factory.close()
+
+    @property
+    def is_settled(self) -> bool:
+        # The tracker does not know of offsets that `assign` commits.
+        return super().is_settled and all(map(self._is_done, self._writers))
+
+    def _await_end(self, partitions: Iterable[TopicPartition]) -> None:
+        """Wait until what was written of partitions before is committed."""
+        errors = self._factory.errors
+        with self._mapped_errors(), errors.one_deadline() as deadline:
+            while unsettled := [each for each in partitions if not self._is_done(each)]:
+                if deadline.has_passed:
+                    reason = f"the transaction of {unsettled[0]} has not ended"
+                    raise BrokerUnreachableError(
+                        errors.bootstrap_servers, errors.timeout_ms / 1_000, reason
+                    )
+                wait_s = min(self.send(), deadline.remaining)
+                receive_ready(list(self.awaited()), wait_s)
 
     def _send(self, writer: _TransactionalWriter) -> float:
         wait_s = writer.send()

@@ -52,9 +52,9 @@ class MemoryStreamClient(StreamClient):
         self._tracker = OutputTracker()
 
     def assign(self, offsets: PartitionOffsets) -> PartitionOffsets:
+        self._commit()
         for partition in offsets:
             self._tracker.forget(partition)
-            self._uncommitted.pop(partition, None)
             self._topic_ids[partition] = self._cluster.topic_id(partition.topic)
         assigned = self._fence(offsets) if self._is_exactly_once else offsets
         self._offsets.update(assigned)
