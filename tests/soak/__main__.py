@@ -7,6 +7,7 @@
     python -m tests.soak --hostile --rounds 20 --seed 7 --faults 'black hole' --keep-going
     python -m tests.soak --hostile --storages s3 hdfs 'small disk' --faults 's3 fails'
     python -m tests.soak --hostile --kafka 3.9.1 --faults 'brokers upgraded' --rounds 1
+    python -m tests.soak --write-stage --rounds 40 --seed 3 --first 10 --keep-going
 
 Each round is a line of JSON. A round that fails ends the run, and says what was done when. With
 ``--continuous`` the queries are continuous ones, and each round has one fault. With ``--secured``
@@ -14,7 +15,7 @@ nothing is killed: queries log in, and sessions of 10 s, tokens and tickets of 6
 With ``--hostile``, networks and brokers fail under readers and writers that outlive all rounds, and
 each round has a fault or two. Checkpoints are in each of the storages in turn. Faults that this
 machine or these brokers cannot have are left out; ``python -m tests.servers.faketime`` downloads
-what clocks need.
+what clocks need. With ``--write-stage``, executors are lost while they write a micro-batch.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from .hostile.topic_faults import CLEANING
 from .numbers import SoakError
 from .secured_soak import SECURED_QUERIES, SecuredSoak
 from .soak import BROKERS, QUERIES, Soak
+from .write_stage_soak import BROKER_CONFIG, WriteStageSoak
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,6 +102,8 @@ def _options() -> argparse.ArgumentParser:
     kinds.add_argument("--continuous", action="store_true", help="soak continuous queries")
     kinds.add_argument("--secured", action="store_true", help="soak queries that log in")
     kinds.add_argument("--hostile", action="store_true", help="let networks and brokers fail")
+    kinds.add_argument("--write-stage", action="store_true", help="lose executors that write")
+    options.add_argument("--first", type=int, default=0, help="of the rounds of a write stage")
     options.add_argument("--queries", nargs="+", help="such as at-least-once-confluent")
     options.add_argument("--faults", nargs="+", help="of continuous and hostile soaks")
     options.add_argument("--spark", action="store_true", help="hostile soaks: batches in Spark")
@@ -107,7 +111,11 @@ def _options() -> argparse.ArgumentParser:
         "--storages", nargs="+", choices=STORAGES, default=(), help="hostile soaks: of checkpoints"
     )
     options.add_argument("--kafka", default=KAFKA_VERSION, help="hostile soaks: brokers' version")
-    options.add_argument("--keep-going", action="store_true", help="after a hostile round failed")
+    options.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="after a round failed, hostile or of a write stage",
+    )
     options.add_argument(
         "--minutes", type=float, help=f"of hostile soaks, and of logins: {_MINUTES:g}"
     )
@@ -151,6 +159,14 @@ def _run_hostile(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None
         raise SoakError(f"{len(failed)} rounds have failed: {[each.number for each in failed]}")
 
 
+def _run_write_stage(chosen: argparse.Namespace, stack: ExitStack, say: Say) -> None:
+    cluster = stack.enter_context(KafkaCluster(BROKERS, config=BROKER_CONFIG))
+    soak = stack.enter_context(WriteStageSoak(cluster, chosen.seed, say))
+    numbers = range(chosen.first, chosen.first + (chosen.rounds or _ROUNDS))
+    if failed := soak.run(numbers, goes_on=chosen.keep_going):
+        raise SoakError(f"rounds have failed: {failed}")
+
+
 def _named(wanted: Sequence[str] | None, known: Sequence[NamedT]) -> list[NamedT]:
     """Return what has some names, or all without names.
 
@@ -171,6 +187,7 @@ _RUNS: Final = {
     "continuous": _run_continuous,
     "secured": _run_logins,
     "hostile": _run_hostile,
+    "write_stage": _run_write_stage,
     "kills": _run_kills,
 }
 """How to run each kind of soak; the last one without an option."""

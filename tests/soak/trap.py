@@ -1,33 +1,43 @@
-"""A place at which a driver is killed or held, armed by another process."""
+"""A place at which a driver is killed or held, or fails, armed by another process."""
 
 from __future__ import annotations
 
+import enum
 import os
 from typing import TYPE_CHECKING, Final, final
 
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.ports.deadline import Deadline
 
 from .processes import kill_session
 
 if TYPE_CHECKING:
-    import enum
     from pathlib import Path
 
 _POLL_S: Final = 0.01
+_HELD_S: Final = 60.0
+
+
+class Reaction(enum.Enum):
+    """What a trap does to the first process that comes to its point."""
+
+    KILL = "kill its session"
+    HOLD = "hold it until the trap is released"
+    FAIL = "raise an error of brokers"
 
 
 @final
 class Trap:
-    """Whether a driver is to be killed at a point, in a file that others can see."""
+    """Whether something is to happen to a driver at a point, in a file that others can see."""
 
     def __init__(self, directory: Path) -> None:
         """Take a directory that exists."""
         self._armed = directory / "armed"
         self._sprung = directory / "sprung"
 
-    def arm(self, point: enum.Enum) -> None:
-        """Have the next driver killed that comes there."""
-        self._sprung.write_text(point.name)
+    def arm(self, point: enum.Enum, reaction: Reaction = Reaction.KILL) -> None:
+        """Have the next driver killed that comes there, or another reaction."""
+        self._sprung.write_text(f"{point.name} {reaction.name}")
         self._sprung.replace(self._armed)
 
     @property
@@ -40,14 +50,20 @@ class Trap:
         self._armed.unlink(missing_ok=True)
 
     def reach(self, point: enum.Enum) -> None:
-        """Kill this process's whole session, if it is to be killed here."""
-        if self.spring(point):
+        """Do what is armed for this point, if anything is."""
+        if not self.spring(point):
+            return
+        _, reaction = self._sprung.read_text().split()
+        if reaction == Reaction.KILL.name:
             kill_session(os.getsid(0))
+        if reaction == Reaction.FAIL.name:
+            raise BrokerUnreachableError("a trap", 0.0)
+        self._await_release(_HELD_S)
 
     def spring(self, point: enum.Enum) -> bool:
         """Return whether this is the first process or thread that comes to an armed point."""
         try:
-            if self._armed.read_text() != point.name:
+            if self._armed.read_text().split()[:1] != [point.name]:
                 return False
             self._armed.replace(self._sprung)
         except FileNotFoundError:
@@ -57,9 +73,12 @@ class Trap:
     def hold(self, point: enum.Enum, seconds: float) -> None:
         """Wait for ``release``, if this is the first that comes to an armed point."""
         if self.spring(point):
-            Deadline.after(seconds).poll(lambda: not self._sprung.exists(), _POLL_S)
+            self._await_release(seconds)
 
     def release(self) -> None:
         """Let those go on that are held."""
         self._armed.unlink(missing_ok=True)
         self._sprung.unlink(missing_ok=True)
+
+    def _await_release(self, seconds: float) -> None:
+        Deadline.after(seconds).poll(lambda: not self._sprung.exists(), _POLL_S)

@@ -1,0 +1,83 @@
+"""Run a query with a shuffle before its sink to the end of its input, or to its failure.
+
+The argument is a file of JSON; ``tests.soak.write_stage_soak`` writes it. Its directory gets a file
+``outcome`` with "ended" or "failed"; then this process waits to be killed, as Spark's own end logs
+more than the failure.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.soak.processes import end_with_parent
+from tests.soak.session import session
+from tests.soak.stage_faults import StageFaults
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def add_workers(spark: SparkSession, hosts: list[str], directory: Path) -> None:
+    """Add a worker of Spark on each host: a speculative task is never on the host of the first."""
+    jvm: Any = spark.sparkContext._jvm
+    gateway: Any = spark.sparkContext._gateway
+    cluster = scala_object(jvm.org.apache.spark.deploy, "LocalSparkCluster").get().get()
+    field = cluster.getClass().getDeclaredField("masterRpcEnvs")
+    field.setAccessible(True)
+    masters = gateway.new_array(jvm.String, 1)
+    masters[0] = field.get(cluster).head().address().toSparkURL()
+    worker = scala_object(jvm.org.apache.spark.deploy.worker, "Worker")
+    none = scala_object(jvm.scala, "None")
+    conf = spark.sparkContext._jsc.sc().conf()
+    for number, host in enumerate(hosts):
+        work = str(directory / f"worker-{number}")
+        worker.startRpcEnvAndEndpoint(host, 0, 0, 1, 700, masters, work, none, conf, none)
+
+
+def scala_object(package: Any, name: str) -> Any:
+    """Return an object of Scala."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
+def run(path: Path) -> None:
+    """Run the query of a file of settings."""
+    config = json.loads(path.read_text())
+    spark = session(path.parent, config["master"], config["settings"])
+    if config["hosts"]:
+        add_workers(spark, config["hosts"], path.parent)
+    faults = StageFaults(**config["faults"])
+    (
+        spark.readStream.format("pyspark_kafka")
+        .options(**config["read"])
+        .load()
+        .select("value")
+        .repartition(config["tasks"])
+        .mapInArrow(lambda batches: faults(batches), "value binary")  # noqa: PLW0108  # a function
+        .writeStream.format("pyspark_kafka")
+        .options(**config["write"])
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination()
+    )
+
+
+def main(path: Path) -> None:
+    """Run the query, and wait."""
+    outcome = "ended"
+    try:
+        run(path)
+    except Exception:  # noqa: BLE001  # it is in the log
+        traceback.print_exc()
+        outcome = "failed"
+    (path.parent / "outcome").write_text(outcome)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    main(Path(sys.argv[1]))
