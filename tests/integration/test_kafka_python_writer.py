@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from pyspark_kafka.domain.errors import (
     RecordDeliveryError,
     RecordTooLargeError,
     TransactionLostError,
+    UnknownPartitionError,
+    UnknownTopicError,
 )
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import (
@@ -29,11 +32,13 @@ from pyspark_kafka.domain.options import (
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
+from pyspark_kafka.testing.world import unique_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyspark_kafka.brokers import KafkaCluster
+    from pyspark_kafka.domain.transaction import Transaction
 
 BATCH = 1_000
 
@@ -150,7 +155,9 @@ def test_the_words_of_a_record_that_is_too_large(
     assert [row["value"] for row in read(kafka, topic)] == [b"small"]
 
 
-def _deliver(writer: KafkaPythonRecordWriter, batch: pa.RecordBatch, topic: str) -> None:
+def _deliver(
+    writer: KafkaPythonRecordWriter, batch: pa.RecordBatch, topic: str | None = None
+) -> None:
     writer.write(batch, topic)
     writer.flush()
 
@@ -189,6 +196,78 @@ def test_a_transaction_that_lasts_too_long_is_lost(
         transactions.commit(opened)
     transactions.close()
     assert read(kafka, topic, **committed) == []
+
+
+@pytest.fixture
+def begin(kafka: KafkaCluster) -> Iterator[Callable[[], Transaction]]:
+    """Yield what begins a transaction of the run's broker."""
+    transactions = KafkaPythonTransactions(sink_options(kafka.options))
+    yield lambda: transactions.begin(f"id-{unique_name()}")
+    transactions.close()
+
+
+def test_a_transaction_names_topics_that_were_deleted(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., KafkaPythonRecordWriter],
+    fresh_name: Callable[[], str],
+    begin: Callable[[], Transaction],
+) -> None:
+    """A writer remembers leaders of topics that were deleted after its last transaction."""
+    names = sorted(fresh_name() for _ in range(3))
+    writer = writer_of(kafka__default__api__timeout__ms="1000")
+    for name in names:
+        kafka.create_topic(name)
+    rows = pa.RecordBatch.from_pydict({"value": names, "topic": names})
+    writer.join_transaction(begin())
+    _deliver(writer, rows)
+    for deleted in names[:2]:
+        kafka.delete_topic(deleted)
+    writer.join_transaction(begin())
+    with pytest.raises(UnknownTopicError, match="do not exist") as caught:
+        _deliver(writer, rows)
+    assert caught.value.topics == tuple(names[:2])
+
+
+def test_a_transaction_names_a_partition_that_does_not_exist(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., KafkaPythonRecordWriter],
+    fresh_name: Callable[[], str],
+    begin: Callable[[], Transaction],
+) -> None:
+    """A topic may have been created again with fewer partitions."""
+    topic = fresh_name()
+    kafka.create_topic(topic, 3)
+    writer = writer_of(kafka__default__api__timeout__ms="1000")
+    rows = pa.RecordBatch.from_pydict(
+        {"value": ["1", "22", "333"], "partition": pa.array([0, 1, 2], pa.int32())}
+    )
+    writer.join_transaction(begin())
+    _deliver(writer, rows, topic)
+    kafka.delete_topic(topic)
+    kafka.create_topic(topic, 2)
+    writer.join_transaction(begin())
+    with pytest.raises(UnknownPartitionError, match="partitions are 0 to 1") as caught:
+        _deliver(writer, rows, topic)
+    assert (caught.value.topic, caught.value.partition, caught.value.size) == (topic, 2, 3)
+
+
+def test_a_transaction_waits_for_a_topic_that_is_about_to_be_created(
+    kafka: KafkaCluster,
+    writer_of: Callable[..., KafkaPythonRecordWriter],
+    topic: str,
+    begin: Callable[[], Transaction],
+) -> None:
+    """A topic that was deleted may be created again meanwhile."""
+    writer = writer_of()
+    writer.join_transaction(begin())
+    _deliver(writer, numbers(0), topic)
+    kafka.delete_topic(topic)
+    writer.join_transaction(begin())
+    creation = threading.Timer(1, kafka.create_topic, [topic])
+    creation.start()
+    _deliver(writer, numbers(BATCH), topic)
+    creation.join()
+    assert read_numbers(kafka, topic) == list(range(BATCH, 2 * BATCH))
 
 
 def test_a_response_may_be_larger_than_a_megabyte(kafka: KafkaCluster, topic: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
 
+from ...domain.errors import UnknownTopicError
 from ...domain.producer.batch import ProducerIdAndEpoch
 from ...domain.producer.requests import (
     AddPartitionsToTxn,
@@ -170,9 +171,7 @@ class ProduceClient:
             case FindLeaders(partitions, stale):
                 self._find_leaders(partitions, stale)
             case AddPartitionsToTxn(transaction, partitions):
-                rights = partitions_rights(transaction, partitions)
-                with self._errors.mapped_errors("a request to add partitions", *rights):
-                    self._requests.add_partitions(transaction, partitions)
+                self._add_partitions(transaction, partitions)
             case Produce(node, batches, transactional_id):
                 self._produce(node, batches, transactional_id)
             case Receive(nodes):
@@ -187,6 +186,33 @@ class ProduceClient:
         with self._errors.mapped_errors("a request for a producer id", *rights, IDEMPOTENT_WRITE):
             producer = ProducerIdAndEpoch(*self._requests.new_producer())
         self._sender.producer_id_received(producer)
+
+    def _add_partitions(
+        self, transaction: Transaction, partitions: Collection[TopicPartition]
+    ) -> None:
+        rights = partitions_rights(transaction, partitions)
+        with self._errors.mapped_errors("a request to add partitions", *rights):
+            try:
+                self._requests.add_partitions(transaction, partitions)
+            except kafka_errors.UnknownTopicOrPartitionError:
+                # It was repeated for long enough for a new topic to become known.
+                with suppress(*RETRIABLE_ERRORS):
+                    self._require(partitions)
+                raise
+
+    def _require(self, partitions: Collection[TopicPartition]) -> None:
+        """Check that partitions exist, by new metadata.
+
+        :raises UnknownTopicError: with the topics that do not exist.
+        :raises UnknownPartitionError: for a partition that its topic does not have.
+        """
+        self._metadata.refresh()
+        counts = {each.topic: self._metadata.partition_count(each.topic) for each in partitions}
+        if missing := sorted(topic for topic, count in counts.items() if not count):
+            raise UnknownTopicError(missing, "topic", self._errors.bootstrap_servers)
+        for partition in partitions:
+            if partition.partition >= counts[partition.topic]:
+                self._sender.partition_not_found(partition, counts[partition.topic])
 
     def _find_leaders(
         self, partitions: Collection[TopicPartition], stale: Collection[TopicPartition]

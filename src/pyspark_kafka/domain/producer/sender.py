@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Final, Generic, final
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, final
 
 from ..errors import (
     BrokerUnreachableError,
@@ -18,6 +19,7 @@ from ..errors import (
     RecordDeliveryError,
     RecordTooLargeError,
     RejectedRecordError,
+    UnknownPartitionError,
 )
 from ..security.errors import AuthorizationError
 from ..security.rights import IDEMPOTENT_WRITE, Operation, topic_right, transactional_id_right
@@ -209,6 +211,13 @@ class Sender(Generic[R]):
         queue = self._queues[partition]
         queue.is_leader_stale = True
         self._count_failure(queue, queue.waiting[0], failure, now, since)
+
+    def partition_not_found(self, partition: TopicPartition, count: int) -> NoReturn:
+        """Give up a partition of a transaction whose topic has only ``count`` partitions."""
+        in_flight = chain.from_iterable(chain.from_iterable(self._in_flight.values()))
+        batch = next(each for each in in_flight if each.partition == partition)
+        reason = f"the topic's partitions are 0 to {count - 1}"
+        raise UnknownPartitionError(*_first_record(batch), reason)
 
     def leaders_found(self, leaders: Mapping[TopicPartition, int], now: float) -> None:
         """Choose what to send to the connected leaders: at most one request each."""

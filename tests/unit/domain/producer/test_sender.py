@@ -14,6 +14,7 @@ from pyspark_kafka.domain.errors import (
     RecordDeliveryError,
     RecordTooLargeError,
     RejectedRecordError,
+    UnknownPartitionError,
 )
 from pyspark_kafka.domain.kafka_settings import ProducerSettings
 from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
@@ -458,6 +459,18 @@ def test_partitions_join_the_transaction_before_they_are_written_to() -> None:
     assert client.next() == AddPartitionsToTxn(TRANSACTION, {P1})
     assert client.sent() == (NODE, [[1, 1], [0, 1]])
     assert {producer for _, producer in client.encoded} == {ProducerIdAndEpoch(9, 3, True)}
+
+
+def test_a_partition_that_cannot_join_the_transaction_is_given_up() -> None:
+    """The error is of its first record."""
+    client = Client({P0: NODE, P1: NODE})
+    client.sender.join_transaction(TRANSACTION)
+    client.append(1)
+    client.append(3, partition=P1)
+    assert client.next() == AddPartitionsToTxn(TRANSACTION, {P0, P1})
+    with pytest.raises(UnknownPartitionError, match="partitions are 0 to 0") as caught:
+        client.sender.partition_not_found(P1, 1)
+    assert (caught.value.topic, caught.value.partition) == (P1.topic, P1.partition)
 
 
 def test_each_transaction_has_sequence_numbers_of_its_own() -> None:
