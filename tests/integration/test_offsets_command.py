@@ -16,7 +16,10 @@ import pytest
 
 from pyspark_kafka.__main__ import main
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.options.sink_options import sink_log_path
+from pyspark_kafka.domain.sink_log import SINK_LOG, BatchState, SinkLogEntry
 from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.transaction import Transaction
 
 from .commands import SECONDS, command, environment
 from .test_lag_command import METADATA, Checkpoint
@@ -93,6 +96,23 @@ def two_batches(checkpoint: Checkpoint, topic: str) -> None:
 
 def servers(kafka: KafkaCluster, client: str) -> tuple[str, ...]:
     return "--bootstrap-servers", kafka.bootstrap_servers, "--client", client
+
+
+@pytest.mark.parametrize("state", BatchState)
+def test_show_tells_what_an_exactly_once_sink_has_written(
+    capsys: pytest.CaptureFixture[str], checkpoint: Checkpoint, state: BatchState
+) -> None:
+    """The input of a batch that is visible in part is from the committed to the planned batch."""
+    two_batches(checkpoint, "t")
+    offsets = Offsets(capsys, str(checkpoint.directory))
+    assert offsets.json("show")["sink"] is None
+    directory = sink_log_path(StoragePath(str(checkpoint.directory))).child(SINK_LOG)
+    entry = SinkLogEntry(1, state, (Transaction("id", 1, 2),))
+    FsspecMetadataLog(directory).add(0, entry.to_bytes())
+    assert offsets.json("show")["sink"] == {"batchId": 1, "state": state.value}
+    assert f"batch 1 is {state.value}, 1 transactions" in offsets.text("show")
+    FsspecMetadataLog(directory).add(1, b"v2\n{}")
+    assert "[KAFKA_METADATA_LOG]" in offsets.fails("show")
 
 
 def test_show_and_export(

@@ -276,10 +276,10 @@ class KafkaSink:
             [each.transactional_id for each in lost],
             f"{_described(lost)}, after other transactions of batch {prepared.batch_id} were "
             "committed",
-            "A part of the batch is missing in Kafka. 'pyspark-kafka offsets batch' shows the "
-            "batch's input and its transactions. Write the missing records by other means. Then "
-            f"replace 'prepared' by 'committed' in '{self._log}/{number}' and start the query: it "
-            "goes on with the next batch.",
+            "A part of the batch is missing in Kafka. Its input is between the committed and the "
+            "planned batch that 'pyspark-kafka offsets show CHECKPOINT' shows. Write the missing "
+            "records by other means. Then replace 'prepared' by 'committed' in "
+            f"'{self._log}/{number}' and start the query: it goes on with the next batch.",
         )
 
     def _unknown(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:

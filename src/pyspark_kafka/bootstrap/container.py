@@ -40,6 +40,7 @@ from ..domain.data_loss import legacy_partition_offset_changed
 from ..domain.errors import OptionsError
 from ..domain.options import SinkOptions, SourceOptions, dead_letter_sink
 from ..domain.schema_version_log import DIRECTORY as SCHEMA_VERSIONS
+from ..domain.sink_log import SINK_LOG
 from ..domain.values.dead_letter import TaskIdentity
 from .client_checks import check_writing, writer_factory
 from .clients import client_named
@@ -300,9 +301,7 @@ class SinkContainer(containers.DeclarativeContainer):
     client = providers.Singleton(client_named, options.provided.client, memory_cluster.provider)
     record_writer = providers.Resource(_adapter, client.provided.record_writer, options)
     transactions = providers.Resource(_adapter, client.provided.transactions, options)
-    metadata_log = providers.Singleton(
-        _metadata_log, options.provided.metadata_path, "transactions"
-    )
+    metadata_log = providers.Singleton(_metadata_log, options.provided.metadata_path, SINK_LOG)
     checkpoint_offsets = providers.Singleton(_metadata_log, options.provided.checkpoint, "offsets")
 
     query_id = providers.Callable(_query_id, options.provided.checkpoint)

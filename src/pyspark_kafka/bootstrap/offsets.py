@@ -9,6 +9,9 @@ from ..adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from ..application.lag_checkpoint import QueryCheckpoint
 from ..application.offset_checkpoint import BACKUPS, OffsetCheckpoint
 from ..application.offset_targets import OffsetTargets
+from ..domain.errors import MetadataLogError
+from ..domain.options.sink_options import sink_log_path
+from ..domain.sink_log import SINK_LOG, SinkLogEntry
 from ..ports.clock import epoch_ms
 from .container import closing_clients, container_for
 
@@ -39,6 +42,19 @@ def checkpoint_state(checkpoint: StoragePath) -> CheckpointState:
     """
     logs = (FsspecMetadataLog(checkpoint.child(name)) for name in ("offsets", "commits"))
     return QueryCheckpoint(*logs).state()
+
+
+def sink_entry(checkpoint: StoragePath) -> SinkLogEntry | None:
+    """Return the newest entry of the sink's log in a checkpoint; ``None`` if there is none.
+
+    :raises MetadataLogError: if the storage fails, or the file is malformed.
+    """
+    log = FsspecMetadataLog(sink_log_path(checkpoint).child(SINK_LOG))
+    latest = log.latest()
+    try:
+        return latest and SinkLogEntry.from_bytes(latest[1])
+    except ValueError as error:
+        raise MetadataLogError(str(log), str(error)) from error
 
 
 @contextmanager

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..application.errors import UnusableOffsetsError
 from ..application.lag_checkpoint import no_checkpoint
-from ..bootstrap.offsets import checkpoint_state, offset_checkpoint_at, offset_targets_for
+from ..bootstrap.offsets import (
+    checkpoint_state,
+    offset_checkpoint_at,
+    offset_targets_for,
+    sink_entry,
+)
 from ..domain.errors import requires_extra
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.storage_path import StoragePath
@@ -39,6 +44,7 @@ def run_show(settings: ShowOffsetsSettings) -> int:
     :raises PysparkKafkaError: if the checkpoint cannot be read.
     """
     state = _state(settings.checkpoint)
+    sink = sink_entry(settings.checkpoint)
     pairs = offset_pairs(_offsets_of(state.committed), _offsets_of(state.in_flight))
     with ending_with_the_pipe():
         if settings.as_json:
@@ -46,6 +52,7 @@ def run_show(settings: ShowOffsetsSettings) -> int:
                 "checkpoint": str(settings.checkpoint),
                 "committedBatch": batch_json(state.committed),
                 "plannedBatch": batch_json(state.in_flight),
+                "sink": sink and {"batchId": sink.batch_id, "state": sink.state.value},
                 "partitions": [pair.to_dict("committed", "planned") for pair in pairs],
             }
             print(json.dumps(answer, ensure_ascii=False))
@@ -55,6 +62,9 @@ def run_show(settings: ShowOffsetsSettings) -> int:
             ("committed", _batch_text(state.committed)),
             ("planned", _batch_text(state.in_flight)),
         ]
+        if sink is not None:
+            written = f"batch {sink.batch_id} is {sink.state.value}"
+            head.append(("sink", f"{written}, {len(sink.transactions)} transactions"))
         print_offsets(head, pairs, "committed", "planned")
     return 0
 

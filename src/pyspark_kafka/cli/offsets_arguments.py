@@ -35,6 +35,10 @@ _SUMMARY: Final = "show, compare, export and change the offsets of a query's che
 
 _SHOW: Final = """\
 Show the last committed and the planned batch of a checkpoint, and their offsets.
+
+The offsets from one to the other are the input of the planned batch. With
+exactly-once delivery, 'sink' is the state of the last batch that was written:
+a prepared one is visible in part, or about to be.
 """
 
 _DIFF: Final = """\

@@ -20,6 +20,9 @@ from .json_text import is_integer, read_json
 from .option_values import INT16_MAX, INT64_MAX
 from .transaction import Transaction
 
+SINK_LOG: Final = "transactions"
+"""The directory of the log in ``metadataPath``."""
+
 VERSION: Final = 2
 """Version 1 has neither ``queryId`` nor ``offsets`` nor ``startedMs``; it is still read."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
 
 _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBER: Final = "(?:0|[1-9][0-9]{0,9})"
@@ -122,21 +123,20 @@ def end_of(
 
 
 def ms_left(
-    descriptions: Collection[TransactionDescription], now_ms: int, planned_ms: int | None
+    descriptions: Iterable[TransactionDescription], now_ms: int, planned_ms: int | None
 ) -> int | None:
     """Return for how many milliseconds open transactions stay open; ``None`` without a limit.
 
-    ``now_ms`` is by the driver's clock, as is ``planned_ms``, before which none was begun. The
-    coordinators' clock may differ by as much as these two bounds let it.
+    ``now_ms`` is by the driver's clock, as is ``planned_ms``, before which none was begun. A
+    coordinator's clock may differ: no transaction is taken for older than the batch.
     """
-    begun = [each for each in descriptions if each.started_ms >= 0]
-    if not begun:
-        return None
-    started = [each.started_ms for each in begun]
-    difference_ms = max(0, max(started) - now_ms)
-    if planned_ms is not None:
-        difference_ms = min(difference_ms, max(min(started) - planned_ms, max(started) - now_ms))
-    return min(each.started_ms + each.timeout_ms for each in begun) - now_ms - difference_ms
+    max_age_ms = math.inf if planned_ms is None else now_ms - planned_ms
+    left_ms = (
+        each.timeout_ms - max(0, min(now_ms - each.started_ms, max_age_ms))
+        for each in descriptions
+        if each.started_ms >= 0
+    )
+    return int(found) if (found := min(left_ms, default=None)) is not None else None
 
 
 def is_free(description: TransactionDescription, used_until_ms: int) -> bool:
