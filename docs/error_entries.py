@@ -615,15 +615,22 @@ EXACTLY_ONCE: Final = (
     ),
     Entry(
         TransactionLostError(
-            ["pyspark-kafka-3f1c-0-0"],
-            "they were aborted before batch 7 was complete",
-            "Set 'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
-            "'transaction.max.timeout.ms', and restart the query: it writes the batch again.",
+            ["pyspark-kafka-3f1c-0-0-0"],
+            "batch 7 was dropped before a part of it was committed, because "
+            "'pyspark-kafka-3f1c-0-0-0' was open for longer than 'kafka.transaction.timeout.ms'",
+            "No record of the batch is visible, and none is lost. Set "
+            "'kafka.transaction.timeout.ms' to more than a batch takes, up to the brokers' "
+            "'transaction.max.timeout.ms', or let batches be smaller, and restart the query: it "
+            "writes the batch again.",
         ),
-        "Kafka aborted or forgot a transaction before it was committed. The message says whether "
-        "its records may be in Kafka.",
+        "Kafka aborted or forgot a transaction before it was committed. The message says how it "
+        "was lost: to its time-out, to another driver of the query, or to an operator. It also "
+        "says whether the batch was dropped as a whole, or is visible in part.",
         (
-            "Do what the message says: it depends on when the transaction was lost.",
+            "A batch that was dropped is written again when the query is restarted.",
+            "Of a batch that is visible in part, `pyspark-kafka offsets show CHECKPOINT` shows the "
+            "input. Write the missing records by other means, and change the log as the message "
+            "says.",
             "See the [limits](../guides/writing.md#limits) of exactly-once.",
         ),
     ),

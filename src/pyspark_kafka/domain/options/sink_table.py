@@ -25,7 +25,7 @@ GUARANTEE: Final = Option(
     "`at-least-once`, `exactly-once`",
     "With `exactly-once` each micro-batch is written in Kafka transactions, so that consumers "
     "with `isolation.level=read_committed` see each record once, even after failures. Requires the "
-    "client `kafka-python`. Batch queries refuse it.",
+    "client `kafka-python` and, for micro-batches, Kafka 3.0 or newer. Batch queries refuse it.",
     "`at-least-once`",
     field="guarantee",
 )
@@ -68,8 +68,8 @@ TABLE: Final[tuple[Option[Any], ...]] = (
         required("transactionalIdPrefix must not be empty"),
         "pyspark-kafka",
         "a text",
-        "The prefix of all transactional ids, for the cluster's ACLs. The query's id, the task's "
-        "number and its attempt follow.",
+        "The prefix of all transactional ids, for the cluster's ACLs. The query's id and the task's "
+        "number follow.",
         queries=STREAM_ONLY,
         field="transactional_id_prefix",
     ),
