@@ -75,6 +75,7 @@ _SPARK: Final = {
     "spark.shuffle.io.retryWait": "200ms",
     # Rows reach the sink while the task before it waits.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
+    "spark.sql.execution.pandas.udf.buffer.size": "1024",
     "spark.buffer.size": "1024",
 }
 _SPECULATION: Final = {
@@ -202,7 +203,7 @@ class Story:
             query.guarantee,
             batch_id=chance.randrange(2),
             speculates=chance.random() < 0.3,
-            max_failures=chance.choice((1, 4, 4)),
+            max_failures=chance.choice((1, 4, 4, 4)),
             at_commit=at_commit,
             broker=chance.randrange(3),
             late_partition=chance.choice((0, 3)) if is_late else None,
@@ -405,9 +406,7 @@ class _Run(Opened):
     def _failure(self) -> str:
         """Return what the log names last as an error."""
         named = re.findall(
-            r"^.*(?:Error|Exception|aborted due to stage failure): .+$",
-            self._driver.log(),
-            re.MULTILINE,
+            r"^.*(?:Error|Exception|stage failure): .+", self._driver.log(), re.MULTILINE
         )
         return str(named[-1]).strip()[:300] if named else f"status {self._driver.wait(0)}"
 
