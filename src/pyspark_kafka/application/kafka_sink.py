@@ -54,6 +54,8 @@ _MAX_NEEDED_MS: Final = 30_000
 _EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
 
 _DONE: Final = frozenset({TransactionEnd.COMMITTED, TransactionEnd.REPLACED})
+_UNCLEAR: Final = frozenset({TransactionEnd.REPLACED, TransactionEnd.FORGOTTEN})
+"""Committed, or aborted by a driver that died before it logged that the batch is dropped."""
 
 
 @final
@@ -163,11 +165,22 @@ class KafkaSink:
         """
         opened = _transactions_of(written)
         number, entry = self._newest()
-        if set(opened).isdisjoint(entry.transactions):
-            self._abort_all(opened)
-        elif entry.state is BatchState.PREPARED:
+        while set(opened).isdisjoint(entry.transactions):
+            if not opened or entry.state is BatchState.PREPARED or self._block(number + 1, entry):
+                self._abort_all(opened)
+                return
+            number, entry = self._newest()
+        if entry.state is BatchState.PREPARED:
             self._require_own(number, entry, query_id)
             self._complete(number, entry)
+
+    def _block(self, number: int, entry: SinkLogEntry) -> bool:
+        """Take the number of an entry that a failed ``commit`` may still be about to add.
+
+        A storage may write a file after its client has given up. Return whether it is not there.
+        """
+        nothing = SinkLogEntry(0, BatchState.DROPPED) if entry is _EMPTY_LOG else entry
+        return self._log.add(number, nothing.to_bytes())
 
     def _require_open(
         self,
@@ -189,8 +202,8 @@ class KafkaSink:
         timeout_ms = self._options.producer.transaction_timeout_ms
         is_late = left_ms is not None and left_ms < min(_MAX_NEEDED_MS, timeout_ms // 4)
         if is_late or ended:
-            self._abort_all(prepared.transactions)
             self._append(number, prepared.with_state(BatchState.DROPPED))
+            self._abort_all(prepared.transactions)
             raise _dropped(prepared, ended)
 
     def _open_besides(
@@ -233,12 +246,13 @@ class KafkaSink:
         if not _lost(ends):
             ends = self._commit_open(transactions, ends)
         if lost := _lost(ends):
-            if TransactionEnd.FORGOTTEN in lost.values():
-                raise self._unknown(number, prepared, lost)
+            self._require_newest(number)
             # Every driver ends the first one first, so that two do not decide differently.
             for decided in (transactions[:1], transactions[1:]):
-                if not _DONE.isdisjoint(ends.values()):
+                if TransactionEnd.COMMITTED in ends.values():
                     raise self._partly_lost(number, prepared, lost)
+                if not _UNCLEAR.isdisjoint(ends.values()):
+                    raise self._unknown(number, prepared, ends)
                 self._abort_all(decided)
                 ends = self._ends(transactions)
         entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
@@ -282,11 +296,13 @@ class KafkaSink:
             f"'{self._log}/{number}' and start the query: it goes on with the next batch.",
         )
 
-    def _unknown(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:
+    def _unknown(self, number: int, prepared: SinkLogEntry, ends: Ends) -> TransactionLostError:
         """Return the error for a batch that may be committed or not."""
+        unclear = [each for each, end in ends.items() if end in _UNCLEAR]
+        forgotten = TransactionEnd.FORGOTTEN in ends.values()
         return TransactionLostError(
-            [each.transactional_id for each in lost],
-            FORGOTTEN,
+            [each.transactional_id for each in unclear],
+            FORGOTTEN if forgotten else "producers that began later have their transactional ids",
             f"It is unknown whether batch {prepared.batch_id} was committed before. Look for its "
             "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
             f"'prepared' by 'committed' in '{self._log}/{number}', otherwise by 'dropped': then "
@@ -356,11 +372,20 @@ class KafkaSink:
 
     def _append(self, number: int, entry: SinkLogEntry) -> None:
         if not self._log.add(number, entry.to_bytes()):
-            raise MetadataLogError(
-                str(self._log),
-                f"Another driver has written entry {number} of the sink's log. Only one query can "
-                "use a checkpoint at a time: stop the other one",
-            )
+            raise self._overtaken(number)
+
+    def _require_newest(self, number: int) -> None:
+        """Raise if an entry is not the last one any more: its ids may have been used since."""
+        latest = self._log.latest()
+        if latest is not None and latest[0] > number:
+            raise self._overtaken(latest[0])
+
+    def _overtaken(self, number: int) -> MetadataLogError:
+        return MetadataLogError(
+            str(self._log),
+            f"Another driver has written entry {number} of the sink's log. Only one query can "
+            "use a checkpoint at a time: stop the other one",
+        )
 
     def _checkpoint(self) -> tuple[int | None, str | None]:
         """Return the last batch of the checkpoint's offset log, and the query's id."""

@@ -14,6 +14,7 @@ from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
 from pyspark_kafka.application.kafka_sink import MAX_ENTRIES, KafkaSink
 from pyspark_kafka.bootstrap.container import sink_container_for
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.option_values import INT64_MAX
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.options.sink_options import sink_log_path
 from pyspark_kafka.domain.projection import Projection
@@ -761,3 +762,67 @@ def test_a_log_that_was_deleted_meanwhile_is_an_error(stage: Stage) -> None:
     stage.log = MemoryMetadataLog()
     with pytest.raises(MetadataLogError, match="the log does not say so"):
         stage.driver().commit(0, "q", written)
+
+
+def test_an_entry_that_lands_after_the_abort_has_lost_its_place(stage: Stage) -> None:
+    """A storage may write it when its client has given up and Spark has called ``abort``."""
+
+    @final
+    class Late(PassingLog):
+        def add(self, batch_id: int, metadata: bytes) -> bool:
+            late.append((batch_id, metadata))
+            raise MetadataLogError("the log", "the storage did not answer")
+
+    late: list[tuple[int, bytes]] = []
+    for batch in range(2):
+        transactions, written = stage.transactions, stage.run_tasks(batch)
+        driver = KafkaSink(Late(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")  # noqa: B023
+        with pytest.raises(MetadataLogError, match="did not answer"):
+            driver.commit(batch, "q", written)
+        stage.driver().abort(written, "q")
+        assert not stage.log.add(*late.pop())
+        assert stage.driver().recover().committed_through == batch - 1
+        stage.run_batch(batch, stage.driver())
+    assert stage.visible() == rows(0, 1)
+
+
+def test_a_driver_that_lags_judges_no_batch_that_another_has_completed(stage: Stage) -> None:
+    """Its ids were used since, and say nothing about it any more."""
+    with pytest.raises(DiedError):
+        stage.driver(Life(2, after=False)).commit(0, "q", stage.run_tasks(0))
+    stale = stage.log.latest()
+
+    @final
+    class Lagging(PassingLog):
+        def latest(self) -> tuple[int, bytes] | None:
+            nonlocal stale
+            read, stale = stale, None
+            return read or super().latest()
+
+    for batch in range(2):
+        stage.run_batch(batch, stage.driver())
+    for task in range(TASKS):
+        stage.run_task(2, task, used_until_ms=INT64_MAX)
+        stage.run_task(3, task, used_until_ms=INT64_MAX)
+        stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+    transactions = stage.transactions
+    driver = KafkaSink(Lagging(stage.log), None, lambda: transactions, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry"):
+        driver.recover()
+
+
+def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -> None:
+    """It may have been committed before, or aborted by a driver that died."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    assert written[0].transaction is not None
+    stage.transactions.abort(written[0].transaction)
+    stage.transactions.begin(f"{PREFIX}-q-0-0-0")
+    stage.time_out(written[1])
+    with pytest.raises(
+        TransactionLostError, match="unknown whether batch 0 was committed"
+    ) as caught:
+        stage.driver().recover()
+    assert caught.value.may_be_committed
+    assert caught.value.transactional_ids == (f"{PREFIX}-q-0-0-0",)

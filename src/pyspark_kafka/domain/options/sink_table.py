@@ -68,8 +68,8 @@ TABLE: Final[tuple[Option[Any], ...]] = (
         required("transactionalIdPrefix must not be empty"),
         "pyspark-kafka",
         "a text",
-        "The prefix of all transactional ids, for the cluster's ACLs. The query's id and the task's "
-        "number follow.",
+        "The prefix of all transactional ids, for the cluster's ACLs. The query's id and the "
+        "task's number follow.",
         queries=STREAM_ONLY,
         field="transactional_id_prefix",
     ),
