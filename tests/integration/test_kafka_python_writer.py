@@ -14,6 +14,7 @@ from pyspark_kafka.adapters.kafka_python.transactions import KafkaPythonTransact
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.domain.errors import (
     BrokerUnreachableError,
+    OptionsError,
     ProducerFencedError,
     RecordDeliveryError,
     RecordTooLargeError,
@@ -278,6 +279,20 @@ def test_a_response_may_be_larger_than_a_megabyte(kafka: KafkaCluster, topic: st
         opened = transactions.begin(f"{prefix}{number}")
         transactions._requests.add_partitions(opened, [TopicPartition(topic, 0)])
     assert len(transactions.open_ids(prefix)) == 40
+    transactions.close()
+
+
+def test_a_time_out_above_the_brokers_maximum_names_both_settings(
+    kafka: KafkaCluster, topic: str
+) -> None:
+    """The option, and the setting of the brokers that bounds it."""
+    options = sink_options(kafka.options, kafka__transaction__timeout__ms="99999999")
+    transactions = KafkaPythonTransactions(options)
+    with pytest.raises(
+        OptionsError, match=r"'kafka\.transaction\.timeout\.ms' is 99999999"
+    ) as found:
+        transactions.begin(topic)
+    assert "'transaction.max.timeout.ms'" in str(found.value)
     transactions.close()
 
 

@@ -358,7 +358,7 @@ class KafkaSink:
                     number,
                     f"names the transaction '{excerpt(each.transactional_id)}' (producer id "
                     f"{each.producer_id}, epoch {each.epoch}), and this query's are named "
-                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<attempt>-<slot>'",
+                    f"'{prefix or '<prefix>'}-{query_id or '<query id>'}-<task>-<lane>-<slot>'",
                 )
 
     def _foreign(self, number: int, what: str) -> MetadataLogError:

@@ -511,7 +511,7 @@ def test_transactions_of_others_are_not_ended(stage: Stage, transactional_id: st
         with pytest.raises(MetadataLogError, match=r"No transaction was committed") as caught:
             use()
     assert repr(transactional_id)[1:-1] in str(caught.value)
-    assert f"named '{PREFIX}-q-<task>-<attempt>-<slot>'" in str(caught.value)
+    assert f"named '{PREFIX}-q-<task>-<lane>-<slot>'" in str(caught.value)
     assert "(a metadata log in memory/0)" in str(caught.value)
     [planted] = stage.entry().transactions
     [described] = stage.transactions.describe([transactional_id]).values()
@@ -525,7 +525,7 @@ def test_without_the_checkpoint_ids_have_the_form_of_a_querys(
 ) -> None:
     """Where the query's id is not at hand, its place must have one, and the prefix is known."""
     stage.plant(transactional_id.replace("-q-", f"-{OTHER}-"))
-    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<attempt>-<slot>'"):
+    with pytest.raises(MetadataLogError, match=r"-<query id>-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).recover()
 
 
@@ -563,7 +563,7 @@ def test_without_the_checkpoint_a_batch_that_timed_out_is_written_again(stage: S
 def test_a_log_of_another_query_hides_no_batch(stage: Stage) -> None:
     """With the log of another query, a batch that it has is an error rather than skipped."""
     stage.plant(f"former-{OTHER}-0-0", BatchState.COMMITTED)
-    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<attempt>-<slot>'"):
+    with pytest.raises(MetadataLogError, match=r"named '<prefix>-q-<task>-<lane>-<slot>'"):
         stage.driver(query_id=None).commit(0, "q", stage.run_tasks(0))
     assert stage.visible() == []
 
