@@ -9,7 +9,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from pyspark import TaskContext
 
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-AWAITED_S: Final = 25.0
+_AWAITED_S: Final = 25.0
 """How long a task waits for another one, which may never come."""
 
+_KILLED: Final = "KILLED"
 _POLL_S: Final = 0.02
 _DEATH_S: Final = 30.0
 
-Action: TypeAlias = "Sequence[Any]"
-"""``("sleep", seconds)``, ``("await", mark)`` or ``("kill",)``."""
+Script: TypeAlias = "Mapping[str, Sequence[str]]"
+"""What tasks do at a step: "1-0 LAST" is one of the first task that has all rows of partition 1.
 
-KILL: Final = ("kill",)
-KILLED: Final = "KILLED"
+They "sleep" some seconds, "kill" their executor, or "await" a step of another task; one that has
+killed its executor comes to a step KILLED.
+"""
 
 
 class Step(enum.Enum):
@@ -42,11 +44,6 @@ class Step(enum.Enum):
     FIRST = "before the first row"
     BETWEEN = "between rows, with an open transaction"
     LAST = "after the last row, before the task's result"
-
-
-def mark(partition: int, start: int, step: Step | str) -> str:
-    """Return the name of a step of the n-th task that has read the rows of a partition."""
-    return f"{partition}-{start} {step.name if isinstance(step, Step) else step}"
 
 
 @final
@@ -59,7 +56,7 @@ class StageFaults:
 
     directory: str
     batch_id: int
-    actions: Mapping[str, Sequence[Action]]
+    script: Script
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task."""
@@ -72,9 +69,10 @@ class StageFaults:
             return
         start = self._count(context)
         self._reach(context, start, Step.FIRST)
-        yield from rows[: len(rows) // 2]
+        # The last of them reach the sink when more come.
+        yield from rows[:-1]
         self._reach(context, start, Step.BETWEEN)
-        yield from rows[len(rows) // 2 :]
+        yield from rows[-1:]
         self._reach(context, start, Step.LAST)
 
     def _count(self, context: TaskContext) -> int:
@@ -88,16 +86,18 @@ class StageFaults:
                 return start
 
     def _reach(self, context: TaskContext, start: int, step: Step) -> None:
-        reached = mark(context.partitionId(), start, step)
+        task = f"{context.partitionId()}-{start}"
+        reached = f"{task} {step.name}"
         self._write(reached, {"attempt": context.attemptNumber(), "task": context.taskAttemptId()})
-        for kind, *arguments in self.actions.get(reached, ()):
+        for action in self.script.get(reached, ()):
+            kind, _, argument = action.partition(" ")
             if kind == "sleep":
-                time.sleep(arguments[0])
+                time.sleep(float(argument))
             elif kind == "await":
-                awaited = Path(self.directory) / arguments[0]
-                Deadline.after(AWAITED_S).poll(awaited.exists, _POLL_S)
+                awaited = Path(self.directory) / argument
+                Deadline.after(_AWAITED_S).poll(awaited.exists, _POLL_S)
             else:
-                self._write(mark(context.partitionId(), start, KILLED), {})
+                self._write(f"{task} {_KILLED}", {})
                 _kill_executor()
 
     def _write(self, name: str, attempt: Mapping[str, int]) -> None:
@@ -122,7 +122,7 @@ def count_twins(directory: Path) -> int:
             begun.setdefault(name.partition("-")[0], []).append(name)
     twins = 0
     for first, *others in begun.values():
-        killed = steps.get(first.replace(Step.FIRST.name, KILLED), {"time": math.inf})
+        killed = steps.get(first.replace(Step.FIRST.name, _KILLED), {"time": math.inf})
         twins += any(steps[other]["time"] < killed["time"] for other in others)
     return twins
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .write_stage_soak import Story, WriteStageSoak
+from .stage_stories import Story
+from .write_stage_soak import WriteStageSoak
 
 if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster

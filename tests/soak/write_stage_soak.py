@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import sys
@@ -11,17 +10,18 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from pyspark_kafka.ports.deadline import Deadline
 
 from . import kill_points
 from .base import JsonLine, Opened
-from .driver import TRANSACTION_TIMEOUT_MS, QueryPlan
+from .driver import TRANSACTION_TIMEOUT_MS
 from .driver_process import DriverProcess
 from .kill_points import Point
 from .numbers import NumberProducer, NumberReader, SoakError
-from .stage_faults import KILL, KILLED, StageFaults, Step, count_twins, mark
+from .stage_faults import StageFaults, count_twins
+from .stage_stories import SHORT_TIMEOUT_MS, Story
 from .trap import Reaction, Trap
 
 if TYPE_CHECKING:
@@ -30,29 +30,22 @@ if TYPE_CHECKING:
 
     from pyspark_kafka.brokers import KafkaCluster
 
-    from .stage_faults import Action
-
-Script: TypeAlias = "dict[str, Sequence[Action]]"
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "run_write_stage.py"
 
 BROKER_CONFIG: Final = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 """Transactions that time out are aborted soon after that."""
 
-QUERIES: Final = (
-    *(QueryPlan("kafka-python", "exactly-once"),) * 5,
-    QueryPlan("kafka-python", "at-least-once"),
-    QueryPlan("confluent", "at-least-once"),
-)
-"""Each as often as it is chosen."""
-
 _PARTITIONS: Final = 6
 """Of the input: more than executors, so that each of them has rows of the shuffle."""
 
 _TASKS: Final = 4
 _OUTPUTS: Final = 2
-_NUMBERS: Final = 6_000
-_BATCH: Final = 2_400
+_NUMBERS: Final = 3_000
+_BATCH: Final = 1_200
+_PADDING: Final = 10_000
+"""Bytes that each number gets: the sink sends rows when it has 1 MiB of them."""
+
 _RATE: Final = 5_000
 _MAX_RESTARTS: Final = 4
 _RUN_S: Final = 150.0
@@ -62,8 +55,7 @@ _FAILED_READ_S: Final = 3.0
 _BROKER_DOWN_S: Final = 3.0
 _POLL_S: Final = 0.05
 
-_SHORT_TIMEOUT_MS: Final = 6_000
-_TOO_LONG_S: Final = 12.0
+_NAMED_ERROR: Final = r"^(?!.*STREAM_FAILED).*(?:Error|Exception|stage failure): .+"
 
 _HOSTS: Final = ("127.0.0.2", "127.0.0.3")
 
@@ -74,7 +66,7 @@ _SPARK: Final = {
     "spark.locality.wait": "0s",
     "spark.shuffle.io.retryWait": "200ms",
     # Rows reach the sink while the task before it waits.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "25",
     "spark.sql.execution.pandas.udf.buffer.size": "1024",
     "spark.buffer.size": "1024",
 }
@@ -84,148 +76,6 @@ _SPECULATION: Final = {
     "spark.speculation.multiplier": "1.1",
     "spark.speculation.quantile": "0.25",
 }
-
-
-def _await(partition: int, start: int, step: Step | str) -> Action:
-    return ("await", mark(partition, start, step))
-
-
-_SECOND_S: Final = ("sleep", 1.0)
-_BEGUN: Final = _await(2, 0, Step.FIRST)
-
-
-def _one_executor(step: Step, _: Step) -> Script:
-    return {mark(1, 0, step): [_BEGUN, KILL]}
-
-
-def _two_executors(step: Step, second: Step) -> Script:
-    return {**_one_executor(step, second), mark(2, 0, second): [_await(1, 0, KILLED), KILL]}
-
-
-def _twins(first: Step, awaited: Action, twin: Step, *does: Action, end: Action) -> Script:
-    """Return what two tasks of partition 2 do; partition 1 keeps the stage running until then."""
-    return {
-        mark(2, 0, first): [awaited],
-        mark(2, 1, twin): does,
-        mark(1, 1, Step.FIRST): [end, _SECOND_S],
-    }
-
-
-def _twin_of_finished(step: Step, second: Step) -> Script:
-    first_ends = (_await(2, 0, Step.LAST), _SECOND_S)
-    end = _await(2, 1, Step.LAST)
-    begun = _await(2, 1, Step.FIRST)
-    return {
-        **_one_executor(step, second),
-        **_twins(second, begun, Step.FIRST, *first_ends, end=end),
-    }
-
-
-def _twin_between_rows(step: Step, second: Step) -> Script:
-    first_ends = (_await(2, 0, Step.LAST), _SECOND_S)
-    end = _await(2, 1, Step.LAST)
-    open_ = _await(2, 1, Step.BETWEEN)
-    twins = _twins(Step.BETWEEN, open_, Step.BETWEEN, *first_ends, end=end)
-    return {**_one_executor(step, second), **twins}
-
-
-def _twin_that_wins(step: Step, second: Step) -> Script:
-    ended = _await(2, 1, Step.LAST)
-    script = _twins(second, ended, Step.FIRST, end=_await(2, 0, Step.LAST))
-    script[mark(2, 0, second)] = [ended, _SECOND_S]
-    return {**_one_executor(step, second), **script}
-
-
-def _twin_killed(step: Step, second: Step) -> Script:
-    killed = _await(2, 1, KILLED)
-    return {
-        **_one_executor(step, second),
-        **_twins(Step.BETWEEN, killed, second, KILL, end=killed),
-    }
-
-
-def _killed_beside_its_twin(step: Step, second: Step) -> Script:
-    killed = _await(2, 0, KILLED)
-    script = _twins(second, KILL, Step.BETWEEN, killed, _SECOND_S, end=killed)
-    script[mark(2, 0, second)] = [_await(2, 1, Step.BETWEEN), KILL]
-    return {**_one_executor(step, second), **script}
-
-
-KINDS: Final[dict[str, Callable[[Step, Step], Script]]] = {
-    "no executor": lambda _, __: {},
-    "one executor": _one_executor,
-    "two executors": _two_executors,
-    "twin of a finished task": _twin_of_finished,
-    "twin between rows": _twin_between_rows,
-    "twin that ends first": _twin_that_wins,
-    "twin killed": _twin_killed,
-    "killed beside its twin": _killed_beside_its_twin,
-}
-"""Which executors are lost, by the steps of two tasks."""
-
-_AT_COMMIT: Final = ("", "", "broker killed", "broker killed", "failure", "driver killed")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What is to happen in a round."""
-
-    kind: str
-    step: str = Step.BETWEEN.name
-    second_step: str = Step.BETWEEN.name
-    client: str = "kafka-python"
-    guarantee: str = "exactly-once"
-    batch_id: int = 0
-    speculates: bool = False
-    max_failures: int = 4
-    at_commit: str = ""
-    broker: int = 0
-    late_partition: int | None = None
-    """One that takes longer than its transactions may."""
-    has_metadata_path: bool = False
-
-    @classmethod
-    def of(cls, seed: int, number: int) -> Story:
-        """Return the story of a round."""
-        chance = random.Random(f"{seed}/{number}")  # noqa: S311
-        kinds = random.Random(seed).sample(list(KINDS), len(KINDS))  # noqa: S311
-        kind = kinds[number % len(kinds)]
-        query = chance.choice(QUERIES)
-        is_late = query.is_exactly_once and chance.random() < (0.6 if "no " in kind else 0.15)
-        # A short timeout would end the transactions that a driver cannot commit in time.
-        at_commit = chance.choice(_AT_COMMIT) if query.is_exactly_once and not is_late else ""
-        return cls(
-            kind,
-            chance.choice(list(Step)).name,
-            chance.choice(list(Step)).name,
-            query.client,
-            query.guarantee,
-            batch_id=chance.randrange(2),
-            speculates=chance.random() < 0.3,
-            max_failures=chance.choice((1, 4, 4, 4)),
-            at_commit=at_commit,
-            broker=chance.randrange(3),
-            late_partition=chance.choice((0, 3)) if is_late else None,
-            has_metadata_path=chance.random() < 0.4,
-        )
-
-    @property
-    def is_exactly_once(self) -> bool:
-        """Whether each number is to be there once."""
-        return self.guarantee == "exactly-once"
-
-    @property
-    def has_twins(self) -> bool:
-        """Whether a partition is written by several attempts of the stage, whatever else is."""
-        return "twin" in self.kind and self.max_failures > 1 and not self.speculates
-
-    def script(self) -> Script:
-        """Return what tasks do at their steps."""
-        script = KINDS[self.kind](Step[self.step], Step[self.second_step])
-        if self.late_partition is not None:
-            script[mark(self.late_partition, 0, Step.FIRST)] = [("sleep", _TOO_LONG_S)]
-        return script
 
 
 @final
@@ -405,9 +255,7 @@ class _Run(Opened):
 
     def _failure(self) -> str:
         """Return what the log names last as an error."""
-        named = re.findall(
-            r"^.*(?:Error|Exception|stage failure): .+", self._driver.log(), re.MULTILINE
-        )
+        named = re.findall(_NAMED_ERROR, self._driver.log(), re.MULTILINE)
         return str(named[-1]).strip()[:300] if named else f"status {self._driver.wait(0)}"
 
     def _meet_trap(self) -> None:
@@ -440,7 +288,7 @@ class _Run(Opened):
         }
         if story.is_exactly_once:
             is_late = story.late_partition is not None
-            timeout_ms = _SHORT_TIMEOUT_MS if is_late else TRANSACTION_TIMEOUT_MS
+            timeout_ms = SHORT_TIMEOUT_MS if is_late else TRANSACTION_TIMEOUT_MS
             write["kafka.transaction.timeout.ms"] = str(timeout_ms)
         if story.has_metadata_path:
             write["metadataPath"] = str(self._directory / "metadata")
@@ -449,6 +297,7 @@ class _Run(Opened):
             "hosts": hosts,
             "settings": {**settings, **(_SPECULATION if story.speculates else {})},
             "tasks": _TASKS,
+            "padding": _PADDING,
             "faults": asdict(StageFaults(str(self._marks), batch_id, story.script())),
             "read": {
                 **shared,

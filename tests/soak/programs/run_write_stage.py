@@ -57,6 +57,7 @@ def run(path: Path) -> None:
         .load()
         .select("value")
         .repartition(config["tasks"])
+        .selectExpr(f"cast(concat(value, repeat('.', {config['padding']})) as binary) as value")
         .mapInArrow(lambda batches: faults(batches), "value binary")  # noqa: PLW0108  # a function
         .writeStream.format("pyspark_kafka")
         .options(**config["write"])
