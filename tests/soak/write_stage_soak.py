@@ -70,6 +70,13 @@ _SPARK: Final = {
     "spark.sql.execution.pandas.udf.buffer.size": "1024",
     "spark.buffer.size": "1024",
 }
+_REACTIONS: Final = {
+    "broker killed": Reaction.HOLD,
+    "failure": Reaction.FAIL,
+    "driver killed": Reaction.KILL,
+}
+"""What a trap between two ends of transactions does."""
+
 _SPECULATION: Final = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
@@ -176,6 +183,7 @@ class _Run(Opened):
         self._topic = f"{source}-{result.number}"
         self._count = count
         self._began = time.monotonic()
+        self._is_armed = False
         self._broker_is_back_at: float | None = None
 
     def _open(self, closing: ExitStack) -> None:
@@ -201,7 +209,6 @@ class _Run(Opened):
         """Run the query to its end, and return what is wrong."""
         failure: Exception | None = None
         try:
-            self._arm()
             self._run_to_the_end()
             self._check()
         except Exception as error:  # noqa: BLE001  # it is told with what was done
@@ -219,13 +226,10 @@ class _Run(Opened):
         return self._driver.last_words()
 
     def _arm(self) -> None:
-        reactions = {
-            "broker killed": Reaction.HOLD,
-            "failure": Reaction.FAIL,
-            "driver killed": Reaction.KILL,
-        }
-        if self._story.at_commit:
-            self._trap.arm(Point.BETWEEN_ENDS, reactions[self._story.at_commit])
+        """Arm the trap once the batch has begun whose executors are lost."""
+        if self._story.at_commit and not self._is_armed and any(self._marks.iterdir()):
+            self._is_armed = True
+            self._trap.arm(Point.BETWEEN_ENDS, _REACTIONS[self._story.at_commit])
 
     def _run_to_the_end(self) -> None:
         while not self._run_driver(is_armed=not self.result.restarts):
@@ -243,6 +247,7 @@ class _Run(Opened):
         self._driver.launch()
         deadline = Deadline.after(_RUN_S)
         while not (outcome.exists() or self._driver.has_ended()):
+            self._arm()
             self._meet_trap()
             if deadline.has_passed:
                 self._driver.kill()
@@ -260,8 +265,8 @@ class _Run(Opened):
 
     def _meet_trap(self) -> None:
         """Kill a broker while the driver is held in its commit; start it again later."""
-        is_to_kill = self._story.at_commit == "broker killed" and not self._trap.is_armed
-        if is_to_kill and self._broker_is_back_at is None:
+        kills = self._story.at_commit == "broker killed" and self._is_armed
+        if kills and not self._trap.is_armed and self._broker_is_back_at is None:
             self._note(f"broker {self._story.broker} is killed")
             self._cluster.kill_broker(self._story.broker)
             self._broker_is_back_at = time.monotonic() + _BROKER_DOWN_S
