@@ -54,8 +54,10 @@ _MAX_NEEDED_MS: Final = 30_000
 _EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
 
 _DONE: Final = frozenset({TransactionEnd.COMMITTED, TransactionEnd.REPLACED})
-_UNCLEAR: Final = frozenset({TransactionEnd.REPLACED, TransactionEnd.FORGOTTEN})
-"""Committed, or aborted by a driver that died before it logged that the batch is dropped."""
+_UNCLEAR: Final = frozenset(
+    {TransactionEnd.REPLACED, TransactionEnd.FENCED, TransactionEnd.FORGOTTEN}
+)
+"""A transaction of a prepared batch that ended so may have been committed before."""
 
 
 @final
@@ -242,32 +244,33 @@ class KafkaSink:
         Return the new entry, and what made the batch be dropped.
         """
         transactions = prepared.transactions
-        ends = self._ends(transactions) if ends is None else ends
+        ends = self._ends(prepared) if ends is None else ends
         if not _lost(ends):
-            ends = self._commit_open(transactions, ends)
+            ends = self._commit_open(prepared, ends)
         if lost := _lost(ends):
             self._require_newest(number)
             # Every driver ends the first one first, so that two do not decide differently.
             for decided in (transactions[:1], transactions[1:]):
-                if TransactionEnd.COMMITTED in ends.values():
+                is_committed = TransactionEnd.COMMITTED in ends.values()
+                if is_committed and not _UNCLEAR.issuperset(lost.values()):
                     raise self._partly_lost(number, prepared, lost)
-                if not _UNCLEAR.isdisjoint(ends.values()):
+                if is_committed or not _UNCLEAR.isdisjoint(ends.values()):
                     raise self._unknown(number, prepared, ends)
                 self._abort_all(decided)
-                ends = self._ends(transactions)
+                ends = self._ends(prepared)
         entry = prepared.with_state(BatchState.DROPPED if lost else BatchState.COMMITTED)
         self._append(number + 1, entry)
         self._log.purge(number + 2 - MAX_ENTRIES)
         return entry, lost
 
-    def _commit_open(self, transactions: Sequence[Transaction], ends: Ends) -> Ends:
+    def _commit_open(self, prepared: SinkLogEntry, ends: Ends) -> Ends:
         """Commit transactions in order; return how all of them ended if one was lost."""
         try:
-            for transaction in transactions:
+            for transaction in prepared.transactions:
                 if ends[transaction] is None:
                     self._transactions().commit(transaction)
         except TransactionLostError:
-            ends = self._ends(transactions)
+            ends = self._ends(prepared)
             if not _lost(ends):
                 raise
         return ends
@@ -282,8 +285,17 @@ class KafkaSink:
         names = [each.transactional_id for each in transactions]
         return self._transactions().describe(names) if names else {}
 
-    def _ends(self, transactions: Sequence[Transaction]) -> Ends:
-        return _ends(transactions, self._describe(transactions))
+    def _ends(self, prepared: SinkLogEntry) -> Ends:
+        """Return how the transactions of a prepared batch ended."""
+        described = self._describe(prepared.transactions)
+        ends = _ends(prepared.transactions, described)
+        for transaction, end in ends.items():
+            # What timed out after its batch had been prepared may be another producer's.
+            if end is TransactionEnd.TIMED_OUT and (
+                0 <= prepared.started_ms < described[transaction.transactional_id].started_ms
+            ):
+                ends[transaction] = TransactionEnd.REPLACED
+        return ends
 
     def _partly_lost(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:
         return TransactionLostError(
@@ -305,8 +317,9 @@ class KafkaSink:
             FORGOTTEN if forgotten else "producers that began later have their transactional ids",
             f"It is unknown whether batch {prepared.batch_id} was committed before. Look for its "
             "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
-            f"'prepared' by 'committed' in '{self._log}/{number}', otherwise by 'dropped': then "
-            "start the query, which writes a dropped batch again.",
+            f"'prepared' by 'committed' in '{self._log}/{number}', or by 'dropped' if none is, and "
+            "start the query: it writes a dropped batch again. If only some are, write the others "
+            "by other means first.",
             may_be_committed=True,
         )
 
@@ -418,7 +431,7 @@ class KafkaSink:
 
 def _ends(
     transactions: Iterable[Transaction], described: Mapping[str, TransactionDescription]
-) -> Ends:
+) -> dict[Transaction, TransactionEnd | None]:
     return {each: end_of(each, described.get(each.transactional_id)) for each in transactions}
 
 

@@ -826,3 +826,22 @@ def test_a_batch_is_not_dropped_if_an_id_was_taken_after_its_end(stage: Stage) -
         stage.driver().recover()
     assert caught.value.may_be_committed
     assert caught.value.transactional_ids == (f"{PREFIX}-q-0-0-0",)
+
+
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(
+    stage: Stage, *, is_aborted: bool
+) -> None:
+    """An epoch that was raised twice may be one of a transaction that was committed."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(4, after=False)).commit(0, "q", written)
+    for task in range(TASKS):
+        later = stage.run_task(1, task, used_until_ms=INT64_MAX)
+        if is_aborted:
+            stage.time_out(later)
+        else:
+            stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
+    with pytest.raises(TransactionLostError, match="unknown whether batch 0 was committed"):
+        stage.driver().recover()
+    assert stage.visible() == rows(0)
