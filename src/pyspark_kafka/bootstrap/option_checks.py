@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def check_source(options: SourceOptions) -> None:
-    """Check a source's client, its settings, and its sink of dead letters.
+    """Check a source's client, its settings, its storage, and its sink of dead letters.
 
+    :raises MissingDependencyError: if the client or the storage needs an extra that is missing.
     :raises OptionsError: if the client cannot be used, or does not know a setting.
     :raises PluginError: if a plug-in cannot be loaded.
     """
@@ -36,11 +37,13 @@ def check_source(options: SourceOptions) -> None:
     else:
         client.offset_fetcher(options).close()
     check_dead_letters(client, options)
+    _check_storage(options)
 
 
 def check_sink(options: SinkOptions) -> None:
-    """Check a sink's client and its settings.
+    """Check a sink's client, its settings and its storage.
 
+    :raises MissingDependencyError: if the client or the storage needs an extra that is missing.
     :raises OptionsError: if the client cannot be used, or does not know a setting.
     :raises PluginError: if a plug-in cannot be loaded.
     """
@@ -51,8 +54,16 @@ def check_sink(options: SinkOptions) -> None:
     else:
         client = client_named(options.client, _memory_cluster)
         check_writing(client, options)
+        _check_storage(options)
     if client.check_sink is not None:
         client.check_sink(options)
+
+
+def _check_storage(options: SourceOptions | SinkOptions) -> None:
+    from ..adapters.storage.storages import opener_of
+
+    if options.metadata_path is not None:
+        opener_of(options.metadata_path)
 
 
 def _memory_cluster() -> MemoryCluster:

@@ -10,11 +10,13 @@ from fsspec.registry import _registry as known_to_fsspec
 from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
 from pyspark_kafka.adapters.storage.hdfs_directory import webhdfs_options
 from pyspark_kafka.adapters.storage.location import location_of
+from pyspark_kafka.bootstrap.option_checks import check_sink, check_source
 from pyspark_kafka.domain.errors import (
     MetadataLogError,
     MissingDependencyError,
     UnsupportedFeatureError,
 )
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.storage_path import StoragePath
 
 if TYPE_CHECKING:
@@ -71,12 +73,27 @@ def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -
     monkeypatch.delitem(known_to_fsspec, scheme, raising=False)
 
 
-def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A storage whose package is not installed says what to install."""
-    without_package(monkeypatch, "s3fs", "s3")
-    log = FsspecMetadataLog(StoragePath("s3://bucket/x"))
-    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[s3\]"):
-        log.get(0)
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [("s3", "s3fs", "s3"), ("hdfs", "requests", "hdfs"), ("webhdfs", "requests", "hdfs")],
+)
+def test_a_missing_package_names_its_extra(
+    scheme: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A storage whose package is not installed says what to install, also when options are checked.
+
+    Spark checks them in ``load()`` and when a write starts, before a stream asks for the log.
+    """
+    without_package(monkeypatch, package, scheme)
+    path = StoragePath(f"{scheme}://host/x")
+    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+        FsspecMetadataLog(path)
+    given = {"kafka.bootstrap.servers": "memory", "client": "memory", "metadataPath": path.url}
+    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+        check_source(parse_source_options({**given, "subscribe": "t"}, QueryKind.STREAM))
+    exactly_once = {**given, "topic": "t", "deliveryGuarantee": "exactly-once"}
+    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+        check_sink(parse_sink_options(exactly_once, QueryKind.STREAM))
 
 
 def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import MissingDependencyError, UnsupportedFeatureError
 from ...domain.storage_path import StoragePath
-from .hdfs_directory import HdfsDirectory, webhdfs_options
 from .local_directory import LocalDirectory
 from .location import Location, location_of
 from .log_directory import LogDirectory
 from .memory_directory import MemoryDirectory
 from .object_directory import ObjectDirectory
 
-_EXTRAS: Final = {"s3": "s3", "s3a": "s3", "webhdfs": "hdfs"}
+_S3: Final = ("s3", "s3fs")
+_HDFS: Final = ("hdfs", "requests")
+_EXTRAS: Final = {"s3": _S3, "s3a": _S3, "hdfs": _HDFS, "webhdfs": _HDFS}
+"""The extra that a storage needs, and its package."""
 
 
 def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
     """Return a function that opens the directory of a path; nothing connects before its call.
 
+    :raises MissingDependencyError: if the storage needs an extra that is not installed.
     :raises UnsupportedFeatureError: if the storage is not supported.
     """
     location = location_of(path)
@@ -32,10 +36,15 @@ def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
             f"be kept on '{location.scheme}', which may not arbitrate between concurrent writers. "
             f"Supported are {', '.join(_OPENERS)}",
         )
+    extra, package = _EXTRAS.get(location.scheme, (None, ""))
+    if extra is not None and find_spec(package) is None:
+        raise MissingDependencyError(f"The package for '{location.scheme}://'", extra)
     return lambda: open_directory(location)
 
 
 def _hdfs(location: Location) -> LogDirectory:
+    from .hdfs_directory import HdfsDirectory, webhdfs_options
+
     # pyarrow's rename over libhdfs replaces existing files. So hdfs:// uses WebHDFS too, on the
     # same host; the port in an hdfs:// URL belongs to another protocol.
     url = urlsplit(location.url)
@@ -69,10 +78,7 @@ def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     try:
         filesystem, path = fsspec.url_to_fs(url, **{**options, **own})
     except ImportError as error:
-        extra = _EXTRAS.get(scheme)
-        if extra is None or error.name == "requests_kerberos":
-            raise OSError(f"a package for '{scheme}' is not installed: {error}") from error
-        raise MissingDependencyError(f"The package for '{scheme}://'", extra) from error
+        raise OSError(f"a package for '{scheme}' is not installed: {error}") from error
     return filesystem, str(path)
 
 
