@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,16 +147,3 @@ def test_a_record_whose_topic_is_gone_is_an_error(
     for _ in range(2):
         assert main([*replay, "--option", "kafka.max.block.ms=300"]) == 1
         assert f"'{gone}'" in capsys.readouterr().err
-
-
-def test_a_missing_rich_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without rich, the command says what to install before it connects; JSON needs none."""
-    monkeypatch.setitem(sys.modules, "rich", None)
-    servers = ["--bootstrap-servers", "127.0.0.1:1"]
-    assert main(["dead-letters", "list", "--topic", "t", *servers]) == 1
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(
-        "error: [KAFKA_MISSING_DEPENDENCY] rich, which draws the table, is not installed."
-    )

@@ -894,13 +894,13 @@ def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
 @pytest.mark.parametrize("missing", ["vendor", "vendor.part"])
 def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
     """The import's own error is its cause; nothing happens where the module is there."""
-    with requires_extra("cli", "vendor", "the vendor"):
+    with requires_extra("tls", "vendor", "the vendor"):
         pass
     with (
         pytest.raises(
-            MissingDependencyError, match=r"the vendor .*'pyspark-kafka\[cli\]'"
+            MissingDependencyError, match=r"the vendor .*'pyspark-kafka\[tls\]'"
         ) as caught,
-        requires_extra("cli", "vendor", "the vendor"),
+        requires_extra("tls", "vendor", "the vendor"),
     ):
         raise ModuleNotFoundError(name=missing)
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
@@ -908,7 +908,7 @@ def test_a_module_that_is_not_installed_names_its_extra(missing: str) -> None:
 
 def test_a_missing_module_of_another_kind_is_no_matter_of_an_extra() -> None:
     """Another module's error stays as it is."""
-    with pytest.raises(ModuleNotFoundError), requires_extra("cli", "vendor", "the vendor"):
+    with pytest.raises(ModuleNotFoundError), requires_extra("tls", "vendor", "the vendor"):
         raise ModuleNotFoundError(name="vendors")
 
 

@@ -11,7 +11,6 @@ from ..application.dead_letter_log import LetterSummary, ReplayStats
 from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
 from ..bootstrap.option_policy import operator_policy
 from ..domain.error_text import excerpt
-from ..domain.errors import requires_extra
 from ..domain.options import QueryKind, parse_source_options
 from .connection import DEFAULTS
 from .console import Console
@@ -33,9 +32,6 @@ def run_list(settings: ListLettersSettings) -> int:
     :raises PysparkKafkaError: if the topic cannot be read.
     """
     source = settings.source
-    if not settings.as_json:
-        with requires_extra("cli", "rich", "rich, which draws the table,"):
-            import rich  # noqa: F401
     with logs_redirected_to(logging.NullHandler()):
         summary = LetterSummary(settings.limit)
         with dead_letter_log_for(_options(source), source.topic) as log:

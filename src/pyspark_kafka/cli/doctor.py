@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ..bootstrap.doctor import doctor_for, environments_of
 from ..domain.doctor.finding import Level, worst
-from ..domain.errors import requires_extra
 from .process import ending_with_the_pipe, logs_redirected_to
 from .spark_errors import SparkQueryError
 
@@ -80,10 +79,9 @@ def _print_json(finding: Finding) -> None:
 
 
 def _printer() -> Callable[[Finding], None]:
-    with requires_extra("cli", "rich", "rich, which draws the table,"):
-        from rich.console import Console
+    from rich.console import Console
 
-        from .doctor_view import finding_row
+    from .doctor_view import finding_row
 
     console = Console(highlight=False)
     return lambda finding: console.print(finding_row(finding))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..bootstrap.lag import lag_monitor_for
-from ..domain.errors import MetadataLogError, PysparkKafkaError, requires_extra
+from ..domain.errors import MetadataLogError, PysparkKafkaError
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
 from .connection import Connection
@@ -101,8 +101,8 @@ def _later_snapshots(
 
 
 def _view_maker(settings: LagSettings) -> Callable[..., LagView]:
-    with requires_extra("cli", "rich", "rich, which draws the table,"):
-        from .lag_view import LagView
+    from .lag_view import LagView
+
     servers = f"{settings.bootstrap_servers} ({settings.client})"
 
     def view_of(snapshot: LagSnapshot, **more: Any) -> LagView:

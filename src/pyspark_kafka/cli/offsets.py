@@ -14,7 +14,6 @@ from ..bootstrap.offsets import (
     offset_targets_for,
     sink_entry,
 )
-from ..domain.errors import requires_extra
 from ..domain.partition_offsets import PartitionOffsets
 from ..domain.storage_path import StoragePath
 from ..ports.clock import epoch_ms
@@ -133,8 +132,8 @@ def _offsets_of(batch: CheckpointedBatch | None) -> Mapping[str, PartitionOffset
 
 
 def _batch_text(batch: CheckpointedBatch | None) -> str:
-    with requires_extra("cli", "rich", "rich, which draws the table,"):
-        from .lag_view import batch_text
+    from .lag_view import batch_text
+
     return "none" if batch is None else batch_text(batch, epoch_ms())
 
 

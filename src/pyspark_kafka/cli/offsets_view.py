@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..domain.errors import requires_extra
 from ..domain.partition_offsets import PartitionOffsets
 
 if TYPE_CHECKING:
@@ -62,15 +61,12 @@ def offset_pairs(
 def print_offsets(
     head: Sequence[tuple[str, str]], pairs: Sequence[OffsetPair], first: str, second: str
 ) -> None:
-    """Print lines with a name, and a table of offsets.
+    """Print lines with a name, and a table of offsets."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    :raises MissingDependencyError: if rich is not installed.
-    """
-    with requires_extra("cli", "rich", "rich, which draws the table,"):
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
     console = Console(highlight=False, file=sys.stdout)
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True)

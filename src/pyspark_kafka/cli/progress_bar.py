@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
 from typing import TextIO, TypeVar
 
 Item = TypeVar("Item")
@@ -20,11 +19,11 @@ def advancing(
 ) -> Iterator[Item]:
     """Yield the items, and show a bar that each one advances by its size.
 
-    The bar is on ``out``, by default stderr, and is removed at the end. Without a terminal, or
-    without rich, there is none.
+    The bar is on ``out``, by default stderr, and is removed at the end. Without a terminal there is
+    none.
     """
     out = sys.stderr if out is None else out
-    if not out.isatty() or find_spec("rich") is None:
+    if not out.isatty():
         yield from items
         return
     from rich.console import Console

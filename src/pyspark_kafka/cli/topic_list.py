@@ -6,7 +6,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..bootstrap.container import closing_clients, container_for
-from ..domain.errors import requires_extra
 from .process import ending_with_the_pipe, logs_redirected_to
 from .topic_list_json import topic_json
 
@@ -22,9 +21,6 @@ def run_topics(settings: TopicListSettings) -> int:
 
     :raises PysparkKafkaError: if the cluster cannot be asked.
     """
-    if not settings.as_json:
-        with requires_extra("cli", "rich", "rich, which draws the table,"):
-            import rich  # noqa: F401
     options = settings.connection.source_options(subscribePattern=settings.pattern)
     with (
         logs_redirected_to(logging.NullHandler()),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,22 +24,6 @@ def checkpoint(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_a_missing_rich_names_the_extra(
-    checkpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without rich, the tables are refused in one line, and JSON is printed."""
-    for module in [name for name in sys.modules if name.partition(".")[0] == "rich"]:
-        monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, "pyspark_kafka.cli.lag_view", raising=False)
-    for given in (("show",), ("diff", "--with", f"checkpoint:{checkpoint}")):
-        assert main(["offsets", given[0], checkpoint, *given[1:]]) == 1
-        [line] = capsys.readouterr().err.splitlines()
-        assert line.startswith("error: [KAFKA_MISSING_DEPENDENCY] rich, which draws the table,")
-    assert main(["offsets", "show", checkpoint, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert [each["planned"] for each in shown["partitions"]] == [9, 2]
-
-
 def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each partition has both offsets and their difference."""
     assert main(["offsets", "show", checkpoint]) == 0
@@ -49,6 +32,9 @@ def test_tables(checkpoint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ["t", "1", "2", "2", "0"] in lines
     assert main(["offsets", "export", checkpoint]) == 0
     assert capsys.readouterr().out == '{"t":{"0":4,"1":2}}\n'
+    assert main(["offsets", "show", checkpoint, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [each["planned"] for each in shown["partitions"]] == [9, 2]
 
 
 def test_a_rewrite_to_another_checkpoint(
