@@ -1,0 +1,129 @@
+"""Simulate many schedules, and tell the stories of those that break a promise.
+
+    python -m tests.simulator --schedules 300000 --seed 1
+    python -m tests.simulator --replay 4711
+    python -m tests.simulator --planted
+
+``--planted`` puts faults into the product, one after another, and shows after how many schedules
+each was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from typing import NamedTuple
+
+from .faults import Settings
+from .planted import PLANTED, planted
+from .shrinking import shrink
+from .simulation import Outcome, simulate
+from .story import story_of
+
+_CHUNK = 200
+
+
+class Part(NamedTuple):
+    """What some schedules came to."""
+
+    stories: list[tuple[str, list[str]]]
+    known: Counter[str]
+    ids: int
+
+
+def main() -> int:
+    """Run the command, and return 1 if a promise was broken."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--schedules", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--strict", action="store_true", help="what is known is a violation, too")
+    parser.add_argument("--planted", action="store_true", help="look for planted faults")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="tell the story of a schedule")
+    chosen = parser.parse_args()
+    if chosen.planted:
+        return find_planted(chosen.schedules, chosen.seed)
+    if chosen.replay is not None:
+        outcome = simulate(replace(Settings.of(chosen.replay), is_strict=chosen.strict))
+        _print(story_of(shrink(outcome) if outcome.violation else outcome))
+        return int(outcome.violation is not None)
+    return search(chosen.seed, chosen.schedules, chosen.processes, is_strict=chosen.strict)
+
+
+def search(first: int, schedules: int, processes: int, *, is_strict: bool) -> int:
+    """Simulate schedules; return 1 if one breaks a promise."""
+    began, known, kinds, ids = time.monotonic(), Counter[str](), Counter[str](), 0
+    for part in _parts(first, schedules, processes, is_strict=is_strict):
+        known += part.known
+        ids = max(ids, part.ids)
+        for kind, story in part.stories:
+            kinds[kind] += 1
+            if kinds[kind] <= 3:
+                _print([*story, ""])
+    _print([f"{count:7} x {kind}" for kind, count in kinds.most_common()])
+    _print([f"{count:7} x known: {kind}" for kind, count in known.most_common()])
+    took_ms = 1000 * (time.monotonic() - began)
+    speed = f"{took_ms / 1000:.0f} s ({took_ms / schedules:.1f} ms each)"
+    _print([f"{schedules} schedules in {speed}: {kinds.total()} violations, {ids} ids at most"])
+    return int(bool(kinds))
+
+
+def _parts(first: int, schedules: int, processes: int, *, is_strict: bool) -> Iterator[Part]:
+    end = first + schedules
+    chunks = [range(at, min(at + _CHUNK, end)) for at in range(first, end, _CHUNK)]
+    run = partial(run_part, is_strict=is_strict)
+    if processes == 1:
+        # Threads that take turns are faster on one core.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        yield from map(run, chunks)
+    else:
+        with get_context("spawn").Pool(processes) as pool:
+            yield from pool.imap_unordered(run, chunks)
+
+
+def run_part(seeds: Iterable[int], *, is_strict: bool = False) -> Part:
+    """Simulate the schedules of some seeds."""
+    part = Part([], Counter(), 0)
+    for seed in seeds:
+        outcome = simulate(replace(Settings.of(seed), is_strict=is_strict))
+        part.known.update(outcome.known)
+        part = part._replace(ids=max(part.ids, outcome.ids))
+        if outcome.violation is not None:
+            part.stories.append((outcome.violation.kind, story_of(shrink(outcome))))
+    return part
+
+
+def find_planted(schedules: int, first: int) -> int:
+    """Look for each planted fault; return 1 if one is not found."""
+    missed = 0
+    for name in PLANTED:
+        with planted(name):
+            found = first_violation(range(first, first + schedules))
+            story = story_of(shrink(found)) if found else []
+        missed += not found
+        tried = str(found.settings.seed - first + 1) if found else "not found"
+        _print([f"{name:45} {tried:>9} schedules, {len(story):2} lines", *story, ""])
+    return int(missed > 0)
+
+
+def first_violation(seeds: Iterable[int]) -> Outcome | None:
+    """Return the first schedule that breaks a promise."""
+    return next((each for each in map(simulate, map(Settings.of, seeds)) if each.violation), None)
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""What can go wrong, and what of it goes wrong in a schedule."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final, final
+from zlib import crc32
+
+from pyspark_kafka.domain.transaction import LANES
+
+
+class Fault(enum.Enum):
+    """A kind of fault; the values are what a story says."""
+
+    SLOW = "takes long"
+    STALL = "its process stands still"
+    LOST_REQUEST = "fails without effect"
+    LOST_ANSWER = "takes effect, and fails"
+    LATE = "fails, and takes effect later"
+    TWICE = "takes effect twice"
+    WORKER_DIES = "its Python process dies"
+    DRIVER_DIES = "the driver dies"
+    ORPHANS = "goes on without its driver"
+    SPECULATION = "gets a twin"
+    LOST_EXECUTOR = "an executor is lost: the stage runs again"
+    CANCELLED = "is cancelled"
+    OPERATOR = "an operator fences a transactional id"
+    LATE_TIMEOUT = "the coordinator is late with a time-out"
+    LONG_PAUSE = "nobody starts the query for days"
+    SKEW = "clocks differ"
+    TWO_DRIVERS = "a second driver is started"
+    RESTORED = "an older checkpoint is restored"
+    DELETED_LOG = "the sink's log is deleted"
+    COPIED = "the checkpoint is copied, and runs, too"
+    NEW_CHECKPOINT = "the checkpoint is deleted, and 'metadataPath' is not"
+
+
+_PEOPLE: Final[tuple[Fault, ...]] = (
+    Fault.TWO_DRIVERS,
+    Fault.RESTORED,
+    Fault.DELETED_LOG,
+    Fault.COPIED,
+    Fault.NEW_CHECKPOINT,
+)
+_OTHERS: Final[tuple[Fault, ...]] = tuple(kind for kind in Fault if kind not in _PEOPLE)
+_CALLS: Final = (
+    "begin",
+    "describe",
+    "open_ids",
+    "commit",
+    "abort",
+    "write",
+    "add",
+    "get",
+    "latest",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The sizes of a schedule, and the kinds of faults that it may have."""
+
+    seed: int
+    kinds: frozenset[Fault]
+    rate: float
+    focus: str
+    """A call that fails often."""
+    partitions: int
+    records: int
+    batch_records: int
+    is_log_in_checkpoint: bool
+    is_checkpoint_readable: bool
+    timeout_ms: int
+    work_ms: int
+    """How long a task computes before each of its writes, at most."""
+    max_failures: int
+    first_attempt: int
+    lanes: int
+    """``LANES``: with one, attempts meet in ids more often."""
+    is_strict: bool = False
+    """Whether what is known counts as a violation."""
+    kept: frozenset[str] | None = None
+    """The only faults that may happen, by their keys; all if it is ``None``."""
+
+    @classmethod
+    def of(cls, seed: int) -> Settings:
+        """Return the settings that a seed stands for."""
+        random = Random(seed)  # noqa: S311
+        kinds = set(random.sample(_OTHERS, random.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))))
+        if random.random() < 0.4:
+            kinds.add(random.choice(_PEOPLE))
+        partitions = random.randint(1, 4)
+        batch_records = random.randint(1, 2 * partitions)
+        return cls(
+            seed=seed,
+            kinds=frozenset(kinds),
+            rate=random.choice((0.005, 0.02, 0.08)),
+            focus=random.choice(_CALLS),
+            partitions=partitions,
+            records=batch_records * random.randint(1, 4),
+            batch_records=batch_records,
+            is_log_in_checkpoint=random.random() < 0.6,
+            is_checkpoint_readable=random.random() < 0.5,
+            timeout_ms=random.choice((60_000, 60_000, 900_000)),
+            work_ms=random.choice((50, 1_000, 20_000, 100_000)),
+            max_failures=random.randint(1, 4),
+            first_attempt=random.choice((0, 0, LANES - 1)),
+            lanes=random.choice((LANES, LANES, 1)),
+        )
+
+    def smaller(self) -> list[Settings]:
+        """Return simpler settings, of which one may show the same."""
+        fewer = [
+            replace(self, kinds=self.kinds - {kind})
+            for kind in sorted(self.kinds, key=lambda kind: kind.name)
+        ]
+        less = (
+            replace(self, records=max(1, self.records - self.batch_records)),
+            replace(self, partitions=max(1, self.partitions - 1)),
+            replace(self, work_ms=50),
+        )
+        return [each for each in (*fewer, *less) if each != self]
+
+
+@final
+class Numbers:
+    """The random numbers of one process or fault: what others draw does not change them."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        self.name = name
+        self.random = Random(crc32(name.encode()) + (seed << 32)).random  # noqa: S311
+        self.fires = 0
+
+    def between(self, low: int, high: int) -> int:
+        """Return a number of ``[low, high]``."""
+        return low + int(self.random() * (high - low + 1))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A fault that happens, and its numbers."""
+
+    kind: Fault
+    numbers: Numbers
+
+    def between(self, low: int, high: int) -> int:
+        """Return a number of ``[low, high]``, which tells how it happens."""
+        return self.numbers.between(low, high)
+
+
+@final
+class Decisions:
+    """Decides which faults happen. ``fired`` has those that did, by their keys."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.is_quiet = False
+        self.fired: dict[str, Fault] = {}
+        self._numbers: dict[str, Numbers] = {}
+
+    def between(self, name: str, low: int, high: int) -> int:
+        """Return a number of ``[low, high]`` that is no fault of a process."""
+        return self._of(name).between(low, high)
+
+    def one_of(self, name: str, call: str, kinds: Collection[Fault]) -> Fired | None:
+        """Return the fault of a call."""
+        numbers = self._of(name)
+        fires, which = numbers.random(), numbers.random()
+        rate = self.settings.rate
+        if fires >= (max(rate, 0.25) if call == self.settings.focus else rate):
+            return None
+        enabled = [kind for kind in kinds if kind in self.settings.kinds]
+        return self._fire(numbers, enabled[int(which * len(enabled))]) if enabled else None
+
+    def has(self, name: str, kind: Fault, rate: float) -> Fired | None:
+        """Return a fault if it happens."""
+        numbers = self._of(name)
+        fires = numbers.random() < rate and kind in self.settings.kinds
+        return self._fire(numbers, kind) if fires else None
+
+    def _of(self, name: str) -> Numbers:
+        if name not in self._numbers:
+            self._numbers[name] = Numbers(self.settings.seed, name)
+        return self._numbers[name]
+
+    def _fire(self, numbers: Numbers, kind: Fault) -> Fired | None:
+        numbers.fires += 1
+        key = f"{numbers.name}#{numbers.fires}"
+        kept = self.settings.kept
+        if self.is_quiet or (kept is not None and key not in kept):
+            return None
+        self.fired[key] = kind
+        return Fired(kind, Numbers(self.settings.seed, key))

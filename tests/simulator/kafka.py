@@ -1,0 +1,153 @@
+"""A cluster in memory that remembers what happened to each transaction, and by whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from pyspark_kafka.adapters.memory.cluster import MemoryCluster
+from pyspark_kafka.adapters.memory.transactions import MemoryTransactions
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.transaction import (
+    Transaction,
+    TransactionDescription,
+    TransactionEnd,
+    TransactionState,
+)
+
+from .scheduler import Scheduler
+
+TOPIC: Final = "out"
+OPERATOR: Final = "an operator"
+DAY_MS: Final = 86_400_000
+
+Lateness = Callable[[], int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How a transaction ended, when, and by whom."""
+
+    end: TransactionEnd
+    at_ms: int
+    by: str
+
+
+@final
+class Kafka:
+    """What takes effect in Kafka, at once."""
+
+    def __init__(self, scheduler: Scheduler, timeout_ms: int, lateness_ms: Lateness) -> None:
+        self.cluster = MemoryCluster(lambda: scheduler.now_ms)
+        self.cluster.create_topic(TOPIC)
+        self.fates: dict[Transaction, Fate] = {}
+        self.records: dict[Transaction, list[bytes]] = {}
+        self.checked: dict[Transaction, int] = {}
+        """When a driver saw that a transaction was open."""
+        self.names: set[str] = set()
+        self.newest: dict[str, Transaction] = {}
+        self.forgotten: set[str] = set()
+        self.ever_forgotten: set[str] = set()
+        self._used_ms: dict[str, int] = {}
+        self._scheduler = scheduler
+        self._timeout_ms = timeout_ms
+        self._lateness_ms = lateness_ms
+        self._port = MemoryTransactions(self.cluster, timeout_ms)
+
+    def begin(self, name: str, by: str) -> Transaction:
+        """Begin a transaction, and note which one is fenced by it."""
+        self._note_end(name, TransactionEnd.FENCED, by)
+        begun = self._port.begin(name)
+        # Kafka gives a forgotten id a new producer id, and the cluster in memory gives it the same.
+        while name in self.forgotten and begun.epoch < self.newest[name].epoch + 2:
+            begun = self._port.begin(name)
+        self.forgotten.discard(name)
+        self.names.add(name)
+        self._use(begun)
+        return begun
+
+    def describe(self, names: Collection[str], by: str) -> dict[str, TransactionDescription]:
+        """Describe transactional ids, and note which transactions a driver knows to be open."""
+        described = dict(self._port.describe(names))
+        if by.startswith("commit"):
+            for name, each in described.items():
+                if each.state is TransactionState.ONGOING:
+                    newest = Transaction(name, each.producer_id, each.epoch)
+                    self.checked[newest] = self._scheduler.now_ms
+        return described
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        """Return the ids with open transactions."""
+        return self._port.open_ids(prefix)
+
+    def commit(self, transaction: Transaction, by: str) -> None:
+        """Commit a transaction."""
+        self._port.commit(transaction)
+        self.fates.setdefault(
+            transaction, Fate(TransactionEnd.COMMITTED, self._scheduler.now_ms, by)
+        )
+        self._use(transaction)
+
+    def abort(self, transaction: Transaction, by: str) -> None:
+        """Abort a transaction."""
+        if self.newest.get(transaction.transactional_id) == transaction:
+            self._note_end(transaction.transactional_id, TransactionEnd.ABORTED, by)
+        self._port.abort(transaction)
+
+    def write(self, transaction: Transaction, values: Sequence[bytes]) -> None:
+        """Append records; the first ones begin the time-out."""
+        for value in values:
+            number = self.cluster.number_of(transaction)
+            self.cluster.produce(TOPIC, value, timestamp=0, transaction=number)
+        if transaction not in self.records:
+            self._scheduler.at(self._timeout_ms + self._lateness_ms(), self.expire)
+        self.records.setdefault(transaction, []).extend(values)
+
+    def expire(self) -> None:
+        """Abort what is open for too long."""
+        for name in self.cluster.abort_expired():
+            before = self.newest[name]
+            self.fates[before] = Fate(TransactionEnd.TIMED_OUT, self._scheduler.now_ms, "Kafka")
+            self._use(Transaction(name, before.producer_id, before.epoch + 1))
+
+    def forget(self) -> None:
+        """Forget the ids that were not used for 7 days."""
+        self.expire()
+        for name, used_ms in self._used_ms.items():
+            if used_ms < self._scheduler.now_ms - 7 * DAY_MS:
+                self.cluster.forget_transactional_id(name)
+                self.forgotten.add(name)
+                self.ever_forgotten.add(name)
+
+    def visible(self) -> Counter[bytes]:
+        """Return how often each record is visible under ``read_committed``.
+
+        An open transaction does not hide later ones here: at the end there is none.
+        """
+        found: Counter[bytes] = Counter()
+        for transaction, fate in self.fates.items():
+            if fate.end is TransactionEnd.COMMITTED:
+                found.update(self.records.get(transaction, ()))
+        return found
+
+    def fetched(self) -> Counter[bytes]:
+        """Return what a consumer reads with ``read_committed``."""
+        partition = TopicPartition(TOPIC, 0)
+        records = self.cluster.fetch(
+            partition, 0, 1 << 40, committed_only=True, max_records=1 << 20
+        )
+        return Counter(record.value for record in records if record.value is not None)
+
+    def _note_end(self, name: str, end: TransactionEnd, by: str) -> None:
+        newest = self.newest.get(name)
+        if newest is not None and newest not in self.fates:
+            described = self.cluster.describe_transaction(name)
+            if described is not None and described.state is TransactionState.ONGOING:
+                self.fates[newest] = Fate(end, self._scheduler.now_ms, by)
+
+    def _use(self, newest: Transaction) -> None:
+        self.newest[newest.transactional_id] = newest
+        self._used_ms[newest.transactional_id] = self._scheduler.now_ms

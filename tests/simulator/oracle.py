@@ -1,0 +1,288 @@
+"""What must hold: for errors when they are raised, and for everything at the end."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Final, final
+
+from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
+from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.transaction import LANES, SLOTS, Transaction, TransactionEnd
+
+from .faults import Fault
+from .kafka import OPERATOR
+from .ports import SINKS, StorageError
+from .spark import Batch, Checkpoint, value_of
+from .world import MAX_ENTRIES, ViolationError, World
+
+if TYPE_CHECKING:
+    from .kafka import Fate
+
+PARTLY_LOST: Final = "A part of the batch is missing"
+OTHER_DRIVER: Final = "Another driver has written entry"
+
+_REPLACED: Final = "a transaction that was aborted, and replaced, is taken for committed"
+_ALL_COMMITTED: Final = "partly lost, says a driver, and another one has committed all"
+
+KNOWN: Final = frozenset(
+    {
+        "lost in part: FENCED by a late request",
+        "lost in part: FENCED by task",
+        "text: its own late entry",
+        "text: fenced after its time-out",
+        "text: FENCED by a late request",
+        "text: FENCED by an attempt of its own",
+        "text: one is open still",
+        "lost: the log was deleted while the query ran",
+        "lost: a checkpoint that the driver cannot read was restored",
+    }
+)
+"""What is known of the code under test: counted, and no violation unless ``--strict``."""
+
+_ENDS: Final = (TransactionEnd.ABORTED, TransactionEnd.TIMED_OUT, TransactionEnd.FENCED)
+_DUPLICATES: Final = frozenset(
+    {Fault.RESTORED, Fault.DELETED_LOG, Fault.NEW_CHECKPOINT, Fault.COPIED}
+)
+_SHARED: Final = frozenset({Fault.TWO_DRIVERS, Fault.COPIED})
+
+
+def _kind_of(kind: str, ends: AbstractSet[TransactionEnd]) -> str:
+    return _REPLACED if TransactionEnd.ABORTED in ends else kind
+
+
+def application_of(process: str) -> str:
+    """Return the application of a process: its number in the name."""
+    return process.split(" ")[1].split(".", maxsplit=1)[0]
+
+
+def newest_entry(checkpoint: Checkpoint) -> tuple[int, SinkLogEntry]:
+    """Return the newest entry of a sink's log."""
+    latest = checkpoint.sinks.latest()
+    return (
+        (-1, SinkLogEntry(-1, BatchState.COMMITTED))
+        if latest is None
+        else (latest[0], SinkLogEntry.from_bytes(latest[1]))
+    )
+
+
+@final
+class Oracle:
+    """Checks a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.by_hand: set[Transaction] = set()
+        """What people have settled."""
+        self._logged: dict[int, SinkLogEntry] = {}
+        self._adders: dict[int, str] = {}
+        self._checked: dict[Transaction, int | None] = {}
+        """When a driver has seen that a transaction was open, before it logged the batch."""
+        self._last: dict[str, SinkLogEntry] = {}
+        world.check_error = self.check_error
+        world.check_entry = self._check_entry
+
+    def check_error(self, error: Exception, checkpoint: Checkpoint, by: str) -> None:
+        """Check that what an error of the driver says is true."""
+        if isinstance(error, TransactionLostError):
+            self._check_lost(error, checkpoint, by)
+        elif isinstance(error, MetadataLogError) and not isinstance(error, StorageError):
+            if OTHER_DRIVER in error.message:
+                self._check_other_driver(error, by)
+            elif not self._world.interference:
+                self._violate("untrue: the log", str(error))
+
+    def _violate(self, kind: str, text: str) -> None:
+        """Raise, or count what is known of the code under test."""
+        if kind not in KNOWN or self._world.settings.is_strict:
+            raise ViolationError(kind, text)
+        self._world.known[kind] += 1
+
+    def _check_entry(self, number: int, entry: SinkLogEntry, by: str) -> None:
+        """Check that all transactions of a batch ended as an entry says."""
+        self._logged[number], self._adders[number], self._last[by] = entry, by, entry
+        if entry.state is BatchState.PREPARED:
+            checked = self._world.kafka.checked
+            self._checked.update({each: checked.get(each) for each in entry.transactions})
+        if not self.by_hand.isdisjoint(entry.transactions):
+            return
+        fates = self._world.kafka.fates
+        ends = {fates[each].end for each in entry.transactions if each in fates}
+        is_committed = ends == {TransactionEnd.COMMITTED}
+        if entry.state is BatchState.COMMITTED and ends and not is_committed:
+            self._violate(_kind_of("logged as committed, and is not", ends), str(entry))
+        is_shared = Fault.COPIED in self._world.interference
+        if entry.state is BatchState.DROPPED and TransactionEnd.COMMITTED in ends and not is_shared:
+            self._violate("logged as dropped, and is not", str(entry))
+
+    def _check_other_driver(self, error: MetadataLogError, by: str) -> None:
+        found = re.search(rf"{OTHER_DRIVER} (\d+)", error.message)
+        assert found
+        adder = self._adders.get(int(found[1]), "")
+        if not adder or application_of(adder) == application_of(by):
+            what = "text: its own late entry" if "(late)" in adder else "untrue: another driver"
+            self._violate(what, f"{adder or 'nobody'} added it: {error}")
+
+    def _check_lost(self, error: TransactionLostError, checkpoint: Checkpoint, by: str) -> None:
+        if Fault.COPIED in self._world.interference:
+            return  # it is told, and two logs cannot be right
+        text = error.message
+        found = re.search(rf"'{SINKS}/(\d+)'", text)
+        entry = self._logged[int(found[1])] if found else self._last[by]
+        if error.may_be_committed:
+            self._check_unknown(error, entry)
+            return
+        for end in _ENDS:
+            for name in re.findall(rf"'([^']+)' {re.escape(end.value)}", text):
+                self._check_end(name, end, entry, by, text)
+        if PARTLY_LOST in text:
+            self._check_partly_lost(entry, text)
+        elif "was dropped before" in text:
+            self._check_dropped(checkpoint, entry, by, text)
+        else:
+            self._violate("unexplained loss", text)
+
+    def _check_unknown(self, error: TransactionLostError, entry: SinkLogEntry) -> None:
+        kafka = self._world.kafka
+        epochs = {each.transactional_id: each.epoch for each in entry.transactions}
+        for name in error.transactional_ids:
+            is_replaced = kafka.newest[name].epoch > epochs.get(name, 0)
+            if name not in kafka.ever_forgotten and not is_replaced:
+                self._violate("untrue: forgotten", error.message)
+
+    def _check_end(
+        self, name: str, end: TransactionEnd, entry: SinkLogEntry, by: str, text: str
+    ) -> None:
+        logged = [each for each in entry.transactions if each.transactional_id == name]
+        fates = self._world.kafka.fates
+        fate = fates.get(logged[0]) if logged else None
+        if fate is None or fate.end is not end:
+            if fate and fate.end is TransactionEnd.COMMITTED and PARTLY_LOST in text:
+                what = _ALL_COMMITTED
+            elif fate and fate.end is TransactionEnd.TIMED_OUT:
+                what = "text: fenced after its time-out"
+            else:
+                what = f"untrue: {end.name}"
+            self._violate(what, f"it is {fate}: {text}")
+        elif end is not TransactionEnd.TIMED_OUT and not self._is_by_another(fate.by, by):
+            is_late = "(late)" in fate.by
+            what = f"text: {end.name} by {'a late request' if is_late else 'an attempt of its own'}"
+            self._violate(what, f"it is {fate}: {text}")
+
+    def _is_by_another(self, process: str, by: str) -> bool:
+        if process == OPERATOR or _SHARED & self._world.interference:
+            return True
+        return application_of(process) != application_of(by)
+
+    def _check_dropped(
+        self, checkpoint: Checkpoint, entry: SinkLogEntry, by: str, text: str
+    ) -> None:
+        world = self._world
+        seen = {each for each in self.values(checkpoint, entry.batch_id) if world.is_visible(each)}
+        if seen and not world.interference:
+            self._violate("untrue: no record is visible", text)
+        if "took nearly as long" in text:
+            took_ms = world.scheduler.now_ms - world.planned_ms[by.split(" ")[1]]
+            timeout_ms = world.settings.timeout_ms
+            if took_ms < timeout_ms - min(31_000, timeout_ms // 4 + 1_000):
+                self._violate("untrue: took long", f"it took {took_ms} ms: {text}")
+
+    def _check_partly_lost(self, entry: SinkLogEntry, text: str) -> None:
+        lost = self.lost(entry)
+        if not lost or len(lost) == len(entry.transactions):
+            ends = {fate.end for fate in lost.values() if fate}
+            kind = _kind_of("untrue: a part is missing", ends) if lost else _ALL_COMMITTED
+            self._violate(kind, text)
+        for transaction, fate in lost.items():
+            if fate is None:
+                self._violate("text: one is open still", text)
+            else:
+                self._require_excused(transaction, fate, text)
+
+    def _require_excused(self, transaction: Transaction, fate: Fate, text: str) -> None:
+        """Raise unless a batch had to be lost in part."""
+        checked_ms = self._checked.get(transaction) or sys.maxsize
+        if fate.at_ms < checked_ms:
+            self._violate("lost in part, unchecked", f"{fate}: {text}")
+        if fate.end is TransactionEnd.TIMED_OUT:
+            needed_ms = min(30_000, self._world.settings.timeout_ms // 4)
+            # The coordinator's clock is known within bounds only.
+            is_exact = Fault.SKEW not in self._world.settings.kinds
+            if is_exact and fate.at_ms - checked_ms < needed_ms:
+                self._violate("lost in part, too late", f"{fate}: {text}")
+        elif fate.by != OPERATOR:
+            what = "a late request" if "(late)" in fate.by else fate.by.split(" ")[0]
+            self._violate(f"lost in part: {fate.end.name} by {what}", f"{fate}: {text}")
+
+    def lost(self, entry: SinkLogEntry) -> dict[Transaction, Fate | None]:
+        """Return the transactions of a batch that were not committed."""
+        fates = {each: self._world.kafka.fates.get(each) for each in entry.transactions}
+        return {
+            each: fate
+            for each, fate in fates.items()
+            if fate is None or fate.end is not TransactionEnd.COMMITTED
+        }
+
+    def values(self, checkpoint: Checkpoint, number: int) -> list[bytes]:
+        """Return the records of a batch."""
+        content = checkpoint.offsets.get(number)
+        if content is None:
+            return []
+        batch = Batch.of((number, content))
+        return [value_of(checkpoint.tag, each) for each in range(batch.start, batch.end)]
+
+    def check_end(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Check that every record is visible once, and that bounds hold."""
+        seen = self._world.kafka.fetched()
+        if seen != self._world.kafka.visible():
+            self._violate("the simulator", "its ledger is not what a consumer reads")
+        seen.update(self._world.written_by_people)
+        known = set()
+        for checkpoint in checkpoints:
+            for number in range(self._world.records):
+                known.add(value_of(checkpoint.tag, number))
+                self._check_record(number, checkpoint, checkpoints, seen)
+        if extra := seen.keys() - known:
+            self._violate("never read", str(extra))
+        self._check_bounds(checkpoints)
+
+    def _check_record(
+        self,
+        number: int,
+        checkpoint: Checkpoint,
+        checkpoints: Sequence[Checkpoint],
+        seen: Counter[bytes],
+    ) -> None:
+        if number < checkpoint.first:
+            # An earlier checkpoint of the same input has it.
+            if not any(seen[value_of(each.tag, number)] for each in checkpoints):
+                self._violate("lost", f"record {number} is not visible")
+        elif number < checkpoint.last:
+            value = value_of(checkpoint.tag, number)
+            if not seen[value]:
+                self._violate(self._kind_of_loss(), f"record {value!r} is not visible")
+            if seen[value] > 1 and not self._world.interference & _DUPLICATES:
+                self._violate("duplicate", f"record {value!r} is visible {seen[value]} times")
+
+    def _kind_of_loss(self) -> str:
+        world = self._world
+        if Fault.DELETED_LOG in world.interference:
+            return "lost: the log was deleted while the query ran"
+        is_readable = world.settings.is_log_in_checkpoint or world.settings.is_checkpoint_readable
+        if Fault.RESTORED in world.interference and not is_readable:
+            return "lost: a checkpoint that the driver cannot read was restored"
+        return "lost"
+
+    def _check_bounds(self, checkpoints: Sequence[Checkpoint]) -> None:
+        world = self._world
+        queries = len({each.query_id for each in checkpoints})
+        if len(world.kafka.names) > queries * world.settings.partitions * LANES * SLOTS:
+            self._violate("too many ids", str(len(world.kafka.names)))
+        if opened := world.kafka.open_ids(""):
+            self._violate("left open", str(opened))
+        for checkpoint in checkpoints:
+            if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2:
+                self._violate("too many entries", str(checkpoint.sinks.batch_ids()))

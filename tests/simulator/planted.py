@@ -1,0 +1,142 @@
+"""Faults that are planted in the product, and that the simulator has to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+from unittest.mock import patch
+
+from pyspark import TaskContext
+
+from pyspark_kafka.adapters.spark import sink_writers
+from pyspark_kafka.application import kafka_sink, sink_task
+from pyspark_kafka.application.kafka_sink import KafkaSink
+from pyspark_kafka.application.sink_task import SinkTask
+from pyspark_kafka.domain import transaction
+from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.transaction import SinkTaskId, TransactionEnd
+
+_SINK: Final[Any] = KafkaSink
+_TASK: Final[Any] = SinkTask
+_REAL: Final[Mapping[str, Any]] = {
+    "end_of": transaction.end_of,
+    "is_free": transaction.is_free,
+    "task_id": sink_writers._task_id,
+    "from_bytes": SinkLogEntry.from_bytes,
+    "append": _SINK._append,
+    "complete": _SINK._complete,
+    "commit_open": _SINK._commit_open,
+}
+
+
+class Change(NamedTuple):
+    """A name in the product, and what it means instead."""
+
+    target: object
+    name: str
+    value: object
+
+
+def _nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+def _abort_whatever_is_logged(self: Any, written: Any, _: str | None = None) -> None:
+    self._abort_all(each.transaction for each in written if each and each.transaction)
+
+
+def _task_id_by_attempt_number() -> SinkTaskId:
+    context = TaskContext.get()
+    assert context is not None
+    task: SinkTaskId = _REAL["task_id"]()
+    return replace(task, attempt=context.attemptNumber())
+
+
+def _begin_without_slots(self: Any, name: str, _: int) -> object:
+    return self._transactions().begin(f"{name}-0")
+
+
+def _complete_all_but_the_last(
+    self: Any, number: int, prepared: SinkLogEntry, ends: Any = None
+) -> Any:
+    first, last = prepared.transactions[:-1], prepared.transactions[-1:]
+    known = ends and {each: ends[each] for each in first}
+    done = _REAL["complete"](self, number, replace(prepared, transactions=first), known)
+    for each in last:
+        self._transactions().commit(each)
+    return done
+
+
+def _append_unless_prepared(self: Any, number: int, entry: SinkLogEntry) -> None:
+    if entry.state is not BatchState.PREPARED:
+        _REAL["append"](self, number - 1, entry)
+
+
+def _begin_all(self: Any, abandoned: Mapping[str, object]) -> None:
+    for name in abandoned:
+        self._transactions().begin(name)
+
+
+def _commit_last_first(self: Any, prepared: SinkLogEntry, ends: Any) -> Any:
+    other = replace(prepared, transactions=prepared.transactions[::-1])
+    return _REAL["commit_open"](self, other, ends)
+
+
+def _taken_for(end: TransactionEnd, other: TransactionEnd) -> Callable[..., Any]:
+    def end_of(*arguments: Any) -> Any:
+        found = _REAL["end_of"](*arguments)
+        return other if found is end else found
+
+    return end_of
+
+
+PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
+    "W1: abort does not look at the log": (Change(_SINK, "abort", _abort_whatever_is_logged),),
+    "W2: no transaction is checked before PREPARED": (Change(_SINK, "_require_open", _nothing),),
+    "W5: attempt numbers in ids, without slots": (
+        Change(sink_writers, "_task_id", _task_id_by_attempt_number),
+        Change(_TASK, "_begin", _begin_without_slots),
+    ),
+    "W6: no query id in the log": (
+        Change(
+            SinkLogEntry,
+            "from_bytes",
+            lambda content: replace(_REAL["from_bytes"](content), query_id=None),
+        ),
+    ),
+    "W7: no digest of offsets": (Change(_SINK, "_require_same_offsets", _nothing),),
+    "COMMITTED before the last EndTxn": (Change(_SINK, "_complete", _complete_all_but_the_last),),
+    "PREPARED is not logged": (Change(_SINK, "_append", _append_unless_prepared),),
+    "abort does not take the entry's number": (Change(_SINK, "_block", lambda *_: True),),
+    "a driver that lags does not look again": (Change(_SINK, "_require_newest", _nothing),),
+    "every id is free": (Change(sink_task, "is_free", lambda *_: True),),
+    "used_until_ms is ignored": (
+        Change(sink_task, "is_free", lambda found, _: _REAL["is_free"](found, 1 << 60)),
+    ),
+    "abandoned ids are fenced, whoever has them": (Change(_SINK, "_abort_abandoned", _begin_all),),
+    "abandoned transactions stay open": (Change(_SINK, "_abort_abandoned", _nothing),),
+    "the last transaction is committed first": (Change(_SINK, "_commit_open", _commit_last_first),),
+    "REPLACED is taken for lost": (
+        Change(kafka_sink, "end_of", _taken_for(TransactionEnd.REPLACED, TransactionEnd.ABORTED)),
+    ),
+    "a time-out is taken for a commit": (
+        Change(
+            kafka_sink, "end_of", _taken_for(TransactionEnd.TIMED_OUT, TransactionEnd.COMMITTED)
+        ),
+    ),
+    "a fence is called a time-out": (
+        Change(kafka_sink, "end_of", _taken_for(TransactionEnd.FENCED, TransactionEnd.TIMED_OUT)),
+    ),
+    "the time left is ignored": (Change(kafka_sink, "ms_left", _nothing),),
+}
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Run the product with a fault."""
+    with ExitStack() as stack:
+        for change in PLANTED[name]:
+            stack.enter_context(patch.object(change.target, change.name, change.value))
+        yield

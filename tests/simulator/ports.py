@@ -1,0 +1,281 @@
+"""The ports of the sink, whose every call takes time and may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+
+import pyarrow as pa
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.application.kafka_sink import KafkaSink
+from pyspark_kafka.application.sink_task import SinkTask
+from pyspark_kafka.domain.errors import (
+    BrokerUnreachableError,
+    MetadataLogError,
+    PysparkKafkaError,
+)
+from pyspark_kafka.domain.options import SinkOptions
+from pyspark_kafka.domain.sink_log import SinkLogEntry
+from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
+from pyspark_kafka.domain.write_result import DeliveryStats
+from pyspark_kafka.ports.metadata_log import MetadataLog
+from pyspark_kafka.ports.record_writer import RecordWriter
+from pyspark_kafka.ports.source_events import SourceEvents
+from pyspark_kafka.ports.transactions import Transactions
+
+from .faults import Fault, Fired
+from .scheduler import Killed
+
+if TYPE_CHECKING:
+    from .spark import Application
+    from .world import World
+
+T = TypeVar("T")
+
+SINKS: Final = "sinks"
+REQUEST_TIMEOUT_MS: Final = 30_000
+
+_DELAYS: Final = (Fault.SLOW, Fault.STALL, Fault.WORKER_DIES, Fault.DRIVER_DIES)
+_READS: Final = (*_DELAYS, Fault.LOST_REQUEST)
+_LOG_WRITES: Final = (*_READS, Fault.LOST_ANSWER, Fault.LATE)
+_WRITES: Final = (*_LOG_WRITES, Fault.TWICE)
+
+
+class StorageError(MetadataLogError):
+    """The storage did not answer in time."""
+
+
+@final
+class Calls:
+    """Lets calls of an application's processes take effect, or not."""
+
+    def __init__(self, world: World, application: Application) -> None:
+        self.world = world
+        self._application = application
+
+    @property
+    def name(self) -> str:
+        """The process that calls."""
+        current = self.world.scheduler.current
+        assert current is not None
+        return current.name
+
+    def kafka(
+        self,
+        call: str,
+        subject: object,
+        effect: Callable[[str], T],
+        kinds: Sequence[Fault] = _WRITES,
+    ) -> T:
+        """Send a request to Kafka."""
+        error = BrokerUnreachableError("memory", REQUEST_TIMEOUT_MS / 1000)
+        return self._call(call, subject, effect, kinds, error)
+
+    def storage(
+        self,
+        call: str,
+        subject: object,
+        effect: Callable[[str], T],
+        kinds: Sequence[Fault] = _READS,
+    ) -> T:
+        """Send a request to the checkpoint's storage."""
+        error = StorageError("storage", "The storage did not answer")
+        return self._call(call, subject, effect, kinds, error)
+
+    def _call(
+        self,
+        call: str,
+        subject: object,
+        effect: Callable[[str], T],
+        kinds: Sequence[Fault],
+        error: PysparkKafkaError,
+    ) -> T:
+        world, name = self.world, self.name
+        fired = world.decisions.one_of(name, call, kinds)
+        world.scheduler.sleep(world.decisions.between(name, 1, 20))
+        if fired is None:
+            return self._effect(name, call, subject, effect)
+        world.tell(name, call, subject, fired.kind.value)
+        late = fired.between(100, REQUEST_TIMEOUT_MS)
+        if fired.kind in (Fault.WORKER_DIES, Fault.DRIVER_DIES):
+            self._die(fired)
+            if world.scheduler.is_killed:
+                outcome = late % 3 if kinds is not _READS else 0
+                if outcome:
+                    self._later(late if outcome == 1 else 0, name, call, subject, effect)
+                raise Killed
+        elif fired.kind in (Fault.SLOW, Fault.STALL):
+            longer = fired.between(1, 60) if fired.kind is Fault.STALL else 1
+            world.scheduler.sleep(late * longer)
+        elif fired.kind is not Fault.LOST_REQUEST:
+            at_ms = 0 if fired.kind is Fault.LOST_ANSWER else late
+            self._later(at_ms, name, call, subject, effect)
+        if fired.kind in (Fault.LOST_REQUEST, Fault.LOST_ANSWER, Fault.LATE):
+            world.scheduler.sleep(fired.between(0, late))
+            raise error
+        return self._effect(name, call, subject, effect)
+
+    def _die(self, fired: Fired) -> None:
+        if fired.kind is Fault.DRIVER_DIES:
+            self._application.die()
+        else:
+            self.world.scheduler.kill_current()
+
+    def _later(
+        self, delay_ms: int, name: str, call: str, subject: object, effect: Callable[[str], object]
+    ) -> None:
+        def take_effect() -> None:
+            with suppress(PysparkKafkaError):
+                self._effect(f"{name}{' (late)' if delay_ms else ''}", call, subject, effect)
+
+        self.world.scheduler.at(delay_ms, take_effect)
+
+    def _effect(self, name: str, call: str, subject: object, effect: Callable[[str], T]) -> T:
+        try:
+            result = effect(name)
+        except PysparkKafkaError as error:
+            self.world.tell(name, call, subject, type(error).__name__)
+            raise
+        self.world.tell(name, call, subject, result)
+        return result
+
+
+@final
+class SimulatedTransactions(Transactions):
+    """Transactions of the simulated Kafka."""
+
+    def __init__(self, world: World, calls: Calls) -> None:
+        self._kafka = world.kafka
+        self._calls = calls
+
+    def begin(self, transactional_id: str) -> Transaction:
+        return self._calls.kafka(
+            "begin", transactional_id, lambda by: self._kafka.begin(transactional_id, by)
+        )
+
+    def describe(self, transactional_ids: Collection[str]) -> Mapping[str, TransactionDescription]:
+        names = list(transactional_ids)
+        return self._calls.kafka(
+            "describe", names, lambda by: self._kafka.describe(names, by), _READS
+        )
+
+    def open_ids(self, prefix: str) -> Sequence[str]:
+        return self._calls.kafka("open_ids", prefix, lambda _: self._kafka.open_ids(prefix), _READS)
+
+    def commit(self, transaction: Transaction) -> None:
+        self._calls.kafka("commit", transaction, lambda by: self._kafka.commit(transaction, by))
+
+    def abort(self, transaction: Transaction) -> None:
+        self._calls.kafka("abort", transaction, lambda by: self._kafka.abort(transaction, by))
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+@final
+class SimulatedWriter(RecordWriter):
+    """Writes values to the simulated Kafka; a fifth of the time of the adapter in memory."""
+
+    def __init__(self, world: World, calls: Calls) -> None:
+        self._world = world
+        self._calls = calls
+        self._transaction: Transaction | None = None
+        self._records = 0
+
+    def join_transaction(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:  # noqa: ARG002
+        values = [each or b"" for each in batch.column("value").to_pylist()]
+        transaction = self._transaction
+        assert transaction is not None
+        # Nothing is written twice: producers number their records.
+        self._calls.kafka(
+            "write", values, lambda _: self._world.kafka.write(transaction, values), _LOG_WRITES
+        )
+        self._records += batch.num_rows
+
+    def flush(self) -> DeliveryStats:
+        return DeliveryStats(self._records)
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+@final
+class SimulatedLog(MetadataLog):
+    """A metadata log in a checkpoint."""
+
+    def __init__(self, calls: Calls, log: MemoryMetadataLog, name: str) -> None:
+        self._calls = calls
+        self._log = log
+        self._name = name
+
+    def __str__(self) -> str:
+        return self._name
+
+    def add(self, batch_id: int, metadata: bytes) -> bool:
+
+        def add(by: str) -> bool:
+            is_added = self._log.add(batch_id, metadata)
+            if is_added and self._name == SINKS:
+                self._calls.world.check_entry(batch_id, SinkLogEntry.from_bytes(metadata), by)
+            return is_added
+
+        return self._calls.storage("add", (batch_id, metadata), add, _LOG_WRITES)
+
+    def get(self, batch_id: int) -> bytes | None:
+        return self._calls.storage("get", batch_id, lambda _: self._log.get(batch_id))
+
+    def latest(self) -> tuple[int, bytes] | None:
+        return self._calls.storage("latest", self._name, lambda _: self._log.latest())
+
+    def batch_ids(self) -> Sequence[int]:
+        return self._calls.storage("batch_ids", self._name, lambda _: self._log.batch_ids())
+
+    def purge(self, threshold: int) -> None:
+        self._calls.storage("purge", threshold, lambda _: self._log.purge(threshold))
+
+
+class _Events:
+    def records_delivered(self, delivered: DeliveryStats) -> None:
+        """Called with what a task has written."""
+
+
+@final
+class SimulatedUseCases:
+    """What Spark's writers need of ``UseCases``."""
+
+    def __init__(self, world: World, application: Application) -> None:
+        self._world = world
+        self._application = application
+        self._calls = Calls(world, application)
+        self._transactions = SimulatedTransactions(world, self._calls)
+
+    @contextmanager
+    def kafka_sink(self, options: SinkOptions) -> Iterator[KafkaSink]:
+        """Return the driver's side of a sink."""
+        settings, checkpoint = self._world.settings, self._application.checkpoint
+        is_readable = settings.is_log_in_checkpoint or settings.is_checkpoint_readable
+        query_id = checkpoint.query_id if is_readable else None
+        yield KafkaSink(
+            SimulatedLog(self._calls, checkpoint.sinks, SINKS),
+            SimulatedLog(self._calls, checkpoint.offsets, "offsets") if is_readable else None,
+            lambda: self._transactions,
+            options,
+            lambda: query_id,
+            lambda: self._world.scheduler.now_ms + self._application.skew_ms,
+        )
+
+    @contextmanager
+    def sink_task(self, options: SinkOptions) -> Iterator[SinkTask]:
+        """Return the executor's side of a sink."""
+        writer = SimulatedWriter(self._world, self._calls)
+        yield SinkTask(
+            writer,
+            lambda: self._transactions,
+            options,
+            cast("SourceEvents", cast("Any", _Events())),
+        )

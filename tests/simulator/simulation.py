@@ -1,0 +1,54 @@
+"""One schedule, from a seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import final
+from unittest.mock import patch
+
+from pyspark_kafka.application import kafka_sink
+from pyspark_kafka.domain import transaction
+
+from .faults import Fault, Settings
+from .oracle import Oracle
+from .people import People
+from .world import MAX_ENTRIES, Told, ViolationError, World
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a schedule came to; ``fired`` has the faults that happened, by their keys."""
+
+    settings: Settings
+    violation: ViolationError | None
+    fired: dict[str, Fault]
+    told: list[Told]
+    ids: int
+    known: Counter[str]
+
+
+def simulate(settings: Settings) -> Outcome:
+    """Run a schedule."""
+    world = World(settings)
+    People(world, Oracle(world))
+    violation = None
+    try:
+        with (
+            patch.object(transaction, "LANES", settings.lanes),
+            patch.object(kafka_sink, "MAX_ENTRIES", MAX_ENTRIES),
+        ):
+            world.scheduler.run()
+    except ViolationError as error:
+        violation = error
+    finally:
+        world.scheduler.close()
+    return Outcome(
+        settings,
+        violation,
+        world.decisions.fired,
+        world.told,
+        len(world.kafka.names),
+        world.known,
+    )

@@ -1,0 +1,441 @@
+"""Spark: a streaming query's checkpoint, its driver, and the attempts of its tasks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
+from pyspark_kafka.adapters.spark.sink_writers import (
+    BATCH_ID,
+    KafkaStreamWriter,
+    TaskCommitMessage,
+)
+from pyspark_kafka.adapters.spark.tasks import QUERY_ID
+from pyspark_kafka.domain.errors import PysparkKafkaError
+
+from .faults import Fault, Fired
+from .ports import SimulatedUseCases
+from .scheduler import Killed, Process
+
+if TYPE_CHECKING:
+    from .world import World
+
+Messages: TypeAlias = list[TaskCommitMessage | None]
+
+
+class SparkError(Exception):
+    """An error of Spark's own, or of one of its Python processes."""
+
+
+class JobFailedError(SparkError):
+    """A task failed too often; ``messages`` has what the others returned."""
+
+    def __init__(self, messages: Messages, cause: BaseException) -> None:
+        super().__init__(f"a task failed too often: {cause}")
+        self.messages = messages
+        self.cause = cause
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A micro-batch, and the range of records that it reads."""
+
+    number: int
+    start: int
+    end: int
+
+    @classmethod
+    def of(cls, entry: tuple[int, bytes]) -> Batch:
+        """Parse an entry of the offset log."""
+        content = json.loads(entry[1])
+        return cls(entry[0], content["start"], content["end"])
+
+    def to_bytes(self, now_ms: int) -> bytes:
+        """Return its entry in the offset log."""
+        content = {"batchTimestampMs": now_ms, "start": self.start, "end": self.end}
+        return json.dumps(content).encode()
+
+    def rows(self, partition: int, partitions: int, tag: str) -> list[bytes]:
+        """Return the values that a task writes."""
+        numbers = range(self.start, self.end)
+        return [value_of(tag, each) for each in numbers if each % partitions == partition]
+
+
+def value_of(tag: str, number: int) -> bytes:
+    """Return the output of an input record in the query with a checkpoint."""
+    return f"{tag}{number}".encode()
+
+
+@final
+@dataclass
+class Checkpoint:
+    """A checkpoint; its query has to write the records of ``[first, last)``."""
+
+    tag: str
+    query_id: str
+    first: int = 0
+    last: int = sys.maxsize
+    offsets: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+    commits: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+    sinks: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
+
+    def copy(self, tag: str) -> Checkpoint:
+        """Return a copy of all files."""
+        planned = self.planned()
+        logs = [_copied(each) for each in (self.offsets, self.commits, self.sinks)]
+        first = planned.end if planned else self.first
+        return Checkpoint(tag, self.query_id, first, self.last, *logs)
+
+    def planned(self) -> Batch | None:
+        """Return the last batch of the offset log."""
+        latest = self.offsets.latest()
+        return None if latest is None else Batch.of(latest)
+
+    def overwrite(self, other: Checkpoint, *, with_sinks: bool) -> None:
+        """Replace all files by those of another checkpoint."""
+        _overwrite(self.offsets, other.offsets)
+        _overwrite(self.commits, other.commits)
+        if with_sinks:
+            _overwrite(self.sinks, other.sinks)
+
+    def delete_sink_log(self) -> None:
+        """Delete the sink's log."""
+        _overwrite(self.sinks, MemoryMetadataLog())
+
+    def is_committed(self, batch: Batch) -> bool:
+        """Return whether Spark's commit log has a batch."""
+        return self.commits.get(batch.number) is not None
+
+
+def _overwrite(log: MemoryMetadataLog, other: MemoryMetadataLog) -> None:
+    for number in log.batch_ids():
+        log.remove(number)
+    for number in other.batch_ids():
+        log.add(number, other.get(number) or b"")
+
+
+def _copied(log: MemoryMetadataLog) -> MemoryMetadataLog:
+    copied = MemoryMetadataLog()
+    _overwrite(copied, log)
+    return copied
+
+
+@dataclass(frozen=True)
+class _TaskContext:
+    """What a writer asks Spark's ``TaskContext`` for."""
+
+    query_id: str
+    batch_id: int
+    partition: int
+    attempt: int
+    number: int
+
+    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802  # Spark's name
+        return {QUERY_ID: self.query_id, BATCH_ID: str(self.batch_id)}.get(key)
+
+    def partitionId(self) -> int:  # noqa: N802  # Spark's name
+        return self.partition
+
+    def attemptNumber(self) -> int:  # noqa: N802  # Spark's name
+        return self.number
+
+    def taskAttemptId(self) -> int:  # noqa: N802  # Spark's name
+        return self.attempt
+
+
+@final
+@dataclass(eq=False)
+class Attempt:
+    """An attempt of a task."""
+
+    partition: int
+    stage_attempt: int
+    process: Process | None = None
+    is_cancelled: bool = False
+    is_lost: bool = False
+    is_running: bool = True
+
+
+_Event: TypeAlias = tuple[str, Attempt | None, Any]
+
+
+@final
+class Application:
+    """One run of the query: a driver, and executors for its tasks."""
+
+    def __init__(self, world: World, number: int, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self.error: BaseException | None = None
+        self.is_dead = False
+        self.is_over = False
+        self.skew_ms = 0
+        self._world = world
+        self._number = number
+        self._use_cases: Any = SimulatedUseCases(world, self)
+        self._next_attempt = world.settings.first_attempt
+        self._partitions = world.settings.partitions
+        self._processes: list[Process] = []
+        self._attempts: list[Attempt] = []
+        self._inbox: list[_Event] = []
+        name = f"driver {number}"
+        if skew := world.decisions.has(name, Fault.SKEW, 1):
+            self.skew_ms = skew.between(-600_000, 600_000)
+        self._driver = world.scheduler.spawn(name, self._run)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether one of its processes still runs."""
+        return any(not each.is_done for each in self._processes)
+
+    def die(self) -> None:
+        """Kill the driver; its executors and its Python process may not notice for a while."""
+        if self.is_over:
+            return
+        self._world.tell(self._driver.name, "dies", "", None)
+        self.is_dead = self.is_over = True
+        self._world.scheduler.kill(self._driver)
+        self._leave_processes()
+        self._world.notify()
+
+    def _leave_processes(self) -> None:
+        decisions = self._world.decisions
+        for process in self._processes:
+            if process.is_done:
+                continue
+            goes_on = decisions.has(process.name, Fault.ORPHANS, 0.7)
+            self._world.scheduler.kill(process, goes_on.between(1, 120_000) if goes_on else 0)
+
+    def _run(self) -> None:
+        try:
+            while (batch := self._plan()) is not None:
+                self._run_batch(batch)
+        except (SparkError, PysparkKafkaError) as error:
+            self.error = error
+            self._world.tell(self._driver.name, "fails", "", error)
+        self.is_over = True
+        self._leave_processes()
+        self._world.notify()
+
+    def _plan(self) -> Batch | None:
+        self._step()
+        checkpoint, world = self.checkpoint, self._world
+        planned = checkpoint.planned()
+        if planned is not None and not checkpoint.is_committed(planned):
+            return planned
+        start = planned.end if planned else checkpoint.first
+        if start >= world.records:
+            return None
+        size = world.decisions.between(self._driver.name, 0, world.settings.batch_records)
+        if world.decisions.is_quiet:
+            size = max(size, 1)
+        batch = Batch(planned.number + 1 if planned else 0, start, min(start + size, world.records))
+        self._step()
+        if not checkpoint.offsets.add(batch.number, batch.to_bytes(world.scheduler.now_ms)):
+            raise SparkError("Concurrent update to the offset log")
+        world.tell(self._driver.name, "plans", batch, None)
+        return batch
+
+    def _run_batch(self, batch: Batch) -> None:
+        writer = self._in_python("plan", batch, lambda writer: writer)
+        self._step()
+        try:
+            messages = self._run_job(batch, writer)
+            self._step()
+            self._in_python(
+                "commit", batch, lambda writer: writer.commit(cast("Any", messages), batch.number)
+            )
+        except (SparkError, PysparkKafkaError) as error:
+            left = error.messages if isinstance(error, JobFailedError) else messages
+            self._in_python(
+                "abort", batch, lambda writer: writer.abort(cast("Any", left), batch.number), error
+            )
+            raise
+        self._step()
+        if not self.checkpoint.commits.add(batch.number, b"{}"):
+            raise SparkError("Concurrent update to the commit log")
+        self._world.remember(self.checkpoint)
+
+    def _step(self) -> None:
+        """Let time pass between two things that the driver does."""
+        self._world.scheduler.sleep(self._world.decisions.between(self._driver.name, 1, 50))
+        if self._world.decisions.has(
+            self._driver.name, Fault.DRIVER_DIES, self._world.settings.rate
+        ):
+            self.die()
+            raise Killed
+
+    def _in_python(
+        self,
+        what: str,
+        batch: Batch,
+        body: Callable[[KafkaStreamWriter], Any],
+        before: BaseException | None = None,
+    ) -> Any:
+        """Run something with a new writer in a Python process of its own, and wait for it."""
+        returned: list[Any] = []
+        failed: list[PysparkKafkaError] = []
+
+        def run() -> None:
+            self._world.planned_ms.setdefault(key, self._world.scheduler.now_ms)
+            try:
+                returned.append(body(KafkaStreamWriter(self._use_cases, self._world.options)))
+            except PysparkKafkaError as error:
+                failed.append(error)
+                self._world.check_error(error, self.checkpoint, name)
+            finally:
+                self._world.scheduler.wake(self._driver)
+
+        key = f"{self._number}.{batch.number}"
+        name = f"{what} {key}"
+        process = self._world.scheduler.spawn(name, run)
+        self._processes.append(process)
+        while not process.is_killed and not returned and not failed:
+            self._world.scheduler.park()
+        if returned:
+            return returned[0]
+        error = failed[0] if failed else SparkError("Python worker exited unexpectedly")
+        if before is None:
+            raise error
+        return None
+
+    def _run_job(self, batch: Batch, writer: KafkaStreamWriter) -> Messages:
+        """Run tasks until each partition has a result, and return the first ones."""
+        self._inbox.clear()
+        self._attempts = []
+        results: dict[int, TaskCommitMessage] = {}
+        failures = [0] * self._partitions
+        for partition in range(self._partitions):
+            self._launch(batch, writer, partition, 0)
+        self._may_lose_executor(1)
+        while len(results) < self._partitions:
+            kind, attempt, value = self._next_event()
+            if kind == "lost":
+                self._lose_executor(batch, writer, results, *value)
+            elif attempt not in self._attempts or attempt.partition in results:
+                continue  # of an earlier batch, or a loser
+            elif attempt.is_lost:
+                continue  # runs again already
+            elif kind == "finished":
+                results[attempt.partition] = value
+                self._cancel_losers(attempt)
+            elif kind == "slow":
+                self._launch(batch, writer, attempt.partition, attempt.stage_attempt)
+            else:
+                failures[attempt.partition] += 1
+                if failures[attempt.partition] >= self._world.settings.max_failures:
+                    self._cancel(self._attempts)
+                    messages = [results.get(each) for each in range(self._partitions)]
+                    raise JobFailedError(messages, value)
+                self._launch(batch, writer, attempt.partition, attempt.stage_attempt)
+        return [results[partition] for partition in range(self._partitions)]
+
+    def _launch(
+        self, batch: Batch, writer: KafkaStreamWriter, partition: int, stage_attempt: int
+    ) -> None:
+        attempt = Attempt(partition, stage_attempt)
+        number = sum(
+            (each.partition, each.stage_attempt) == (partition, stage_attempt)
+            for each in self._attempts
+        )
+        context = _TaskContext(
+            self.checkpoint.query_id, batch.number, partition, self._next_attempt, number
+        )
+        name = f"task {self._number}.{batch.number} p{partition} a{self._next_attempt}"
+        self._next_attempt += 1
+        rows = batch.rows(partition, self._partitions, self.checkpoint.tag)
+
+        def run() -> None:
+            event: _Event = ("failed", attempt, SparkError("Python worker exited unexpectedly"))
+            try:
+                batches = self._batches(attempt, name, rows)
+                TaskContext._taskContext = cast("Any", context)
+                event = ("finished", attempt, writer.write(batches))
+            except (SparkError, PysparkKafkaError) as error:
+                event = ("failed", attempt, error)
+            finally:
+                attempt.is_running = False
+                self._send(event)
+
+        attempt.process = self._world.scheduler.spawn(name, run)
+        self._attempts.append(attempt)
+        self._processes.append(attempt.process)
+        if fired := self._world.decisions.has(name, Fault.SPECULATION, 0.4):
+            delay_ms = fired.between(1, 2 * self._world.settings.work_ms)
+            self._world.scheduler.at(delay_ms, lambda: self._send(("slow", attempt, None)))
+
+    def _batches(
+        self, attempt: Attempt, name: str, rows: Sequence[bytes]
+    ) -> Iterator[pa.RecordBatch]:
+        for values in (rows[:1], rows[1:]):
+            self._world.scheduler.sleep(self._world.work_ms(name))
+            if attempt.is_cancelled:
+                raise SparkError("TaskKilled")
+            yield _arrow(tuple(values))
+
+    def _may_lose_executor(self, stage_attempt: int) -> None:
+        world = self._world
+        if fired := world.decisions.has(self._driver.name, Fault.LOST_EXECUTOR, 0.5):
+            event: _Event = ("lost", None, (stage_attempt, fired))
+            delay_ms = fired.between(1, 3 * world.settings.work_ms)
+            world.scheduler.at(delay_ms, lambda: self._send(event))
+
+    def _lose_executor(
+        self,
+        batch: Batch,
+        writer: KafkaStreamWriter,
+        results: dict[int, TaskCommitMessage],
+        stage_attempt: int,
+        fired: Fired,
+    ) -> None:
+        """Kill some attempts, and run all missing partitions again next to the others."""
+        world = self._world
+        world.tell(self._driver.name, f"stage attempt {stage_attempt}", "", fired.kind.value)
+        for attempt in self._attempts:
+            assert attempt.process is not None
+            if attempt.is_running and fired.between(0, 2) == 0:
+                attempt.is_lost = True
+                world.scheduler.kill(attempt.process)
+        for partition in range(self._partitions):
+            if partition not in results:
+                self._launch(batch, writer, partition, stage_attempt)
+        self._may_lose_executor(stage_attempt + 1)
+
+    def _cancel_losers(self, winner: Attempt) -> None:
+        self._cancel(
+            each
+            for each in self._attempts
+            if (each.partition, each.stage_attempt) == (winner.partition, winner.stage_attempt)
+        )
+
+    def _cancel(self, attempts: Any) -> None:
+        """Kill attempts, or let them notice that they are cancelled."""
+        for attempt in attempts:
+            if not attempt.is_running:
+                continue
+            if fired := self._world.decisions.has(attempt.process.name, Fault.CANCELLED, 0.5):
+                self._world.scheduler.kill(attempt.process, fired.between(1, 5_000))
+            else:
+                attempt.is_cancelled = True
+
+    def _send(self, event: _Event) -> None:
+        self._inbox.append(event)
+        self._world.scheduler.wake(self._driver)
+
+    def _next_event(self) -> _Event:
+        while not self._inbox:
+            self._world.scheduler.park()
+        return self._inbox.pop(0)
+
+
+@cache
+def _arrow(values: tuple[bytes, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})

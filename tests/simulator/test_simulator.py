@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from itertools import chain
+from typing import Final
+
+import pytest
+
+from .__main__ import first_violation, run_part
+from .faults import Settings
+from .planted import PLANTED, planted
+from .shrinking import shrink
+from .simulation import simulate
+from .story import MAX_LINES, story_of
+
+_MAX_TRIED: Final = 20_000
+
+_FOUND_BY: Final[dict[str, int]] = {}
+"""Seeds that find planted faults: `python -m tests.simulator --planted` finds others."""
+
+
+@pytest.mark.parametrize("first", range(0, 1200, 200))
+def test_schedules_keep_every_promise(first: int) -> None:
+    assert run_part(range(first, first + 200)).stories == []
+
+
+def test_a_seed_decides_everything() -> None:
+    told = [repr(simulate(Settings.of(seed)).told) for seed in (3, 7, 3, 7)]
+    assert told[:2] == told[2:]
+    assert told[0] != told[1]
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_faults_are_found(name: str) -> None:
+    known = [_FOUND_BY[name]] if name in _FOUND_BY else []
+    with planted(name):
+        assert first_violation(chain(known, range(_MAX_TRIED))) is not None
+
+
+def test_a_failing_schedule_is_shrunk_and_told() -> None:
+    with planted("W2: no transaction is checked before PREPARED"):
+        found = first_violation(range(_MAX_TRIED))
+        assert found is not None
+        smallest = shrink(found)
+    assert found.violation is not None
+    assert smallest.violation is not None
+    assert smallest.violation.kind == found.violation.kind
+    assert len(smallest.fired) <= len(found.fired)
+    story = story_of(smallest)
+    assert len(story) <= MAX_LINES
+    assert story[-1].startswith(f"    => {found.violation.kind}")
