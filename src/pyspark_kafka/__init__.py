@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from . import brokers as brokers
+    from . import continuous as continuous
+    from . import domain as domain
+    from . import testing as testing
     from .adapters.prometheus.lag_exporter import PrometheusLagExporter
     from .adapters.prometheus.progress_listener import PrometheusProgressListener
     from .adapters.spark.lag_listener import LagListener
@@ -84,6 +88,7 @@ _LAZY_IMPORTS: Final = {
     "sink_container_for": ".bootstrap.container",
     "tuned_session": ".adapters.spark.session",
 }
+_LAZY_MODULES: Final = frozenset({"brokers", "continuous", "domain", "testing"})
 
 
 def register(spark: SparkSession) -> None:
@@ -169,10 +174,12 @@ def lag_listener(
 
 
 def _import(name: str) -> Any:
-    if name not in _LAZY_IMPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .domain.errors import requires_extra
 
+    if name in _LAZY_MODULES:
+        return import_module(f".{name}", __name__)
+    if name not in _LAZY_IMPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with requires_extra("spark", "pyspark", "pyspark"):
         return getattr(import_module(_LAZY_IMPORTS[name], __name__), name)
 

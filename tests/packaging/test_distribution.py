@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
+import pytest
+
 import pyspark_kafka
+from tests.documents import DOCS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+MODULES = ("brokers", "continuous", "domain", "testing")
+PAGE = (DOCS / "reference" / "python-api.md").read_text()
 LAYERS = ("domain", "ports", "application", "adapters")
 
 
@@ -64,3 +70,17 @@ def test_the_public_names_are_there() -> None:
     """All names in `__all__` exist, and no others."""
     assert all(getattr(pyspark_kafka, name) for name in pyspark_kafka.__all__)
     assert not hasattr(pyspark_kafka, "no_such_name")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_package_alone_is_imported(module: str) -> None:
+    """All names of the reference are there after `import pyspark_kafka`."""
+    names = re.findall(rf"pyspark_kafka\.{module}[\w.]*", PAGE)
+    script = "; ".join(["import pyspark_kafka", *names])
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_reference_has_no_other_modules() -> None:
+    """Each name of the reference is one of the package, or in a module of the test above."""
+    names = {*re.findall(r"pyspark_kafka\.(\w+)", PAGE)}
+    assert names - {*pyspark_kafka.__all__} == {*MODULES}
