@@ -45,6 +45,8 @@ check: $(READY) ## check style, types, layers, generated pages, and the domain's
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100

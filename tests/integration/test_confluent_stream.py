@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_the_c_api_is_required(world: KafkaWorld) -> None:
     options = world.options(QueryKind.STREAM)
     with pytest.raises(UnsupportedFeatureError, match=r"what a test took away.*kafka-python"):
         ConfluentStreamClient(options, None, SETTINGS, no_library)
+
+
+def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so before it connects, and what to do."""
+    options = {"kafka.bootstrap.servers": "h:1", "client": "confluent", "subscribe": "t"}
+    parsed = parse_source_options(options, QueryKind.STREAM)
+    monkeypatch.setattr(os, "name", "nt")
+    with pytest.raises(UnsupportedFeatureError, match=r"on Windows cannot .*use the client 'kafka"):
+        ConfluentStreamClient(parsed, None, SETTINGS)
 
 
 def test_a_closed_client_gives_back_its_threads_and_files(world: KafkaWorld) -> None:

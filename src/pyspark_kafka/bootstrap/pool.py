@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -111,9 +112,10 @@ class ContainerPool:
     def hold_across_forks(self) -> None:
         """Let no process fork while the pool's lock is held: it would stay locked in the child."""
         lock = self._changed
-        os.register_at_fork(
-            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-        )
+        if sys.platform != "win32":
+            os.register_at_fork(
+                before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+            )
 
     def _take(self, options: Options) -> AnyContainer | None:
         with self._changed:

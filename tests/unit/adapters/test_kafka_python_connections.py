@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import selectors
 import socket
 import ssl
 import struct
@@ -14,10 +15,12 @@ from unittest.mock import Mock
 
 import pytest
 
+from pyspark_kafka.adapters.kafka_python import connections
 from pyspark_kafka.adapters.kafka_python.connections import (
     FetchConnection,
     FrameTooLargeError,
     ReceiveBuffer,
+    Selector,
 )
 from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchPosition, FetchSettings
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -44,9 +47,12 @@ MIB = 1024 * 1024
 ANNOUNCED_BYTES = 400 * MIB
 
 
-@pytest.fixture
-def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+@pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
+def sockets(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[socket.socket, socket.socket]]:
     """Yield the client's end of a connection, and the broker's."""
+    monkeypatch.setattr(connections, "Selector", request.param)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield ours, theirs

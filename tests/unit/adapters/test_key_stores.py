@@ -172,6 +172,15 @@ def test_memory_file(
     assert not Path(path).exists()
 
 
+def test_a_file_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a path for memory, it is a file that is deleted afterwards."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    with memory_file(b"key") as path:
+        assert Path(path).read_bytes() == b"key"
+        assert not path.startswith(("/proc", "/dev"))
+    assert not Path(path).parent.exists()
+
+
 def test_a_sealed_file() -> None:
     """What memory holds cannot be changed while it is read."""
     with memory_file(b"key") as path, pytest.raises(PermissionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
@@ -46,8 +47,13 @@ class ConfluentStreamClient(StreamClient):
         """Check the options; nothing is connected yet.
 
         :raises OptionsError: if librdkafka does not know a setting.
-        :raises UnsupportedFeatureError: if its C API cannot be called.
+        :raises UnsupportedFeatureError: if its C API cannot be called, and on Windows.
         """
+        if os.name == "nt":  # where nothing waits for a pipe with a time-out
+            raise UnsupportedFeatureError(
+                "The client 'confluent' on Windows",
+                "run continuous queries; use the client 'kafka-python'",
+            )
         try:
             loaded = library()
         except LibraryUnusableError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
+import selectors
 import threading
 import weakref
 from contextlib import suppress
@@ -20,16 +20,16 @@ class WakePipe:
         self._source, self.file = os.pipe()
         for end in (self._source, self.file):
             # librdkafka ignores that a pipe is full: a byte in it is enough.
-            os.set_blocking(end, False)
-        self._poll = select.poll()
-        self._poll.register(self._source, select.POLLIN)
+            os.set_blocking(end, False)  # type: ignore[attr-defined,unused-ignore]  # on win32
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._source, selectors.EVENT_READ)
         self._lock = threading.Lock()
-        self._close = weakref.finalize(self, _close, self._source, self.file)
+        self._close = weakref.finalize(self, _close, self._selector, self._source, self.file)
         self._close.atexit = False
 
     def wait(self, timeout_s: float) -> None:
         """Return when something was written since the last call, or in time."""
-        if self._poll.poll(timeout_s * 1_000):
+        if self._selector.select(timeout_s):
             with suppress(BlockingIOError):
                 os.read(self._source, _READ)
 
@@ -46,6 +46,7 @@ class WakePipe:
             self._close()
 
 
-def _close(*ends: int) -> None:
+def _close(selector: selectors.BaseSelector, *ends: int) -> None:
+    selector.close()
     for end in ends:
         os.close(end)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable
+from selectors import EVENT_READ
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .connections import RawConnection
+from .connections import RawConnection, Selector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +29,12 @@ def receive_ready(awaited: Sequence[Awaited], timeout_s: float) -> None:
     if not awaited:
         time.sleep(timeout_s)
         return
-    poll = select.poll()
-    for connection, _ in awaited:
-        poll.register(connection, select.POLLIN)
-        if connection.has_decrypted:
-            timeout_s = 0.0
-    ready = {number for number, _ in poll.poll(1_000 * timeout_s)}
+    with Selector() as selector:
+        for connection, _ in awaited:
+            selector.register(connection, EVENT_READ)
+            if connection.has_decrypted:
+                timeout_s = 0.0
+        ready = {key.fd for key, _ in selector.select(timeout_s)}
     for connection, receive in awaited:
         if connection.fileno() in ready or connection.has_decrypted:
             receive()

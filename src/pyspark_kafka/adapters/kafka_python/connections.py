@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import select
+import selectors
 import ssl
 import time
 from collections import deque
 from functools import lru_cache
+from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -46,7 +47,13 @@ _DEFAULT_FRAME_BYTES: Final = 4 * 1024 * 1024
 _GRACE_PART: Final = 0.1
 """How much of a time-out there is at least to receive a response that has begun to come."""
 
-_ACTIONS: Final = {select.POLLIN: "answer", select.POLLOUT: "take a request"}
+# Makes no system call to register a socket. Windows has no poll(); select() elsewhere takes no
+# sockets with numbers from 1,024 on.
+Selector: Final[type[selectors.BaseSelector]] = getattr(
+    selectors, "PollSelector", selectors.SelectSelector
+)
+
+_ACTIONS: Final = {EVENT_READ: "answer", EVENT_WRITE: "take a request"}
 
 
 class FrameTooLargeError(kafka_errors.KafkaError):  # type: ignore[misc]  # kafka-python has no types
@@ -103,7 +110,7 @@ class RawConnection:
         if self._sent or isinstance(self._socket, ssl.SSLSocket):
             # TLS may receive messages of its own.
             return False
-        return self._is_ready(select.POLLIN, 0)
+        return self._is_ready(EVENT_READ, 0)
 
     @property
     def is_overdue(self) -> bool:
@@ -113,7 +120,7 @@ class RawConnection:
         """
         if not self._sent or time.monotonic() <= self._sent[0] + self._timeout_s:
             return False
-        return not self.has_decrypted and not self._is_ready(select.POLLIN, 0)
+        return not self.has_decrypted and not self._is_ready(EVENT_READ, 0)
 
     @property
     def has_decrypted(self) -> bool:
@@ -135,9 +142,9 @@ class RawConnection:
             try:
                 unsent = unsent[self._socket.send(unsent) :]
             except (BlockingIOError, ssl.SSLWantWriteError):
-                self._wait(select.POLLOUT, deadline)
+                self._wait(EVENT_WRITE, deadline)
             except ssl.SSLWantReadError:
-                self._wait(select.POLLIN, deadline)
+                self._wait(EVENT_READ, deadline)
         if is_answered:
             self._sent.append(time.monotonic())
 
@@ -176,10 +183,10 @@ class RawConnection:
             try:
                 received = self._socket.recv_into(view[filled:])
             except (BlockingIOError, ssl.SSLWantReadError):
-                self._wait(select.POLLIN, deadline)
+                self._wait(EVENT_READ, deadline)
                 continue
             except ssl.SSLWantWriteError:
-                self._wait(select.POLLOUT, deadline)
+                self._wait(EVENT_WRITE, deadline)
                 continue
             if not received:
                 raise ConnectionResetError("the broker closed the connection")
@@ -191,9 +198,9 @@ class RawConnection:
             raise TimeoutError(f"{self._peer} did not {_ACTIONS[events]} in time")
 
     def _is_ready(self, events: int, timeout_s: float) -> bool:
-        poll = select.poll()
-        poll.register(self, events)
-        return bool(poll.poll(1_000 * timeout_s))
+        with Selector() as selector:
+            selector.register(self, events)
+            return bool(selector.select(timeout_s))
 
 
 def _taken_from(connected: Any) -> socket.socket:

@@ -184,7 +184,9 @@ def is_trusted(found: os.stat_result, source: Path) -> bool:
     """Return whether only root, this user or the owner of the module can have written a file."""
     if os.name == "nt":
         return True
-    owners = {0, os.geteuid()}
+    owners = {0}
+    if sys.platform != "win32":
+        owners.add(os.geteuid())
     with suppress(OSError):
         owners.add(source.stat().st_uid)
     return found.st_uid in owners and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
+import tempfile
 import threading
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,20 +18,38 @@ if TYPE_CHECKING:
 def memory_file(content: bytes) -> Iterator[str]:
     """Yield a path from which this process can read the content once, from its beginning.
 
-    No disk ever has the content, so that nothing is left behind if the process is killed.
+    No disk ever has the content, so that nothing is left behind if the process is killed. Windows
+    has no path for memory: there it is a file of the user's, which is deleted afterwards.
     """
-    try:
-        file = os.memfd_create("pyspark-kafka", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except (AttributeError, OSError):
-        # Not Linux, or it forbids such files: sysctl vm.memfd_noexec=2, a seccomp filter.
+    if sys.platform == "win32":
+        with tempfile.TemporaryDirectory(prefix="pyspark-kafka-") as directory:
+            Path(directory, "content").write_bytes(content)
+            yield str(Path(directory, "content"))
+    elif (file := _memory()) is None:
         with _piped(content) as path:
             yield path
-        return
-    with open(file, "wb", buffering=0) as memory:
-        memory.write(content)
+    else:
+        with open(file, "wb", buffering=0) as memory:
+            memory.write(content)
+            _seal(file)
+            yield f"/proc/self/fd/{file}"
+
+
+def _memory() -> int | None:
+    """Return a file that memory holds, if this system has them."""
+    if sys.platform == "linux":
+        # Python was built without, or Linux forbids it: sysctl vm.memfd_noexec=2, a seccomp filter.
+        with suppress(AttributeError, OSError):
+            return os.memfd_create("pyspark-kafka", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    return None
+
+
+def _seal(file: int) -> None:
+    if sys.platform == "linux":
+        import fcntl
+
         seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
-        yield f"/proc/self/fd/{file}"
 
 
 @contextmanager

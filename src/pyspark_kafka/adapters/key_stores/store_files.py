@@ -23,6 +23,7 @@ MAX_FILE_BYTES: Final = 16 * 1_024 * 1_024
 
 _KEY_PASSWORD: Final = "kafka.ssl.key.password"  # noqa: S105  # an option's name
 
+_NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)  # not on Windows
 _PRIVATE_KEY: Final = re.compile(
     r"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----.*?-----END \1-----\n", re.DOTALL
 )
@@ -45,7 +46,7 @@ def read_file(option: str, location: str) -> bytes:
     """
     try:
         # Opening a named pipe would wait for its writer.
-        file = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = os.open(location, os.O_RDONLY | _NONBLOCK)
         with open(file, "rb") as content:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise ValueError(f"Option '{option}': '{location}' is not a file")

@@ -8,7 +8,6 @@ itself refuses imports with ``..`` and absolute ones.
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +37,7 @@ WAIT_S: Final = 120
 _MEMORY_BYTES: Final = 2 * 2**30
 _NAME: Final = re.compile(r"[A-Za-z0-9_.\-]+(/[A-Za-z0-9_.\-]+)*")
 _MAX_REASON: Final = 500
+_KILLED: Final = -9  # by SIGKILL, which Windows does not have
 _LOG: Final = re.compile(r"WARNING: All log messages|[IWEF]\d{4} ")
 _PATH: Final = re.compile(r"\S*/pyspark-kafka-proto-\w+/texts/")
 _PROTOC: Final = f"""
@@ -124,7 +124,7 @@ def _run(command: list[str]) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise OptionsError([f"A Protobuf schema was not compiled in {WAIT_S} s."]) from error
-    if done.returncode == -signal.SIGKILL:
+    if done.returncode == _KILLED:
         # Out of memory: the machine's fault, not the schema's.
         raise OptionsError(["The compiler of a Protobuf schema was killed."])
     if done.returncode:

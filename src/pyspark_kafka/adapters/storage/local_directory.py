@@ -6,11 +6,13 @@ import os
 import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from .exclusive_rename import link_or_rename
 from .file_names import temporary_name
 from .log_directory import MAX_FILE_BYTES, LogDirectory, LogFile, require_size
+
+_NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)  # not on Windows
 
 
 @final
@@ -52,7 +54,7 @@ class LocalDirectory(LogDirectory):
     def read(self, name: str) -> bytes | None:
         try:
             # Opening a named pipe would wait for a writer otherwise.
-            descriptor = os.open(self._path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(self._path / name, os.O_RDONLY | _NONBLOCK)
         except FileNotFoundError:
             return None
         try:
@@ -113,6 +115,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync(directory: Path) -> None:
+    if os.name == "nt":
+        return  # Windows opens no directories
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
