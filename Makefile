@@ -49,7 +49,7 @@ check: $(READY) ## check style, types, layers, generated pages, and the domain's
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
+	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
 bench: $(BENCH_READY) ## run the benchmarks and write docs/reference/benchmarks.md
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -1,0 +1,114 @@
+"""Which packages each part of the library imports, and what it does without the optional ones."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import pyspark_kafka
+from tests.matrix.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE: Final = Path(pyspark_kafka.__file__).parent
+PROGRAM: Final = Path(__file__).parent / "programs" / "base_install.py"
+
+COLUMNS: Final = {"numpy", "pyarrow"}
+HTTP: Final = {"requests", "urllib3"}
+IMPORTED: Final = {
+    "__init__": {"pyspark"},
+    "continuous": {"pyspark"},
+    "ports": COLUMNS,
+    "application": COLUMNS,
+    "adapters/avro_values": COLUMNS,
+    "adapters/bounded_session": HTTP,
+    "adapters/confluent": COLUMNS | {"confluent_kafka"},
+    "adapters/dead_letters": COLUMNS,
+    "adapters/fetching": {"pyarrow"},
+    "adapters/json_values": COLUMNS,
+    "adapters/kafka_format": COLUMNS | {"crc32c", "lz4", "snappy", "zstandard"},
+    "adapters/kafka_python": COLUMNS | {"gssapi", "kafka"},
+    "adapters/kernels": {"filelock", "llvmlite", "numba", "numpy", "platformdirs"},
+    "adapters/memory": COLUMNS,
+    "adapters/partitioning": COLUMNS,
+    "adapters/prometheus": {"prometheus_client"},
+    "adapters/protobuf_values": COLUMNS | {"google"},
+    "adapters/schema_registry": HTTP,
+    "adapters/spark": {"py4j", "pyarrow", "pyspark"},
+    "adapters/storage": {"fsspec", "requests"},
+    "adapters/tokens": {"aws_msk_iam_sasl_signer", "azure", "botocore", "google"},
+    "adapters/value_columns": COLUMNS,
+    "adapters/value_encoding": COLUMNS,
+    "adapters/value_framing": COLUMNS,
+    "bootstrap": {"dependency_injector", "pyarrow", "pyspark"},
+    "brokers": {"confluent_kafka", "filelock", "kafka", "platformdirs"},
+    "cli": {"py4j", "pyarrow", "pyspark", "rich"},
+    "testing": COLUMNS | {"confluent_kafka", "dependency_injector", "pytest"},
+}
+"""The packages that each layer and each adapter imports, also in functions and for types."""
+
+
+def test_each_part_imports_its_packages() -> None:
+    """The domain imports none; another vendor needs an entry here."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        part = "/".join(parts[:2]) if parts[0] == "adapters" else parts[0]
+        for package in imported(ast.parse(path.read_text())):
+            found[part].add(package)
+    assert found == IMPORTED
+
+
+def imported(module: ast.Module) -> Iterator[str]:
+    """Yield the packages of others that a module imports."""
+    for node in ast.walk(module):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [str(node.module)]
+        packages = {name.partition(".")[0] for name in names}
+        yield from packages - sys.stdlib_module_names - {"pyspark_kafka"}
+
+
+def test_a_base_install() -> None:
+    """Without any package of an extra, all that needs none works."""
+    base = closure(Project.read().dependencies) | {"pyspark-kafka"}
+    missing = [
+        package
+        for package, distributions in packages_distributions().items()
+        if not base & set(map(canonicalize_name, distributions))
+    ]
+    assert {"pyspark", "requests", "confluent_kafka", "pytest"} <= {*missing}
+    # What Windows does not have.
+    absent = [*missing, "fcntl", "grp", "pwd", "resource", "termios"]
+    done = subprocess.run(
+        [sys.executable, PROGRAM, json.dumps(absent)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: [KAFKA_BROKER_UNREACHABLE]")
+
+
+def closure(requirements: tuple[str, ...]) -> set[str]:
+    """Return the names of distributions that requirements install."""
+    found: set[str] = set()
+    left = list(requirements)
+    while left:
+        requirement = Requirement(left.pop())
+        name = canonicalize_name(requirement.name)
+        is_needed = not requirement.marker or requirement.marker.evaluate({"extra": ""})
+        if is_needed and name not in found:
+            found.add(name)
+            left += requires(name) or ()
+    return found
