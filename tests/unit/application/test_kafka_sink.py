@@ -100,7 +100,6 @@ class MortalLog(PassingLog):
         self._life.step(lambda: self._log.purge(threshold))
 
 
-@final
 class MortalTransactions(Transactions):
     """Transactions that a driver may die over when it ends them."""
 
@@ -844,4 +843,41 @@ def test_a_committed_batch_is_not_dropped_if_its_ids_were_taken(
             stage.transactions.begin(f"{PREFIX}-q-{task}-0-0")
     with pytest.raises(TransactionLostError, match="unknown whether batch 0 was committed"):
         stage.driver().recover()
+    assert stage.visible() == rows(0)
+
+
+def test_offsets_that_cannot_be_read_stop_the_driver(stage: Stage) -> None:
+    """Where the log is in the checkpoint: otherwise the batch could not be compared later."""
+
+    @final
+    class Unreadable(PassingLog):
+        def get(self, batch_id: int) -> NoReturn:
+            raise MetadataLogError(f"offsets/{batch_id}", "no connection")
+
+    offsets = MemoryMetadataLog()
+    offsets.add(0, b"up to 3")
+    with pytest.raises(MetadataLogError, match="no connection"):
+        stage.driver(offsets=Unreadable(offsets)).commit(0, "q", stage.run_tasks(0))
+    assert stage.log.latest() is None
+    stage.driver(offsets=offsets).commit(0, "q", stage.run_tasks(0))
+    with pytest.raises(MetadataLogError, match="no connection"):
+        stage.driver(offsets=Unreadable(offsets)).recover()
+
+
+def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) -> None:
+    """Another one has committed the transaction, and a later batch uses its id."""
+    written = stage.run_tasks(0)
+
+    @final
+    class Lagging(MortalTransactions):
+        def commit(self, transaction: Transaction) -> None:
+            if stage.entry().state is BatchState.PREPARED:
+                assert stage.driver().recover().committed_through == 0
+                stage.run_task(1, 0, used_until_ms=INT64_MAX)
+            super().commit(transaction)
+
+    lagging = Lagging(stage.transactions, Life())
+    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
+        driver.commit(0, "q", written)
     assert stage.visible() == rows(0)
