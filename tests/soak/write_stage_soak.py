@@ -48,7 +48,7 @@ _PADDING: Final = 10_000
 
 _RATE: Final = 5_000
 _MAX_RESTARTS: Final = 4
-_RUN_S: Final = 150.0
+_RUN_S: Final = 300.0
 _CHECK_S: Final = 30.0
 _HANGING_S: Final = 20.0
 _FAILED_READ_S: Final = 3.0
