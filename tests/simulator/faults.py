@@ -75,6 +75,8 @@ class Settings:
     is_log_in_checkpoint: bool
     is_checkpoint_readable: bool
     timeout_ms: int
+    marker_ms: int
+    """How long transactions need until their markers are written."""
     work_ms: int
     """How long a task computes before each of its writes, at most."""
     max_failures: int
@@ -106,6 +108,7 @@ class Settings:
             is_log_in_checkpoint=random.random() < 0.6,
             is_checkpoint_readable=random.random() < 0.5,
             timeout_ms=random.choice((60_000, 60_000, 900_000)),
+            marker_ms=random.choice((0, 0, 3_000)),
             work_ms=random.choice((50, 1_000, 20_000, 100_000)),
             max_failures=random.randint(1, 4),
             first_attempt=random.choice((0, 0, LANES - 1)),

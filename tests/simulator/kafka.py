@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from pyspark_kafka.adapters.memory.cluster import MemoryCluster
@@ -23,6 +23,12 @@ TOPIC: Final = "out"
 OPERATOR: Final = "an operator"
 DAY_MS: Final = 86_400_000
 
+_BEFORE_MARKERS: Final = {
+    TransactionState.EMPTY: TransactionState.EMPTY,
+    TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
+    TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
+}
+
 Lateness = Callable[[], int]
 
 
@@ -40,7 +46,9 @@ class Fate:
 class Kafka:
     """What takes effect in Kafka, at once."""
 
-    def __init__(self, scheduler: Scheduler, timeout_ms: int, lateness_ms: Lateness) -> None:
+    def __init__(
+        self, scheduler: Scheduler, timeout_ms: int, marker_ms: int, lateness_ms: Lateness
+    ) -> None:
         self.cluster = MemoryCluster(lambda: scheduler.now_ms)
         self.cluster.create_topic(TOPIC)
         self.fates: dict[Transaction, Fate] = {}
@@ -54,6 +62,7 @@ class Kafka:
         self._used_ms: dict[str, int] = {}
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
+        self._marker_ms = marker_ms
         self._lateness_ms = lateness_ms
         self._port = MemoryTransactions(self.cluster, timeout_ms)
 
@@ -71,7 +80,10 @@ class Kafka:
 
     def describe(self, names: Collection[str], by: str) -> dict[str, TransactionDescription]:
         """Describe transactional ids, and note which transactions a driver knows to be open."""
-        described = dict(self._port.describe(names))
+        described = {
+            name: self._before_markers(name, each)
+            for name, each in self._port.describe(names).items()
+        }
         if by.startswith("commit"):
             for name, each in described.items():
                 if each.state is TransactionState.ONGOING:
@@ -140,6 +152,12 @@ class Kafka:
             partition, 0, 1 << 40, committed_only=True, max_records=1 << 20
         )
         return Counter(record.value for record in records if record.value is not None)
+
+    def _before_markers(self, name: str, found: TransactionDescription) -> TransactionDescription:
+        """Return the state that a transaction has from its end until its markers are written."""
+        fate = self.fates.get(self.newest[name])
+        is_new = fate is not None and self._scheduler.now_ms - fate.at_ms < self._marker_ms
+        return replace(found, state=_BEFORE_MARKERS[found.state]) if is_new else found
 
     def _note_end(self, name: str, end: TransactionEnd, by: str) -> None:
         newest = self.newest.get(name)

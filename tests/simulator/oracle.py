@@ -13,10 +13,10 @@ from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
 from pyspark_kafka.domain.transaction import LANES, SLOTS, Transaction, TransactionEnd
 
+from .checkpoint import Checkpoint, value_of
 from .faults import Fault
 from .kafka import OPERATOR
 from .ports import SINKS, StorageError
-from .spark import Batch, Checkpoint, value_of
 from .world import MAX_ENTRIES, ViolationError, World
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ KNOWN: Final = frozenset(
         "text: FENCED by a late request",
         "text: FENCED by an attempt of its own",
         "text: one is open still",
+        "decided without its records, and the log was deleted",
         "lost: the log was deleted while the query ran",
         "lost: a checkpoint that the driver cannot read was restored",
     }
@@ -57,16 +58,6 @@ def _kind_of(kind: str, ends: AbstractSet[TransactionEnd]) -> str:
 def application_of(process: str) -> str:
     """Return the application of a process: its number in the name."""
     return process.split(" ")[1].split(".", maxsplit=1)[0]
-
-
-def newest_entry(checkpoint: Checkpoint) -> tuple[int, SinkLogEntry]:
-    """Return the newest entry of a sink's log."""
-    latest = checkpoint.sinks.latest()
-    return (
-        (-1, SinkLogEntry(-1, BatchState.COMMITTED))
-        if latest is None
-        else (latest[0], SinkLogEntry.from_bytes(latest[1]))
-    )
 
 
 @final
@@ -101,22 +92,32 @@ class Oracle:
             raise ViolationError(kind, text)
         self._world.known[kind] += 1
 
-    def _check_entry(self, number: int, entry: SinkLogEntry, by: str) -> None:
-        """Check that all transactions of a batch ended as an entry says."""
+    def _check_entry(self, number: int, content: bytes, checkpoint: Checkpoint, by: str) -> None:
+        """Check that the transactions of a batch have its records, and ended as an entry says."""
+        entry, kafka = SinkLogEntry.from_bytes(content), self._world.kafka
         self._logged[number], self._adders[number], self._last[by] = entry, by, entry
         if entry.state is BatchState.PREPARED:
-            checked = self._world.kafka.checked
-            self._checked.update({each: checked.get(each) for each in entry.transactions})
+            self._checked.update({each: kafka.checked.get(each) for each in entry.transactions})
+            self._check_records(entry, checkpoint)
         if not self.by_hand.isdisjoint(entry.transactions):
             return
-        fates = self._world.kafka.fates
-        ends = {fates[each].end for each in entry.transactions if each in fates}
+        ends = {kafka.fates[each].end for each in entry.transactions if each in kafka.fates}
         is_committed = ends == {TransactionEnd.COMMITTED}
         if entry.state is BatchState.COMMITTED and ends and not is_committed:
             self._violate(_kind_of("logged as committed, and is not", ends), str(entry))
         is_shared = Fault.COPIED in self._world.interference
         if entry.state is BatchState.DROPPED and TransactionEnd.COMMITTED in ends and not is_shared:
             self._violate("logged as dropped, and is not", str(entry))
+
+    def _check_records(self, entry: SinkLogEntry, checkpoint: Checkpoint) -> None:
+        """Check that no record of a batch is missing, if it is committed now."""
+        records = self._world.kafka.records
+        written = {value for each in entry.transactions for value in records[each]}
+        missing = set(checkpoint.values(entry.batch_id)) - written - self._world.written_by_people
+        if any(not self._world.is_visible(each) for each in missing):
+            is_deleted = Fault.DELETED_LOG in self._world.interference
+            why = ", and the log was deleted" if is_deleted else ""
+            self._violate(f"decided without its records{why}", f"{missing}: {entry}")
 
     def _check_other_driver(self, error: MetadataLogError, by: str) -> None:
         found = re.search(rf"{OTHER_DRIVER} (\d+)", error.message)
@@ -181,7 +182,7 @@ class Oracle:
         self, checkpoint: Checkpoint, entry: SinkLogEntry, by: str, text: str
     ) -> None:
         world = self._world
-        seen = {each for each in self.values(checkpoint, entry.batch_id) if world.is_visible(each)}
+        seen = {each for each in checkpoint.values(entry.batch_id) if world.is_visible(each)}
         if seen and not world.interference:
             self._violate("untrue: no record is visible", text)
         if "took nearly as long" in text:
@@ -225,14 +226,6 @@ class Oracle:
             for each, fate in fates.items()
             if fate is None or fate.end is not TransactionEnd.COMMITTED
         }
-
-    def values(self, checkpoint: Checkpoint, number: int) -> list[bytes]:
-        """Return the records of a batch."""
-        content = checkpoint.offsets.get(number)
-        if content is None:
-            return []
-        batch = Batch.of((number, content))
-        return [value_of(checkpoint.tag, each) for each in range(batch.start, batch.end)]
 
     def check_end(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Check that every record is visible once, and that bounds hold."""

@@ -9,11 +9,12 @@ from typing import Final, final
 from pyspark_kafka.domain.errors import MetadataLogError, TransactionLostError
 from pyspark_kafka.domain.sink_log import BatchState
 
+from .checkpoint import Checkpoint
 from .faults import Fault, Fired
 from .kafka import DAY_MS, OPERATOR
-from .oracle import OTHER_DRIVER, PARTLY_LOST, Oracle, newest_entry
+from .oracle import OTHER_DRIVER, PARTLY_LOST, Oracle
 from .ports import StorageError
-from .spark import Application, Checkpoint, JobFailedError
+from .spark import Application, JobFailedError
 from .world import ViolationError, World
 
 ME: Final = "people"
@@ -177,11 +178,11 @@ class People:
 
     def _complete_by_hand(self, checkpoint: Checkpoint) -> None:
         """Write the records of a batch that are missing, and log that it is committed."""
-        number, entry = newest_entry(checkpoint)
+        number, entry = checkpoint.newest_entry()
         if entry.state is not BatchState.PREPARED:
             return
         seen = self._world.kafka.visible()
-        values = self._oracle.values(checkpoint, entry.batch_id)
+        values = checkpoint.values(entry.batch_id)
         missing = {each for each in values if not seen[each]}
         if missing == set(values):
             state = BatchState.DROPPED

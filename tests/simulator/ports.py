@@ -17,7 +17,6 @@ from pyspark_kafka.domain.errors import (
     PysparkKafkaError,
 )
 from pyspark_kafka.domain.options import SinkOptions
-from pyspark_kafka.domain.sink_log import SinkLogEntry
 from pyspark_kafka.domain.transaction import Transaction, TransactionDescription
 from pyspark_kafka.domain.write_result import DeliveryStats
 from pyspark_kafka.ports.metadata_log import MetadataLog
@@ -53,7 +52,7 @@ class Calls:
 
     def __init__(self, world: World, application: Application) -> None:
         self.world = world
-        self._application = application
+        self.application = application
 
     @property
     def name(self) -> str:
@@ -119,7 +118,7 @@ class Calls:
 
     def _die(self, fired: Fired) -> None:
         if fired.kind is Fault.DRIVER_DIES:
-            self._application.die()
+            self.application.die()
         else:
             self.world.scheduler.kill_current()
 
@@ -221,7 +220,9 @@ class SimulatedLog(MetadataLog):
         def add(by: str) -> bool:
             is_added = self._log.add(batch_id, metadata)
             if is_added and self._name == SINKS:
-                self._calls.world.check_entry(batch_id, SinkLogEntry.from_bytes(metadata), by)
+                self._calls.world.check_entry(
+                    batch_id, metadata, self._calls.application.checkpoint, by
+                )
             return is_added
 
         return self._calls.storage("add", (batch_id, metadata), add, _LOG_WRITES)

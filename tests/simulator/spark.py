@@ -1,18 +1,15 @@
-"""Spark: a streaming query's checkpoint, its driver, and the attempts of its tasks."""
+"""Spark: the driver of a streaming query, and the attempts of its tasks."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 import pyarrow as pa
 from pyspark import TaskContext
 
-from pyspark_kafka.adapters.memory.metadata_log import MemoryMetadataLog
 from pyspark_kafka.adapters.spark.sink_writers import (
     BATCH_ID,
     KafkaStreamWriter,
@@ -21,6 +18,7 @@ from pyspark_kafka.adapters.spark.sink_writers import (
 from pyspark_kafka.adapters.spark.tasks import QUERY_ID
 from pyspark_kafka.domain.errors import PysparkKafkaError
 
+from .checkpoint import Batch, Checkpoint
 from .faults import Fault, Fired
 from .ports import SimulatedUseCases
 from .scheduler import Killed, Process
@@ -42,91 +40,6 @@ class JobFailedError(SparkError):
         super().__init__(f"a task failed too often: {cause}")
         self.messages = messages
         self.cause = cause
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A micro-batch, and the range of records that it reads."""
-
-    number: int
-    start: int
-    end: int
-
-    @classmethod
-    def of(cls, entry: tuple[int, bytes]) -> Batch:
-        """Parse an entry of the offset log."""
-        content = json.loads(entry[1])
-        return cls(entry[0], content["start"], content["end"])
-
-    def to_bytes(self, now_ms: int) -> bytes:
-        """Return its entry in the offset log."""
-        content = {"batchTimestampMs": now_ms, "start": self.start, "end": self.end}
-        return json.dumps(content).encode()
-
-    def rows(self, partition: int, partitions: int, tag: str) -> list[bytes]:
-        """Return the values that a task writes."""
-        numbers = range(self.start, self.end)
-        return [value_of(tag, each) for each in numbers if each % partitions == partition]
-
-
-def value_of(tag: str, number: int) -> bytes:
-    """Return the output of an input record in the query with a checkpoint."""
-    return f"{tag}{number}".encode()
-
-
-@final
-@dataclass
-class Checkpoint:
-    """A checkpoint; its query has to write the records of ``[first, last)``."""
-
-    tag: str
-    query_id: str
-    first: int = 0
-    last: int = sys.maxsize
-    offsets: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
-    commits: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
-    sinks: MemoryMetadataLog = field(default_factory=MemoryMetadataLog)
-
-    def copy(self, tag: str) -> Checkpoint:
-        """Return a copy of all files."""
-        planned = self.planned()
-        logs = [_copied(each) for each in (self.offsets, self.commits, self.sinks)]
-        first = planned.end if planned else self.first
-        return Checkpoint(tag, self.query_id, first, self.last, *logs)
-
-    def planned(self) -> Batch | None:
-        """Return the last batch of the offset log."""
-        latest = self.offsets.latest()
-        return None if latest is None else Batch.of(latest)
-
-    def overwrite(self, other: Checkpoint, *, with_sinks: bool) -> None:
-        """Replace all files by those of another checkpoint."""
-        _overwrite(self.offsets, other.offsets)
-        _overwrite(self.commits, other.commits)
-        if with_sinks:
-            _overwrite(self.sinks, other.sinks)
-
-    def delete_sink_log(self) -> None:
-        """Delete the sink's log."""
-        _overwrite(self.sinks, MemoryMetadataLog())
-
-    def is_committed(self, batch: Batch) -> bool:
-        """Return whether Spark's commit log has a batch."""
-        return self.commits.get(batch.number) is not None
-
-
-def _overwrite(log: MemoryMetadataLog, other: MemoryMetadataLog) -> None:
-    for number in log.batch_ids():
-        log.remove(number)
-    for number in other.batch_ids():
-        log.add(number, other.get(number) or b"")
-
-
-def _copied(log: MemoryMetadataLog) -> MemoryMetadataLog:
-    copied = MemoryMetadataLog()
-    _overwrite(copied, log)
-    return copied
 
 
 @dataclass(frozen=True)
@@ -182,11 +95,12 @@ class Application:
         self._number = number
         self._use_cases: Any = SimulatedUseCases(world, self)
         self._next_attempt = world.settings.first_attempt
-        self._partitions = world.settings.partitions
         self._processes: list[Process] = []
         self._attempts: list[Attempt] = []
         self._inbox: list[_Event] = []
         name = f"driver {number}"
+        most = world.settings.partitions
+        self._partitions = world.decisions.between(name, max(1, most - 1), most)
         if skew := world.decisions.has(name, Fault.SKEW, 1):
             self.skew_ms = skew.between(-600_000, 600_000)
         self._driver = world.scheduler.spawn(name, self._run)

@@ -5,10 +5,9 @@ from typing import Final
 
 import pytest
 
-from .__main__ import first_violation, run_part
+from .__main__ import first_found, run_part
 from .faults import Settings
-from .planted import PLANTED, planted
-from .shrinking import shrink
+from .planted import PLANTED
 from .simulation import simulate
 from .story import MAX_LINES, story_of
 
@@ -32,19 +31,15 @@ def test_a_seed_decides_everything() -> None:
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_faults_are_found(name: str) -> None:
     known = [_FOUND_BY[name]] if name in _FOUND_BY else []
-    with planted(name):
-        assert first_violation(chain(known, range(_MAX_TRIED))) is not None
+    assert first_found(name, chain(known, range(_MAX_TRIED))) is not None
 
 
 def test_a_failing_schedule_is_shrunk_and_told() -> None:
-    with planted("W2: no transaction is checked before PREPARED"):
-        found = first_violation(range(_MAX_TRIED))
-        assert found is not None
-        smallest = shrink(found)
+    name = "W2: no transaction is checked before PREPARED"
+    found = first_found(name, range(_MAX_TRIED))
+    assert found is not None
     assert found.violation is not None
-    assert smallest.violation is not None
-    assert smallest.violation.kind == found.violation.kind
-    assert len(smallest.fired) <= len(found.fired)
-    story = story_of(smallest)
+    assert found.settings.kept is not None
+    story = story_of(found)
     assert len(story) <= MAX_LINES
     assert story[-1].startswith(f"    => {found.violation.kind}")

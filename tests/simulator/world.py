@@ -15,10 +15,8 @@ from .kafka import TOPIC, Kafka
 from .scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from pyspark_kafka.domain.sink_log import SinkLogEntry
-
+    from .checkpoint import Checkpoint
     from .scheduler import Process
-    from .spark import Checkpoint
 
 PREFIX: Final = "sink"
 MAX_ENTRIES: Final = 6
@@ -44,7 +42,9 @@ class World:
         self.settings = settings
         self.decisions = Decisions(settings)
         self.scheduler = Scheduler()
-        self.kafka = Kafka(self.scheduler, settings.timeout_ms, self._lateness_ms)
+        self.kafka = Kafka(
+            self.scheduler, settings.timeout_ms, settings.marker_ms, self._lateness_ms
+        )
         self.records = settings.records
         self.options = _options(settings)
         self.told: list[Told] = []
@@ -57,7 +57,7 @@ class World:
         self.known: Counter[str] = Counter()
         """What was found and is known."""
         self.people: Process | None = None
-        self.check_entry: Callable[[int, SinkLogEntry, str], None] = lambda *_: None
+        self.check_entry: Callable[[int, bytes, Checkpoint, str], None] = lambda *_: None
         self.check_error: Callable[[Exception, Checkpoint, str], None] = lambda *_: None
 
     def tell(self, who: str, call: str, subject: object, outcome: object) -> None:
