@@ -21,7 +21,7 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
     problems = registry_problems(options)
     if problems:
         raise OptionsError(problems)
-    with requires_extra("registry", "requests", "A schema registry"):
+    with requires_extra("registry", "requests", "The HTTP client for schema registries"):
         from ..adapters.schema_registry.http_registry import HttpSchemaRegistry
     try:
         return SchemaCache(HttpSchemaRegistry(registry_settings(options)))

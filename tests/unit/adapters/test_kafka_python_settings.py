@@ -231,6 +231,14 @@ def test_aws(options: str, mechanism: str) -> None:
     assert client_config(SERVERS | settings)["sasl_mechanism"] == "AWS_MSK_IAM"
 
 
+def test_aws_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is named before kafka-python misses it while it connects."""
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    settings = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}
+    with pytest.raises(MissingDependencyError, match=r"pyspark-kafka\[msk\]"):
+        client_config(SERVERS | settings)
+
+
 OAUTH = {
     "security.protocol": "SASL_SSL",
     "sasl.mechanism": "OAUTHBEARER",

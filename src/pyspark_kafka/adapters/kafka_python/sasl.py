@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka.errors import SaslAuthenticationFailedError
 from kafka.net import sasl as kafka_sasl
 
+from ...domain.errors import MissingDependencyError
 from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
 from ...domain.kafka_settings.values import Login, MskIam
 from ..tokens.providers import token_provider
@@ -88,6 +90,8 @@ def msk_config(login: Login) -> dict[str, Any]:
     """
     if isinstance(login.tokens, MskIam) and login.tokens.names_identity:
         return sasl_config(replace(login, mechanism=OAUTHBEARER))
+    if find_spec("botocore") is None:
+        raise MissingDependencyError("The login at Amazon MSK", "msk")
     return {"sasl_mechanism": AWS_MSK_IAM}
 
 
