@@ -163,11 +163,13 @@ OPTIONS: Final = (
             "The client 'confluent'",
             "write into a transaction that another process ends; use the client 'kafka-python'",
         ),
-        "The client or the storage of the query cannot do this.",
+        "The client, the storage or the Spark of the query cannot do this.",
         (
             (
-                "Use the client or the storage that the message names. [Choosing a "
-                "client](../guides/choosing-a-client.md) compares the clients."
+                "Use the client, the storage or the Spark that the message names. [Choosing a "
+                "client](../guides/choosing-a-client.md) compares the clients, and [Compatibility]"
+                "(../reference/compatibility.md#what-older-releases-of-spark-lack) the releases "
+                "of Spark."
             ),
         ),
     ),

@@ -23,7 +23,6 @@ MODULES: Final = (
     "pyspark.worker",
     "pyspark_kafka.adapters.spark.batch_reader",
     "pyspark_kafka.adapters.spark.sink_writers",
-    "pyspark_kafka.adapters.spark.stream_reader",
     "pyspark_kafka.application.sink_columns",
     "pyspark_kafka.bootstrap.pool",
     "pyspark_kafka.bootstrap.spark",
@@ -58,11 +57,13 @@ def preload() -> None:
     compile what their query needs, one of them for all.
     """
     from ..adapters.memory.cluster import MemoryCluster
+    from ..adapters.spark.spark_api import stream_reader_class
     from .clients import CLIENTS, client_named
     from .kernels import RECORDS, kernel_calls
 
     for module in MODULES:
         import_module(module)
+    stream_reader_class()
     for name in CLIENTS:
         client = client_named(name, MemoryCluster)
         if client.preload is not None:

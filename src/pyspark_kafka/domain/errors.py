@@ -31,7 +31,7 @@
     ├── ProducerFencedError        another producer took over a transactional id
     ├── TransactionLostError       a transaction was aborted before its commit
     ├── DriverLostError            a task of a continuous query has lost its driver
-    └── UnsupportedFeatureError    a client or a storage lacks a feature
+    └── UnsupportedFeatureError    a client, storage or Spark lacks a feature
 
 ``security.errors`` has the ones about logins, rights and TLS. Errors that only one outer layer
 raises are defined there: ``application.errors``, ``brokers.errors``, ``bootstrap.plugins``. A
@@ -600,7 +600,7 @@ class DriverLostError(PysparkKafkaError, ConnectionError):
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
-    """A client or a storage lacks a feature: the message says "``adapter`` cannot ``feature``"."""
+    """A client, storage or Spark lacks a feature: the message says "``adapter`` cannot ``feature``"."""
 
     condition = "KAFKA_UNSUPPORTED_FEATURE"
     fault = Fault.USER

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+collect_ignore = [
+    *([] if HAS_FILTERS else ["test_spark_filters.py"]),
+    *([] if HAS_READ_LIMITS else ["test_spark_read_limits.py", "test_stream_reader.py"]),
+]
+"""What tests interfaces that the installed Spark does not have."""
 
 PASSWORD: Final = "store-secret"  # noqa: S105
 

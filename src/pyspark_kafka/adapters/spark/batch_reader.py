@@ -8,7 +8,6 @@ from pyspark.sql.datasource import DataSourceReader
 
 from ...domain.projection import Projection
 from ...domain.record_filter import RecordFilter
-from .filters import is_exact, parse_filter
 from .tasks import input_partitions, read_ranges, strip_tracebacks
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ class FilteringBatchReader(KafkaBatchReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Apply bounds on partition, offset and time; yield filters that Spark has to evaluate."""
+        from .filters import is_exact, parse_filter
+
         for pushed in filters:
             bounds = parse_filter(pushed) if self._is_of_record(pushed) else None
             if bounds is not None:

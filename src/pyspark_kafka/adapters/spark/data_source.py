@@ -104,27 +104,34 @@ class KafkaDataSource(DataSource):
             return typed_spark_schema(self._typed)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a batch reader; ``schema`` is from ``schema()`` or the user's own."""
+        """Return a batch reader; ``schema`` is from ``schema()`` or the user's own.
+
+        :raises UnsupportedFeatureError: if an option needs a newer Spark.
+        """
         from ...domain.options import QueryKind
         from .batch_reader import FilteringBatchReader, KafkaBatchReader
+        from .spark_api import FILTERS, HAS_FILTERS
 
         with strip_tracebacks():
             options = self._parse(QueryKind.BATCH)
+            if options.push_filters and not HAS_FILTERS:
+                raise FILTERS.refusal()
             kind = FilteringBatchReader if options.push_filters else KafkaBatchReader
             return kind(self.use_cases, *self._columns(options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Return a micro-batch reader; ``schema`` as in ``reader``."""
+        """Return a micro-batch reader; ``schema`` and the error are as in ``reader``."""
         from ...domain.options import QueryKind
         from ...domain.values.typed_schema import TypedSchema
-        from .stream_reader import KafkaStreamReader
+        from .spark_api import check_limits, stream_reader_class
 
         with strip_tracebacks():
             options, columns = self._columns(self._parse(QueryKind.STREAM), schema)
+            check_limits(options)
             if isinstance(columns, TypedSchema):
                 with self.use_cases.value_schemas(options) as schemas:
                     schemas.keep(columns)
-            return KafkaStreamReader(self.use_cases, options, columns)
+            return stream_reader_class()(self.use_cases, options, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a batch writer.

@@ -14,18 +14,19 @@ from pyspark.sql import SparkSession
 from .connect_mode import STATIC_MODES, connects_to_server, existing_connect_session, local_master
 from .job_group import is_classic
 from .log_filter import SENSITIVE, hide_secrets
+from .spark_api import HAS_FILTERS, HAS_UNIX_SOCKETS
 
 log = logging.getLogger("pyspark_kafka")
 
 RUNTIME_DEFAULTS: Final[Mapping[str, str]] = {
     # Allows filter push-down to Python data sources, for the option `pushFilters`.
-    "spark.sql.python.filterPushdown.enabled": "true",
+    **({"spark.sql.python.filterPushdown.enabled": "true"} if HAS_FILTERS else {}),
 }
 """Settings that a session can have, also if its JVM runs already."""
 
 TUNED_DEFAULTS: Final[Mapping[str, str]] = {
     # Between a Python worker and its JVM: Unix domain sockets, and fewer, larger writes.
-    "spark.python.unix.domain.socket.enabled": "true",
+    **({"spark.python.unix.domain.socket.enabled": "true"} if HAS_UNIX_SOCKETS else {}),
     "spark.buffer.size": "1048576",
     **RUNTIME_DEFAULTS,
 }

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast, final
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from ...domain.sink_log import SinkPlan, other_query_error
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
+from .spark_api import DataSourceStreamArrowWriter
 from .tasks import QUERY_ID, strip_tracebacks
 
 if TYPE_CHECKING:

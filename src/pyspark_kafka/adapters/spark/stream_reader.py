@@ -1,48 +1,24 @@
-"""Spark's micro-batch reader over the use cases."""
+"""The micro-batch reader of Spark 4.2 and newer, which pass a start and a limit."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
-from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from ...domain.errors import MetadataLogError
-from ...domain.partition_offsets import PartitionOffsets
+from .micro_batch_reader import MicroBatchReader
 from .read_limits import from_spark, to_spark
-from .tasks import input_partitions, read_ranges, strip_tracebacks
+from .tasks import strip_tracebacks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
-    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.streaming.datasource import ReadLimit
 
-    from ...application.micro_batch_stream import KafkaMicroBatchStream
-    from ...application.use_cases import UseCases
-    from ...domain.options import SourceOptions
-    from .tasks import Columns
-
-Offsets = dict[str, dict[str, int]]
-"""Offsets as Spark passes them and writes them to its log."""
+    from .micro_batch_reader import Offsets
 
 
 @final
-class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans in the driver's Python process; pickled copies read in tasks."""
-
-    def __init__(self, use_cases: UseCases, options: SourceOptions, columns: Columns) -> None:
-        self._use_cases = use_cases
-        self._options = options
-        self._columns = columns
-        self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
-        self._returned: tuple[Offsets, PartitionOffsets] | None = None
-
-    def initialOffset(self) -> Offsets:  # noqa: N802
-        with strip_tracebacks():
-            return self._stream().initial_offset().to_dict()
+class KafkaStreamReader(MicroBatchReader, SupportsTriggerAvailableNow):
+    """Supports admission control, and ``Trigger.AvailableNow`` with it."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return one of Spark's five built-in limits, and never a composite one.
@@ -55,9 +31,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with strip_tracebacks():
             stream = self._stream()
             read_limit = from_spark(limit, stream.default_read_limit)
-            end = stream.latest_offset(self._checked(start), read_limit)
-            self._returned = end.to_dict(), end
-            return self._returned[0]
+            return self._return(stream.latest_offset(self._checked(start), read_limit))
 
     def reportLatestOffset(self) -> Offsets | None:  # noqa: N802
         latest = self._stream().report_latest_offset()
@@ -65,52 +39,3 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._stream().prepare_for_trigger_available_now()
-
-    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        with strip_tracebacks():
-            tasks = self._stream().plan_tasks(_offsets(start), self._checked(end))
-        return input_partitions(tasks)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_ranges(self._use_cases, self._options, partition, self._columns)
-
-    def commit(self, end: Offsets) -> None:
-        """Report what Spark has committed; Spark's own log is authoritative."""
-        with strip_tracebacks():
-            self._stream().commit(self._checked(end))
-
-    def stop(self) -> None:
-        if self._opened is not None:
-            self._opened[0].close()
-            self._opened = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The copies that read in tasks have no stream and no offsets.
-        return {**self.__dict__, "_opened": None, "_returned": None}
-
-    def _checked(self, content: Offsets) -> PartitionOffsets:
-        """Return offsets from a checkpoint, without reading those again that were just returned."""
-        if self._returned is not None and self._returned[0] == content:
-            return self._returned[1]
-        return _offsets(content)
-
-    def _stream(self) -> KafkaMicroBatchStream:
-        if self._opened is None:
-            stack = ExitStack()
-            self._opened = stack, stack.enter_context(self._use_cases.stream(self._options))
-        return self._opened[1]
-
-
-def _offsets(content: Offsets) -> PartitionOffsets:
-    """Check what Spark passes: it is from a file of the checkpoint.
-
-    :raises MetadataLogError: if it is not what this source has returned.
-    """
-    try:
-        return PartitionOffsets.from_checkpoint_object(content)
-    except ValueError as error:
-        raise MetadataLogError(
-            "the directory 'offsets' of the query's checkpoint",
-            f"The checkpoint has offsets that are not of this source: {error}. Restore the newest "
-            "file from a backup, or start the query with a new checkpoint",
-        ) from error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MIN_PYTHON: Final = (3, 11)
 
 MIN_VERSIONS: Final[Mapping[str, str]] = {
-    "pyspark": "4.2",
+    "pyspark": "4.0",
     "pyarrow": "19.0",
     "kafka-python": "3.0.12",
     "confluent-kafka": "2.15.1",

@@ -45,6 +45,7 @@ class SourceOptions:
     fetch_attempts: int
     fetch_retry_interval_ms: int
     metadata_ttl_ms: int
+    allow_limits_without_trigger: bool
     push_filters: bool
     metadata_path: StoragePath | None
     commit_offsets_to_group: str | None

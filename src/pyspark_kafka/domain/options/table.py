@@ -231,6 +231,16 @@ MAX_BYTES_PER_TRIGGER: Final = _limit(
     "a positive number of bytes",
     queries=STREAM_ONLY,
 )
+ALLOW_LIMITS_WITHOUT_TRIGGER: Final = _flag(
+    "allowLimitsWithoutTrigger",
+    "Whether a stream may have the three limits per trigger on Spark 4.0 and 4.1, which do not "
+    "tell a Python source the trigger. The limits then apply under every trigger: with "
+    "`availableNow` or `once`, a run ends after one limited batch, even if there are more records, "
+    "and the next run continues from there. Without effect on Spark 4.2 or newer.",
+    "allow_limits_without_trigger",
+    STREAM_ONLY,
+    default=False,
+)
 METADATA_PATH: Final = text_option(
     "metadataPath",
     "a directory, as a URL for fsspec: `/data/orders/sources/0`, `s3://bucket/orders/sources/0`, "
@@ -297,6 +307,7 @@ TABLE: Final[tuple[Option[Any], ...]] = (
     MIN_OFFSETS_PER_TRIGGER,
     MAX_TRIGGER_DELAY_MS,
     MAX_BYTES_PER_TRIGGER,
+    ALLOW_LIMITS_WITHOUT_TRIGGER,
     Option(
         MAX_RECORD_BYTES,
         positive_integer(MAX_RECORD_BYTES),

@@ -1,0 +1,111 @@
+"""The stream's reader as the Python runner of Spark 4.0 and 4.1 calls it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+import pytest
+
+from pyspark_kafka.adapters.spark.older_stream_reader import OlderStreamReader
+from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options import QueryKind, SourceOptions, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
+from pyspark_kafka.domain.projection import Projection
+from pyspark_kafka.domain.read_limits import ReadMaxRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark_kafka.domain.read_limits import ReadLimit
+
+LATEST = 1_000
+OPTIONS = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
+LIMITED = {**OPTIONS, "maxOffsetsPerTrigger": "300"}
+
+
+def at(offset: int) -> dict[str, dict[str, int]]:
+    return {"t": {"0": offset}}
+
+
+@final
+class OnePartition:
+    """A stream of a partition; remembers the batches that were planned."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.default_read_limit = options.read_limit
+        self.planned: list[tuple[object, object]] = []
+
+    def initial_offset(self) -> PartitionOffsets:
+        return PartitionOffsets.from_dict(at(0))
+
+    def latest_offset(self, start: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
+        [offset] = start.values()
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else LATEST
+        return PartitionOffsets.from_dict(at(min(offset + most, LATEST)))
+
+    def plan_tasks(self, start: PartitionOffsets, end: PartitionOffsets) -> tuple[()]:
+        self.planned.append((start.to_dict(), end.to_dict()))
+        return ()
+
+    @contextmanager
+    def stream(self, _options: object) -> Iterator[OnePartition]:
+        yield self
+
+
+def reader_of(given: dict[str, str]) -> tuple[OlderStreamReader, OnePartition]:
+    options = parse_source_options(given, QueryKind.STREAM)
+    stream: Any = OnePartition(options)
+    return OlderStreamReader(stream, options, Projection(("value",))), stream
+
+
+def test_batches_of_a_new_query_follow_each_other() -> None:
+    """Each begins where the one before ends, whether it is planned or not."""
+    reader, stream = reader_of(LIMITED)
+    assert reader.latestOffset() == at(300)
+    assert reader.initialOffset() == at(0)
+    reader.partitions(at(0), at(300))
+    assert reader.latestOffset() == at(600)
+    # Spark's optimizer removed the scan.
+    assert reader.latestOffset() == at(900)
+    reader.partitions(at(600), at(900))
+    assert [reader.latestOffset() for _ in range(2)] == [at(1_000)] * 2
+    assert stream.planned == [(at(0), at(300)), (at(600), at(900))]
+
+
+def test_an_empty_first_batch_has_no_partitions() -> None:
+    """The start is also the end of a batch of an empty topic."""
+    reader, stream = reader_of({**LIMITED, "maxOffsetsPerTrigger": "1"})
+    reader.latestOffset()
+    reader.initialOffset()
+    assert reader.partitions(at(0), at(0)) == []
+    assert reader.latestOffset() == at(1)
+    assert stream.planned == []
+
+
+def test_after_a_restart_spark_tells_where_the_log_ends() -> None:
+    """A batch that was planned and not committed is planned again with its offsets."""
+    reader, stream = reader_of(LIMITED)
+    assert reader.partitions(at(600), at(600)) == []
+    reader.partitions(at(300), at(600))
+    assert stream.planned == [(at(300), at(600))]
+    assert reader.latestOffset() == at(900)
+
+
+@pytest.mark.parametrize("seen", [300, 600])
+def test_a_limited_end_from_before_the_start_is_refused(seen: int) -> None:
+    """Spark's wrapper for AvailableNow would go back, or take a limited end for the last one."""
+    reader, stream = reader_of(LIMITED)
+    reader.latestOffset()
+    with pytest.raises(OptionsError, match=r"triggerAvailableNowWrapper\.enabled' is 'true'"):
+        reader.partitions(at(seen), at(seen))
+    assert stream.planned == []
+
+
+def test_an_end_without_limits_may_come_first() -> None:
+    """It is the latest one, wherever the query continues."""
+    reader, stream = reader_of(OPTIONS)
+    assert reader.latestOffset() == at(LATEST)
+    assert reader.partitions(at(600), at(600)) == []
+    reader.partitions(at(600), at(LATEST))
+    assert stream.planned == [(at(600), at(LATEST))]
