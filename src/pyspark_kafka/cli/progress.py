@@ -68,4 +68,6 @@ def new_batches(query: StreamingQuery) -> Iterator[list[Batch]]:
 
 
 def _summed(offsets: str) -> int:
-    return sum(sum(topic.values()) for topic in json.loads(offsets).values())
+    # PySpark before 4.2 has the text of a Python dictionary here.
+    partitions = json.loads(offsets.replace("'", '"'))
+    return sum(sum(topic.values()) for topic in partitions.values())

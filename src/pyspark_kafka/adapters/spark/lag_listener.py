@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -24,8 +25,12 @@ from ...application.letter_counter import LetterCounter
 from ...domain.checkpoint_log import kafka_offsets
 from ...domain.continuous.progress import EpochProgress
 from ...domain.lag import QueryLag
+from ...domain.partition_offsets import PartitionOffsets
 from ...ports.lag_exporter import LagExporter
 from ...ports.progress_listener import ProgressListener
+from .spark_api import HAS_READ_LIMITS, LATEST_OFFSET
+
+log = logging.getLogger("pyspark_kafka")
 
 _MAX_EVENT_DELAY_SECONDS: Final = 5.0
 """How long after the end of a query Spark may take to report it."""
@@ -53,6 +58,8 @@ class LagListener(StreamingQueryListener, ProgressListener):
 
         ``queries`` are names; if it is empty, the listener exports all queries of the session.
         """
+        if metering is None and not HAS_READ_LIMITS:
+            log.warning("%s", LATEST_OFFSET.refusal())
         self._worker = LagWorker(exporters, metering, open_counter=counting)
         self._queries = frozenset(queries)
 
@@ -138,8 +145,17 @@ def _parse_progress(progress: Progress) -> QueryProgress:
 
 
 def _parse_source(source: Any) -> SourceProgress | None:
-    """Parse the offsets of a source; PySpark has the string ``None`` where the JVM has null."""
-    consumed = kafka_offsets(source.endOffset)
+    """Parse the offsets of a source; PySpark has the string ``None`` where the JVM has null.
+
+    Spark before 4.2 reports the end of a Python source's batch as its latest offset.
+    """
+    consumed = _parse_offsets(source.endOffset)
     if consumed is None:
         return None
-    return SourceProgress(consumed, kafka_offsets(source.latestOffset))
+    is_known = HAS_READ_LIMITS or "PythonMicroBatchStream" not in source.description
+    return SourceProgress(consumed, _parse_offsets(source.latestOffset) if is_known else None)
+
+
+def _parse_offsets(text: str) -> PartitionOffsets | None:
+    # A client of Spark Connect before 4.2 has the text of a Python dictionary here.
+    return kafka_offsets(text.replace("'", '"'))

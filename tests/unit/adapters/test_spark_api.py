@@ -1,0 +1,86 @@
+"""What is asked of the running Spark, and what is refused without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pyspark_kafka.adapters.spark import spark_api
+from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
+from pyspark_kafka.adapters.spark.lag_listener import LagListener
+from pyspark_kafka.adapters.spark.older_stream_reader import OlderStreamReader
+from pyspark_kafka.adapters.spark.schema import spark_schema
+from pyspark_kafka.adapters.spark.spark_api import FILTERS, LATEST_OFFSET, READ_LIMITS
+from pyspark_kafka.bootstrap.spark import DefaultSource
+from pyspark_kafka.domain.errors import UnsupportedFeatureError
+from pyspark_kafka.domain.projection import ALL_COLUMNS
+
+SCHEMA = spark_schema(ALL_COLUMNS)
+OLDER = """
+from pyspark import util
+from pyspark.sql import datasource as api
+
+del api.DataSourceStreamReader.getDefaultReadLimit, api.DataSourceStreamArrowWriter, api.Filter
+util.local_connect_and_auth = lambda port, auth_secret: None
+
+from pyspark_kafka.adapters.spark import sink_writers, spark_api
+from pyspark_kafka.adapters.spark.session import TUNED_DEFAULTS
+
+assert not (spark_api.HAS_READ_LIMITS or spark_api.HAS_FILTERS or spark_api.HAS_UNIX_SOCKETS)
+assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceStreamWriter)
+assert issubclass(sink_writers.KafkaStreamWriter, api.DataSourceArrowWriter)
+assert list(TUNED_DEFAULTS) == ["spark.buffer.size"]
+"""
+"""What Spark 4.0 lacks is taken from the installed one."""
+
+
+@pytest.fixture
+def older(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the running Spark have nothing that 4.0 lacks."""
+    monkeypatch.setattr(spark_api, "HAS_READ_LIMITS", False)
+    monkeypatch.setattr(spark_api, "HAS_FILTERS", False)
+    monkeypatch.setattr("pyspark_kafka.adapters.spark.lag_listener.HAS_READ_LIMITS", False)
+
+
+def source(**options: str) -> KafkaDataSource:
+    given = {"kafka.bootstrap.servers": "memory", "client": "memory", "subscribe": "t"}
+    return DefaultSource({**given, **options})
+
+
+def test_features_are_asked_for_not_versions() -> None:
+    """A Spark without the interfaces gets writers of Arrow batches, and no unknown settings."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", OLDER], check=True)
+
+
+@pytest.mark.usefixtures("older")
+@pytest.mark.parametrize(
+    "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
+)
+def test_limits_are_refused_without_a_trigger(limit: str) -> None:
+    """They need an option of their own, and a batch ignores them."""
+    with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.2 or newer can") as refusal:
+        source(**{limit: "3"}).streamReader(SCHEMA)
+    assert str(refusal.value) == str(READ_LIMITS.refusal())
+    assert "'allowLimitsWithoutTrigger' to 'true'" in str(refusal.value)
+    allowed = source(**{limit: "3"}, allowLimitsWithoutTrigger="true")
+    assert isinstance(allowed.streamReader(SCHEMA), OlderStreamReader)
+    assert isinstance(source().streamReader(SCHEMA), OlderStreamReader)
+    source(**{limit: "3"}).reader(SCHEMA)
+
+
+@pytest.mark.usefixtures("older")
+def test_filters_are_refused() -> None:
+    """A reader whose filters Spark does not push is not made."""
+    with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
+        source(pushFilters="true").reader(SCHEMA)
+    assert str(refusal.value) == str(FILTERS.refusal())
+    source().reader(SCHEMA)
+
+
+@pytest.mark.usefixtures("older")
+def test_lag_without_latest_offsets_is_not_invented(caplog: pytest.LogCaptureFixture) -> None:
+    """A listener that does not ask Kafka says so."""
+    LagListener(()).close()
+    assert [record.getMessage() for record in caplog.records] == [str(LATEST_OFFSET.refusal())]
