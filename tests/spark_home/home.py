@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 from pyspark_kafka.brokers.class_archive import SILENT
 
@@ -16,10 +17,13 @@ _JAVA_OPTIONS: Final = (
     *SILENT,
 )
 
-_FILE_MANAGER: Final = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_FILE_MANAGERS: Final = tuple(
+    f"org.apache.spark.sql.execution.streaming.{package}FileSystemBasedCheckpointFileManager"
+    for package in ("checkpointing.", "")
 )
-"""Spark's own for other storages. Its default for local files runs `readlink` for each of them, ten
+"""Where Spark has it since 4.1, and before.
+
+Spark's own for other storages. Its default for local files runs `readlink` for each of them, ten
 times or more in a batch."""
 
 _INTERPRETED: Final = {
@@ -72,7 +76,7 @@ def _replace_submit(home: Path, installed: Path) -> None:
     settings = {
         "spark.driver.defaultJavaOptions": options,
         "spark.executor.defaultJavaOptions": options,
-        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+        "spark.sql.streaming.checkpointFileManagerClass": _file_manager(home / "jars"),
         **_INTERPRETED,
     }
     properties.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
@@ -80,6 +84,13 @@ def _replace_submit(home: Path, installed: Path) -> None:
     submit.unlink()
     submit.write_text(_SUBMIT.format(installed=installed, properties=properties))
     submit.chmod(0o755)
+
+
+def _file_manager(jars: Path) -> str:
+    [jar] = jars.glob("spark-sql_*.jar")
+    with ZipFile(jar) as archive:
+        classes = set(archive.namelist())
+    return next(name for name in _FILE_MANAGERS if f"{name.replace('.', '/')}.class" in classes)
 
 
 def _location(package: str) -> Path:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -60,27 +61,10 @@ class JarSet:
 KAFKA_VERSION: Final = "4.3.1"
 """The version of Apache Kafka that runs unless another one is named."""
 
-# Without dependencies: the connector's pom names a repository that some networks cannot reach, and
-# Spark contains the others. Some repositories lack the token provider in the connector's version;
-# this pair reads, streams and shares checkpoints on PySpark 4.2.0 and 4.3.0.
-CONNECTOR = JarSet(
-    "connector-4.2.0",
-    (
-        Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
-        Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
-        Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
-        Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
-    ),
-    transitive=False,
-)
-
-# Spark contains its dependencies. It is the newest that some repositories have, and works on Spark
-# 4.2, which has most of its classes itself.
-SPARK_AVRO = JarSet(
-    "spark-avro-4.1.1",
-    (Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1"),),
-    transitive=False,
-)
+_CONNECTORS: Final = {"4.0": "4.0.2", "4.1": "4.1.1"}
+_NEWEST_CONNECTOR: Final = "4.2.0"
+_AVRO: Final = {"4.0": "4.0.2"}
+_NEWEST_AVRO: Final = "4.1.1"
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
@@ -108,12 +92,55 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
 
 def connector_jars() -> tuple[Path, ...]:
     """Return the jars of Spark's JVM connector for Kafka; raise as ``kafka_jars`` does."""
-    return _paths(CONNECTOR)
+    return _paths(connector_for(_installed_spark()))
 
 
 def avro_jars() -> tuple[Path, ...]:
     """Return the jars of Spark's ``from_avro`` and ``to_avro``; raise as ``kafka_jars`` does."""
-    return _paths(SPARK_AVRO)
+    return _paths(avro_for(_installed_spark()))
+
+
+def connector_for(spark: str) -> JarSet:
+    """Return the JVM connector for a version of Spark.
+
+    Without dependencies: the connector's pom names a repository that some networks cannot reach,
+    and Spark contains the others. Some repositories lack the token provider in the connector's
+    version, and the connector in the newest; these read, stream and share checkpoints on PySpark
+    4.0.2, 4.1.1, 4.2.0 and 4.3.0.
+    """
+    connector = _CONNECTORS.get(_minor(spark), _NEWEST_CONNECTOR)
+    return JarSet(
+        f"connector-{connector}",
+        (
+            Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", connector),
+            Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+            Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
+            Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
+        ),
+        transitive=False,
+    )
+
+
+def avro_for(spark: str) -> JarSet:
+    """Return the Avro functions for a version of Spark, which contains their dependencies.
+
+    Some repositories have none newer than 4.1.1, which works on Spark 4.2 as well.
+    """
+    avro = _AVRO.get(_minor(spark), _NEWEST_AVRO)
+    artifact = Artifact("org.apache.spark", "spark-avro_2.13", avro)
+    return JarSet(f"spark-avro-{avro}", (artifact,), transitive=False)
+
+
+def _installed_spark() -> str:
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        # `resolve` says so, unless the jars are cached.
+        return ""
+
+
+def _minor(spark: str) -> str:
+    return ".".join(spark.split(".")[:2])
 
 
 def _paths(jars: JarSet) -> tuple[Path, ...]:
