@@ -6,12 +6,16 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.adapters.spark.spark_api import FEATURES
+
 from .cells import all_cells
 from .project import ROOT, Project
 from .results import Outcome, read_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark_kafka.adapters.spark.spark_api import SparkFeature
 
     from .cells import Cell
     from .results import Result
@@ -33,6 +37,14 @@ and [can be exchanged](../get-started/migrate.md) with it.
 """
 
 RUN: Final = """
+## What older releases of Spark lack
+
+Everything else works with each release. A query that needs what its Spark lacks is refused, or as
+the table says.
+
+| | since Spark | before |
+|---|---|---|
+{features}
 ## Tested versions
 
 `make matrix` runs tests with each of these versions in an environment of its own, and writes the
@@ -41,8 +53,8 @@ results. A version is listed as tested if all tests of a run with it passed.
 - `kafka-…`: the contract tests of offsets, reading, writing, transactions and streams with both
   clients, with a broker of this version. Kafka 2.8 runs with ZooKeeper, newer versions with KRaft.
 - `spark-…`: batch queries, streams, sinks, exactly-once writes, continuous queries, typed values
-  and the demo in Spark, most of them with both clients and compared with the JVM connector; Spark
-  Connect, and a Declarative Pipeline.
+  and the demo in Spark, most of them with both clients and compared with the JVM connector of this
+  Spark (since 4.2: of 4.2.0); Spark Connect, a Declarative Pipeline, and what older releases lack.
 - `lowest`: every package in the lowest version that `pyproject.toml` allows, with the unit tests,
   the contract tests and the tests of `spark-…`. It has no s3fs, because each release of s3fs needs
   one of fsspec; `lowest-s3` tests storage with both. gssapi is not part of the matrix.
@@ -86,7 +98,7 @@ def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> 
                 tested_java=_listed(tested, "java"),
                 tested_kafka=_listed(tested, "kafka"),
             ),
-            RUN,
+            RUN.format(features="".join(map(_feature, FEATURES))),
             *(_run(cell, by_cell.get(cell.name)) for cell in cells),
             PACKAGES,
             *_rows(project["dependencies"], "always", tested),
@@ -98,6 +110,10 @@ def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> 
             ),
         ]
     )
+
+
+def _feature(feature: SparkFeature) -> str:
+    return f"| {feature.name} | {feature.since} | {feature.before} |\n"
 
 
 def _run(cell: Cell, result: Result | None) -> str:

@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.documents import ROOT
 
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark_kafka.brokers import KafkaCluster
 
     from .topics import Topics
+
+pytestmark = pytest.mark.skipif(
+    find_spec("pyspark.pipelines") is None, reason="this Spark has no pipelines"
+)
 
 PAGE = ROOT / "docs" / "guides" / "sql-and-pipelines.md"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyspark_kafka.adapters.spark.spark_api import FEATURES
 from tests.matrix.cells import Cell, Environment
 from tests.matrix.page import page_of
 from tests.matrix.results import Counts, Outcome, Result
@@ -61,6 +62,13 @@ def test_tested_versions_are_of_runs_that_passed() -> None:
     assert "| Python | 3.11 or newer | 3.11.7 and 3.12.1 |" in page
     assert "| Spark | 4.2 or newer, older than 5 | 4.2.0 |" in page
     assert "| `numpy` | 1.26 or newer | 1.26.0 and 1.100.0 | always |" in page
+
+
+def test_what_older_releases_of_spark_lack_is_what_is_refused() -> None:
+    """A row for each feature."""
+    page = page_of(SETTINGS, [cell("one")], []).splitlines()
+    assert "| `pushFilters` | 4.1 | Refused. |" in page
+    assert all(any(line.startswith(f"| {each.name} |") for line in page) for each in FEATURES)
 
 
 def test_before_the_first_run_nothing_is_tested() -> None:

@@ -1,0 +1,52 @@
+"""The oldest Spark that is supported, beside the newest one that runs the other tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from .conftest import ROOT, made_once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPARK: Final = "4.0.2"
+
+TESTS: Final = tuple(f"tests/spark/test_{name}.py" for name in ("batch", "stream", "sink"))
+
+CHOSEN: Final = (
+    "not confluent and (older_spark or test_rows_are_those_of_the_jvm_connector"
+    " or goes_on_from_its_checkpoint or exactly_once)"
+)
+
+
+@pytest.fixture
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with the older PySpark, and with a pandas that cannot be imported."""
+    return made_once(tmp_path_factory, "older-spark", install)
+
+
+def install(directory: Path) -> Path:
+    command = (sys.executable, "-m", "pip", "install", "--quiet", "--target", directory)
+    subprocess.run([*command, f"pyspark=={SPARK}"], check=True)
+    (directory / "pandas.py").write_text('raise ModuleNotFoundError("pandas", name="pandas")\n')
+    return directory
+
+
+def test_the_oldest_spark_reads_and_writes_without_pandas(packages: Path) -> None:
+    """Batches, streams over restarts, exactly-once sinks and the refusals, with one client."""
+    options = ("-q", "-W=ignore:unclosed <socket:ResourceWarning", f"-k={CHOSEN}")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *TESTS, "tests/spark/test_older_spark.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(packages)},
+    )
+    assert ran.returncode == 0, ran.stdout[-5_000:]
+    assert " skipped" not in ran.stdout

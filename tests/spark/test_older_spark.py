@@ -1,0 +1,120 @@
+"""What Spark 4.0 and 4.1 offer to Python sources: these tests run in environments with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
+
+from .queries import OURS, read, read_stream, run_available_now
+from .test_stream import numbers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from .topics import Topics
+
+pytestmark = pytest.mark.skipif(HAS_READ_LIMITS, reason="this Spark tells its trigger")
+
+WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
+
+
+def limited(spark: SparkSession, kafka: KafkaCluster, topic: str, **options: str) -> DataFrame:
+    """Open a stream from the beginning of a topic, whose limits are allowed."""
+    given = {"startingOffsets": "earliest", "allowLimitsWithoutTrigger": "true", **options}
+    return read_stream(spark, kafka, OURS, subscribe=topic, **given)
+
+
+@pytest.mark.parametrize(
+    "limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"]
+)
+def test_a_limit_is_refused_unless_it_is_allowed(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path, limit: str
+) -> None:
+    """The query fails before its first batch, and the error names the Spark that has limits."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(10))
+    stream = read_stream(
+        spark, kafka, OURS, subscribe=topic, startingOffsets="earliest", **{limit: "3"}
+    )
+    with pytest.raises(StreamingQueryException, match=r"Spark 4\.2 or newer can.*'true'"):
+        run_available_now(stream, tmp_path)
+    assert not [*tmp_path.glob("checkpoint/offsets/*")]
+
+
+def test_limits_hold_over_a_restart(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
+) -> None:
+    """A batch that was planned and failed is planned again with the same offsets."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(1_000))
+    stream = limited(spark, kafka, topic, client=client, maxOffsetsPerTrigger="300")
+    batches: list[tuple[int, list[int]]] = []
+
+    def start(failing: int) -> StreamingQuery:
+        def take(batch: DataFrame, number: int) -> None:
+            batches.append((number, numbers(batch)))
+            if number == failing:
+                raise RuntimeError("killed")
+
+        checkpoint = str(tmp_path / "checkpoint")
+        return (
+            stream.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint).start()
+        )
+
+    with pytest.raises(StreamingQueryException, match="killed"):
+        start(failing=2).processAllAvailable()
+    query = start(failing=-1)
+    query.processAllAvailable()
+    query.stop()
+    starts = ((0, 0), (1, 300), (2, 600), (2, 600), (3, 900))
+    assert batches == [
+        (number, [*range(start, min(start + 300, 1_000))]) for number, start in starts
+    ]
+
+
+def test_available_now_ends_after_a_limited_batch_that_is_allowed(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+) -> None:
+    """As the option says; the next run continues there, also with a limit of bytes."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(25))
+    stream = limited(spark, kafka, topic, maxOffsetsPerTrigger="10", maxBytesPerTrigger="1000000")
+    for end in (10, 20, 25):
+        assert numbers(run_available_now(stream, tmp_path)) == [*range(end)]
+
+
+def test_a_limit_never_goes_back_with_sparks_wrapper(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+) -> None:
+    """The wrapper asks for the end before it tells the start: without limits it may."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(25))
+    stream = limited(spark, kafka, topic)
+    spark.conf.set(WRAPPER, "true")
+    try:
+        for end in (25, 40):
+            assert numbers(run_available_now(stream, tmp_path / "all")) == [*range(end)]
+            topics.numbers(topic, 0, range(25, 40))
+        stream = limited(spark, kafka, topic, maxOffsetsPerTrigger="10")
+        assert numbers(run_available_now(stream, tmp_path / "limited")) == [*range(10)]
+        with pytest.raises(StreamingQueryException, match=f"'{WRAPPER}' is 'true'"):
+            run_available_now(stream, tmp_path / "limited")
+    finally:
+        spark.conf.unset(WRAPPER)
+
+
+@pytest.mark.skipif(HAS_FILTERS, reason="this Spark pushes filters")
+def test_filters_are_refused(spark: SparkSession, kafka: KafkaCluster, topics: Topics) -> None:
+    """The error names the Spark that pushes them."""
+    table = read(spark, kafka, OURS, subscribe=topics.create(), pushFilters="true")
+    with pytest.raises(PySparkException, match=r"Spark 4\.1 or newer can"):
+        table.collect()
