@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ..domain.error_text import excerpt
 from ..domain.errors import MetadataLogError, PysparkKafkaError, TransactionLostError
-from ..domain.sink_log import BatchState, SinkLogEntry, SinkPlan, other_query_error
+from ..domain.sink_log import NO_PLAN, BatchState, SinkLogEntry, SinkPlan, other_query_error
 from ..domain.transaction import (
     FORGOTTEN,
     TransactionEnd,
@@ -114,11 +114,11 @@ class KafkaSink:
         batch_id: int,
         query_id: str | None,
         written: Sequence[WriteResult],
-        planned_ms: int | None = None,
+        plan: SinkPlan = NO_PLAN,
     ) -> None:
         """Commit a batch: its records become visible exactly once.
 
-        ``planned_ms`` is that of the ``SinkPlan`` with which its tasks ran.
+        ``plan`` is the one with which its tasks ran.
 
         :raises TransactionLostError: if one of the transactions is not open any more, or not for
             long enough; all are aborted then, and the next start writes the batch again.
@@ -139,6 +139,14 @@ class KafkaSink:
         if batch_id <= entry.committed_through:
             # Spark runs a batch again if it failed between this commit and Spark's own.
             self._abort_all(each for each in opened if each not in entry.transactions)
+        elif batch_id <= plan.committed_through:
+            raise MetadataLogError(
+                str(self._log),
+                f"The log said that batch {batch_id} is decided, so that its tasks wrote nothing, "
+                "and does not say so any more: another driver has dropped the batch, or the log "
+                "was changed. Make sure that only one driver uses this checkpoint, and restart "
+                "the query: it writes the batch",
+            )
         else:
             described = self._describe(opened)
             began_ms = max((each.started_ms for each in described.values()), default=-1)
@@ -150,7 +158,7 @@ class KafkaSink:
                 self._digest(batch_id),
                 max(began_ms, entry.started_ms),
             )
-            self._require_open(number + 1, prepared, described, planned_ms)
+            self._require_open(number + 1, prepared, described, plan.planned_ms)
             self._append(number + 1, prepared)
             _, lost = self._complete(number + 1, prepared, dict.fromkeys(opened))
             if lost:
@@ -291,11 +299,11 @@ class KafkaSink:
         described = self._describe(prepared.transactions)
         ends = _ends(prepared.transactions, described)
         for transaction, end in ends.items():
-            # What timed out after its batch had been prepared may be another producer's.
-            if end is TransactionEnd.TIMED_OUT and (
-                0 <= prepared.started_ms < described[transaction.transactional_id].started_ms
-            ):
-                ends[transaction] = TransactionEnd.REPLACED
+            if end is TransactionEnd.TIMED_OUT and prepared.started_ms >= 0:
+                started_ms = described[transaction.transactional_id].started_ms
+                if not 0 <= started_ms <= prepared.started_ms:
+                    # Another producer's, which began after the batch had been prepared.
+                    ends[transaction] = TransactionEnd.REPLACED
         return ends
 
     def _partly_lost(self, number: int, prepared: SinkLogEntry, lost: Lost) -> TransactionLostError:

@@ -56,6 +56,9 @@ class SinkPlan:
     planned_ms: int | None = None
 
 
+NO_PLAN: Final = SinkPlan()
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class SinkLogEntry:

@@ -273,7 +273,7 @@ class MicroBatchQuery(HostileQuery):
             except PysparkKafkaError:
                 sink.abort(written, self._id)
                 raise
-        sink.commit(batch_id, self._id, written, plan.planned_ms)
+        sink.commit(batch_id, self._id, written, plan)
 
     def _write(
         self, task: int, one: OffsetRange, batch_id: int, used_until_ms: int = -1

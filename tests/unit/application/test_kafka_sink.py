@@ -18,7 +18,7 @@ from pyspark_kafka.domain.option_values import INT64_MAX
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options
 from pyspark_kafka.domain.options.sink_options import sink_log_path
 from pyspark_kafka.domain.projection import Projection
-from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry
+from pyspark_kafka.domain.sink_log import BatchState, SinkLogEntry, SinkPlan
 from pyspark_kafka.domain.storage_path import StoragePath
 from pyspark_kafka.domain.transaction import LANES, SLOTS, SinkTaskId, end_of
 from pyspark_kafka.domain.write_result import WriteResult
@@ -184,7 +184,7 @@ class Stage:
         written = [WriteResult()] * TASKS
         if not is_visible:
             written = [self.run_task(batch, task, 0, "q", used_until_ms) for task in range(TASKS)]
-        driver.commit(batch, "q", written, plan.planned_ms)
+        driver.commit(batch, "q", written, plan)
 
     def visible(self) -> list[str]:
         """Return the rows that are visible under read_committed."""
@@ -678,7 +678,7 @@ def test_a_clock_that_is_wrong_drops_no_batch(stage: Stage) -> None:
     driver = KafkaSink(
         stage.log, None, lambda: transactions, OPTIONS, lambda: "q", lambda: planned_ms + 1_000
     )
-    driver.commit(0, "q", written, planned_ms)
+    driver.commit(0, "q", written, SinkPlan(planned_ms=planned_ms))
     assert stage.visible() == rows(0)
 
 
@@ -881,3 +881,19 @@ def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) ->
     with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
         driver.commit(0, "q", written)
     assert stage.visible() == rows(0)
+
+
+def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage: Stage) -> None:
+    """The log said that it was decided, and another driver has dropped it since."""
+    written = stage.run_tasks(0, query=OTHER)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, OTHER, written)
+    driver = stage.driver(query_id=None)
+    plan = driver.recover()
+    assert plan.committed_through == 0
+    for one in written:
+        stage.time_out(one)
+    assert stage.driver(query_id=OTHER).recover().committed_through == -1
+    with pytest.raises(MetadataLogError, match="its tasks wrote nothing"):
+        driver.commit(0, OTHER, [WriteResult()] * TASKS, plan)
+    assert stage.driver(query_id=OTHER).recover().committed_through == -1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast, final
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from ...domain.sink_log import SinkPlan, other_query_error
+from ...domain.sink_log import NO_PLAN, SinkPlan, other_query_error
 from ...domain.transaction import SinkTaskId
 from ...domain.write_result import WriteResult
 from .spark_api import DataSourceStreamArrowWriter
@@ -33,8 +33,8 @@ class TaskCommitMessage(WriterCommitMessage):
 
     written: WriteResult
     query_id: str | None = None
-    planned_ms: int | None = None
-    """That of the ``SinkPlan`` of the task."""
+    plan: SinkPlan = NO_PLAN
+    """The plan with which the task ran."""
 
 
 @final
@@ -59,7 +59,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, use_cases: UseCases, options: SinkOptions) -> None:
         self._use_cases = use_cases
         self._options = options
-        self._plan = SinkPlan()
+        self._plan = NO_PLAN
         if options.is_exactly_once:
             with use_cases.kafka_sink(options) as sink:
                 self._plan = sink.recover()
@@ -75,12 +75,12 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
                 raise other_query_error(path, plan.query_id, task.query_id)
             for _ in iterator:
                 pass
-            return TaskCommitMessage(WriteResult(), task.query_id, plan.planned_ms)
+            return TaskCommitMessage(WriteResult(), task.query_id, plan)
         transactional_id = task.transactional_id(self._options.transactional_id_prefix)
         written = _write(
             self._use_cases, self._options, iterator, transactional_id, plan.used_until_ms
         )
-        return TaskCommitMessage(written, task.query_id, plan.planned_ms)
+        return TaskCommitMessage(written, task.query_id, plan)
 
     def commit(
         self,
@@ -92,9 +92,9 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         results = cast("Sequence[TaskCommitMessage]", messages)
         written = [message.written for message in results]
         query_id = next((message.query_id for message in results if message.query_id), None)
-        planned_ms = next((message.planned_ms for message in results), None)
+        plan = next((message.plan for message in results), NO_PLAN)
         with strip_tracebacks(), self._use_cases.kafka_sink(self._options) as sink:
-            sink.commit(batchId, query_id, written, planned_ms)
+            sink.commit(batchId, query_id, written, plan)
 
     def abort(
         self,
