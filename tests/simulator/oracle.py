@@ -37,6 +37,7 @@ KNOWN: Final = frozenset(
         "text: FENCED by a late request",
         "text: FENCED by an attempt of its own",
         "text: one is open still",
+        "text: one was committed",
         "decided without its records, and the log was deleted",
         "lost: the log was deleted while the query ran",
         "lost: a checkpoint that the driver cannot read was restored",
@@ -162,7 +163,8 @@ class Oracle:
         fate = fates.get(logged[0]) if logged else None
         if fate is None or fate.end is not end:
             if fate and fate.end is TransactionEnd.COMMITTED and PARTLY_LOST in text:
-                what = _ALL_COMMITTED
+                is_lost = bool(self.lost(entry))
+                what = "text: one was committed" if is_lost else _ALL_COMMITTED
             elif fate and fate.end is TransactionEnd.TIMED_OUT:
                 what = "text: fenced after its time-out"
             else:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import final
 from unittest.mock import patch
 
+from pyspark import TaskContext
+
 from pyspark_kafka.application import kafka_sink
 from pyspark_kafka.domain import transaction
 
@@ -37,6 +39,7 @@ def simulate(settings: Settings) -> Outcome:
     try:
         with (
             patch.object(transaction, "LANES", settings.lanes),
+            patch.object(TaskContext, "_taskContext", None),
             patch.object(kafka_sink, "MAX_ENTRIES", MAX_ENTRIES),
         ):
             world.scheduler.run()

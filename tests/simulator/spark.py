@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 import pyarrow as pa
@@ -40,29 +41,6 @@ class JobFailedError(SparkError):
         super().__init__(f"a task failed too often: {cause}")
         self.messages = messages
         self.cause = cause
-
-
-@dataclass(frozen=True)
-class _TaskContext:
-    """What a writer asks Spark's ``TaskContext`` for."""
-
-    query_id: str
-    batch_id: int
-    partition: int
-    attempt: int
-    number: int
-
-    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802  # Spark's name
-        return {QUERY_ID: self.query_id, BATCH_ID: str(self.batch_id)}.get(key)
-
-    def partitionId(self) -> int:  # noqa: N802  # Spark's name
-        return self.partition
-
-    def attemptNumber(self) -> int:  # noqa: N802  # Spark's name
-        return self.number
-
-    def taskAttemptId(self) -> int:  # noqa: N802  # Spark's name
-        return self.attempt
 
 
 @final
@@ -260,10 +238,15 @@ class Application:
             (each.partition, each.stage_attempt) == (partition, stage_attempt)
             for each in self._attempts
         )
-        context = _TaskContext(
-            self.checkpoint.query_id, batch.number, partition, self._next_attempt, number
+        attempt_id = self._next_attempt
+        properties = {QUERY_ID: self.checkpoint.query_id, BATCH_ID: str(batch.number)}
+        context: Any = SimpleNamespace(
+            getLocalProperty=properties.get,
+            partitionId=lambda: partition,
+            attemptNumber=lambda: number,
+            taskAttemptId=lambda: attempt_id,
         )
-        name = f"task {self._number}.{batch.number} p{partition} a{self._next_attempt}"
+        name = f"task {self._number}.{batch.number} p{partition} a{attempt_id}"
         self._next_attempt += 1
         rows = batch.rows(partition, self._partitions, self.checkpoint.tag)
 
@@ -271,7 +254,7 @@ class Application:
             event: _Event = ("failed", attempt, SparkError("Python worker exited unexpectedly"))
             try:
                 batches = self._batches(attempt, name, rows)
-                TaskContext._taskContext = cast("Any", context)
+                TaskContext._taskContext = context
                 event = ("finished", attempt, writer.write(batches))
             except (SparkError, PysparkKafkaError) as error:
                 event = ("failed", attempt, error)

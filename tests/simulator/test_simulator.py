@@ -39,7 +39,6 @@ def test_a_failing_schedule_is_shrunk_and_told() -> None:
     found = first_found(name, range(_MAX_TRIED))
     assert found is not None
     assert found.violation is not None
-    assert found.settings.kept is not None
     story = story_of(found)
     assert len(story) <= MAX_LINES
     assert story[-1].startswith(f"    => {found.violation.kind}")
