@@ -119,7 +119,7 @@ def find_planted(schedules: int, first: int) -> int:
 
 def first_found(name: str, seeds: Iterable[int]) -> Outcome | None:
     """Return the first schedule that breaks a promise because of a planted fault, shrunk."""
-    for settings in map(Settings.of, seeds):
+    for settings in (replace(Settings.of(seed), is_strict=True) for seed in seeds):
         with planted(name):
             outcome = simulate(settings)
             found = shrink(outcome) if outcome.violation else None

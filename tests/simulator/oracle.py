@@ -38,8 +38,6 @@ KNOWN: Final = frozenset(
         "text: FENCED by an attempt of its own",
         "text: one is open still",
         "text: one was committed",
-        "decided without its records, and the log was deleted",
-        "lost: the log was deleted while the query ran",
         "lost: a checkpoint that the driver cannot read was restored",
     }
 )
@@ -116,12 +114,10 @@ class Oracle:
         written = {value for each in entry.transactions for value in records[each]}
         missing = set(checkpoint.values(entry.batch_id)) - written - self._world.written_by_people
         if any(not self._world.is_visible(each) for each in missing):
-            is_deleted = Fault.DELETED_LOG in self._world.interference
-            why = ", and the log was deleted" if is_deleted else ""
-            self._violate(f"decided without its records{why}", f"{missing}: {entry}")
+            self._violate("decided without its records", f"{missing}: {entry}")
 
     def _check_other_driver(self, error: MetadataLogError, by: str) -> None:
-        found = re.search(rf"{OTHER_DRIVER} (\d+)", error.message)
+        found = re.search(rf"{OTHER_DRIVER} (-?\d+)", error.message)
         assert found
         adder = self._adders.get(int(found[1]), "")
         if not adder or application_of(adder) == application_of(by):
@@ -264,8 +260,6 @@ class Oracle:
 
     def _kind_of_loss(self) -> str:
         world = self._world
-        if Fault.DELETED_LOG in world.interference:
-            return "lost: the log was deleted while the query ran"
         is_readable = world.settings.is_log_in_checkpoint or world.settings.is_checkpoint_readable
         if Fault.RESTORED in world.interference and not is_readable:
             return "lost: a checkpoint that the driver cannot read was restored"

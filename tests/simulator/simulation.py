@@ -45,6 +45,8 @@ def simulate(settings: Settings) -> Outcome:
             world.scheduler.run()
     except ViolationError as error:
         violation = error
+    except Exception as error:  # noqa: BLE001  # it is the product's, or the simulator's
+        violation = ViolationError("crash", repr(error))
     finally:
         world.scheduler.close()
     return Outcome(
