@@ -92,8 +92,8 @@ class TransactionEnd(enum.Enum):
     ABORTED = "was aborted by a request: of another driver of this query, or of an operator"
     TIMED_OUT = "was open for longer than 'kafka.transaction.timeout.ms'"
     FENCED = (
-        "was aborted when another producer took its transactional id: one of another driver of "
-        "this query, or of an operator who fenced it"
+        "was aborted when another producer took its transactional id: a late attempt or another "
+        "driver of this query, or an operator who fenced it"
     )
     REPLACED = "had ended when another producer took its transactional id"
     FORGOTTEN = "is unknown to the brokers"
