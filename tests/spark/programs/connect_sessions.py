@@ -23,7 +23,7 @@ def main(url: str) -> None:
     spark = pyspark_kafka.session(SparkSession.Builder().remote(url))
     remote = {
         "warnings": said[:],
-        "filters": spark.conf.get(FILTERS),
+        "filters": spark.conf.get(FILTERS, None),
         "same": pyspark_kafka.session() is spark,
     }
     spark.stop()
@@ -32,7 +32,7 @@ def main(url: str) -> None:
     spark = pyspark_kafka.session(local())
     server = {
         "warnings": said[:],
-        "filters": spark.conf.get(FILTERS),
+        "filters": spark.conf.get(FILTERS, None),
         "buffer": spark.conf.get("spark.buffer.size"),
         "daemon": spark.conf.get("spark.python.daemon.module"),
         "same": pyspark_kafka.session() is spark,

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
-from pyspark_kafka.adapters.spark import spark_api
+from pyspark_kafka.adapters.spark import registration, spark_api
 from pyspark_kafka.adapters.spark.data_source import KafkaDataSource
 from pyspark_kafka.adapters.spark.lag_listener import LagListener
 from pyspark_kafka.adapters.spark.older_stream_reader import OlderStreamReader
+from pyspark_kafka.adapters.spark.registration import register_source
 from pyspark_kafka.adapters.spark.schema import spark_schema
-from pyspark_kafka.adapters.spark.spark_api import FILTERS, LATEST_OFFSET, READ_LIMITS
+from pyspark_kafka.adapters.spark.spark_api import (
+    FILTERS,
+    LATEST_OFFSET,
+    READ_LIMITS,
+    REGISTRATION,
+)
 from pyspark_kafka.bootstrap.spark import DefaultSource
 from pyspark_kafka.domain.errors import UnsupportedFeatureError
 from pyspark_kafka.domain.projection import ALL_COLUMNS
@@ -77,6 +86,35 @@ def test_filters_are_refused() -> None:
         source(pushFilters="true").reader(SCHEMA)
     assert str(refusal.value) == str(FILTERS.refusal())
     source().reader(SCHEMA)
+
+
+class KeepsFoundSources:
+    """A session of Spark 4.0, which refuses a source that it has found by its name."""
+
+    dataSource = property(lambda self: self)  # noqa: N815
+
+    def register(self, _source: object) -> None:
+        error = AnalysisException("refused")
+        error._errorClass = self.condition
+        raise error
+
+    condition = "DATA_SOURCE_ALREADY_EXISTS"
+
+
+def test_lists_of_options_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what a registration would add to a source that Spark has found is refused."""
+    session: Any = KeepsFoundSources()
+    register_source(session, DefaultSource, {})
+    monkeypatch.setattr(registration, "is_classic", lambda _: True)
+    monkeypatch.setattr(registration, "hide_secrets", lambda _: None)
+    monkeypatch.setattr(registration, "worker_variables", lambda *_: nullcontext())
+    register_source(session, DefaultSource, {})
+    with pytest.raises(UnsupportedFeatureError, match=r"Spark 4\.1 or newer can") as refusal:
+        register_source(session, DefaultSource, {"A": "b"})
+    assert str(refusal.value) == str(REGISTRATION.refusal())
+    session.condition = "DATA_SOURCE_NOT_FOUND"
+    with pytest.raises(AnalysisException):
+        register_source(session, DefaultSource, {})
 
 
 @pytest.mark.usefixtures("older")

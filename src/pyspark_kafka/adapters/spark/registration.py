@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from .job_group import is_classic
 from .log_filter import hide_secrets
+from .spark_api import REGISTRATION
 
 _PYTHONPATH = "PYTHONPATH"
 
@@ -22,14 +24,24 @@ def register_source(
     """Register a data source with a session, with environment variables for its Python workers.
 
     Spark Connect ignores the variables: its workers have the server's environment.
+
+    :raises UnsupportedFeatureError: if Spark keeps a source that it has found by its name, as 4.0
+        does, and so cannot take variables.
     """
     path: dict[str, str] = {}
     if is_classic(spark):
         hide_secrets(spark)
         archive = _archive_of(Path(__file__))
         path = {} if archive is None else _python_path(spark, archive)
-    with worker_variables(spark, {**path, **variables}):
-        spark.dataSource.register(source)
+    given = {**path, **variables}
+    with worker_variables(spark, given):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
+            if given and is_classic(spark):
+                raise REGISTRATION.refusal() from None
 
 
 def _archive_of(module: Path) -> Path | None:

@@ -98,6 +98,17 @@ LATEST_OFFSET: Final = SparkFeature(
     "report the latest offsets of a Python source, so that the lag of streams is unknown",
     "Set 'source_options' to measure it in Kafka",
 )
+REGISTRATION: Final = SparkFeature(
+    "`register()` of an installed package with lists of allowed or disallowed options in Spark's "
+    "settings",
+    "4.1",
+    "Refused, because these lists would have no effect. Without such lists, `register()` keeps the "
+    "source that Spark has found.",
+    "register a source again that it has found by its name, so that lists of allowed or disallowed "
+    "options in its settings would have no effect",
+    "Set the environment variables 'PYSPARK_KAFKA_*' of Spark instead of these settings, or do "
+    "without 'register'",
+)
 FEATURES: Final = (
     READ_LIMITS,
     SparkFeature(
@@ -108,6 +119,7 @@ FEATURES: Final = (
     ),
     LATEST_OFFSET,
     FILTERS,
+    REGISTRATION,
     SparkFeature(
         "Unix domain sockets between Spark and Python",
         "4.1",
