@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from pyspark_kafka.brokers import KafkaCluster
 
@@ -50,6 +50,19 @@ def test_a_limit_is_refused_unless_it_is_allowed(
     assert not [*tmp_path.glob("checkpoint/offsets/*")]
 
 
+def taking(
+    stream: DataFrame, batches: list[tuple[int, list[int]]], directory: Path, failing: int = -1
+) -> DataStreamWriter:
+    """Add the numbers of each batch to a list, and fail in one of the batches."""
+
+    def take(batch: DataFrame, number: int) -> None:
+        batches.append((number, numbers(batch)))
+        if number == failing:
+            raise RuntimeError("killed")
+
+    return stream.writeStream.foreachBatch(take).option("checkpointLocation", str(directory))
+
+
 def test_limits_hold_over_a_restart(
     spark: SparkSession, kafka: KafkaCluster, topics: Topics, client: str, tmp_path: Path
 ) -> None:
@@ -58,27 +71,31 @@ def test_limits_hold_over_a_restart(
     topics.numbers(topic, 0, range(1_000))
     stream = limited(spark, kafka, topic, client=client, maxOffsetsPerTrigger="300")
     batches: list[tuple[int, list[int]]] = []
-
-    def start(failing: int) -> StreamingQuery:
-        def take(batch: DataFrame, number: int) -> None:
-            batches.append((number, numbers(batch)))
-            if number == failing:
-                raise RuntimeError("killed")
-
-        checkpoint = str(tmp_path / "checkpoint")
-        return (
-            stream.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint).start()
-        )
-
     with pytest.raises(StreamingQueryException, match="killed"):
-        start(failing=2).processAllAvailable()
-    query = start(failing=-1)
+        taking(stream, batches, tmp_path, failing=2).start().processAllAvailable()
+    query = taking(stream, batches, tmp_path).start()
     query.processAllAvailable()
     query.stop()
     starts = ((0, 0), (1, 300), (2, 600), (2, 600), (3, 900))
     assert batches == [
         (number, [*range(start, min(start + 300, 1_000))]) for number, start in starts
     ]
+
+
+def test_available_now_repeats_a_failed_batch_and_ends(
+    spark: SparkSession, kafka: KafkaCluster, topics: Topics, tmp_path: Path
+) -> None:
+    """Spark decides so; the next run reads what came after the failure."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(10))
+    stream = read_stream(spark, kafka, OURS, subscribe=topic, startingOffsets="earliest")
+    batches: list[tuple[int, list[int]]] = []
+    with pytest.raises(StreamingQueryException, match="killed"):
+        taking(stream, batches, tmp_path, 0).trigger(availableNow=True).start().awaitTermination()
+    topics.numbers(topic, 0, range(10, 15))
+    for _ in range(2):
+        taking(stream, batches, tmp_path).trigger(availableNow=True).start().awaitTermination()
+    assert batches == [(0, [*range(10)]), (0, [*range(10)]), (1, [*range(10, 15)])]
 
 
 def test_available_now_ends_after_a_limited_batch_that_is_allowed(
