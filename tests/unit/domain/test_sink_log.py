@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.sink_log import VERSION, BatchState, SinkLogEntry
+from pyspark_kafka.domain.sink_log import VERSION, BatchState, SinkLogEntry, other_query_error
 from pyspark_kafka.domain.transaction import Transaction
 
 transactions = st.builds(
@@ -163,3 +163,11 @@ def test_refusals(content: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=r"\S") as caught:
         SinkLogEntry.from_bytes(content)
     assert str(caught.value) == problem
+
+
+def test_a_log_of_another_query_names_both() -> None:
+    """What is read from the log is cut, as anyone may have written it."""
+    error = str(other_query_error("log/3", "x" * 10_000, "q"))
+    assert "(log/3)" in error
+    assert "this one is 'q'" in error
+    assert len(error) < 1_000
