@@ -626,13 +626,15 @@ EXACTLY_ONCE: Final = (
             "writes the batch again.",
         ),
         "Kafka aborted or forgot a transaction before it was committed. The message says how it "
-        "was lost: to its time-out, to another driver of the query, or to an operator. It also "
+        "was lost: to its time-out, to another attempt or driver, or to an operator. It also "
         "says whether the batch was dropped as a whole, or is visible in part.",
         (
             "A batch that was dropped is written again when the query is restarted.",
-            "Of a batch that is visible in part, `pyspark-kafka offsets show CHECKPOINT` shows the "
-            "input. Write the missing records by other means, and change the log as the message "
-            "says.",
+            (
+                "Of a batch that is visible in part, `pyspark-kafka offsets show CHECKPOINT` shows "
+                "the input. Write the missing records by other means, and change the log as the "
+                "message says."
+            ),
             "See the [limits](../guides/writing.md#limits) of exactly-once.",
         ),
     ),

@@ -600,7 +600,7 @@ class DriverLostError(PysparkKafkaError, ConnectionError):
 
 
 class UnsupportedFeatureError(PysparkKafkaError, NotImplementedError):
-    """A client, storage or Spark lacks a feature: the message says "``adapter`` cannot ``feature``"."""
+    """A client, a storage or Spark lacks a feature: "``adapter`` cannot ``feature``"."""
 
     condition = "KAFKA_UNSUPPORTED_FEATURE"
     fault = Fault.USER
