@@ -55,6 +55,9 @@ class Kafka:
         self.records: dict[Transaction, list[bytes]] = {}
         self.checked: dict[Transaction, int] = {}
         """When a driver saw that a transaction was open."""
+        self.begun_ms: dict[Transaction, int] = {}
+        self.looked_ms: dict[str, int] = {}
+        """When a process has listed the open transactions."""
         self.names: set[str] = set()
         self.newest: dict[str, Transaction] = {}
         self.forgotten: set[str] = set()
@@ -75,6 +78,7 @@ class Kafka:
             begun = self._port.begin(name)
         self.forgotten.discard(name)
         self.names.add(name)
+        self.begun_ms[begun] = self._scheduler.now_ms
         self._use(begun)
         return begun
 
@@ -91,8 +95,9 @@ class Kafka:
                     self.checked[newest] = self._scheduler.now_ms
         return described
 
-    def open_ids(self, prefix: str) -> Sequence[str]:
+    def open_ids(self, prefix: str, by: str) -> Sequence[str]:
         """Return the ids with open transactions."""
+        self.looked_ms[by] = self._scheduler.now_ms
         return self._port.open_ids(prefix)
 
     def commit(self, transaction: Transaction, by: str) -> None:

@@ -97,7 +97,8 @@ class Oracle:
         self._logged[number], self._adders[number], self._last[by] = entry, by, entry
         if entry.state is BatchState.PREPARED:
             self._checked.update({each: kafka.checked.get(each) for each in entry.transactions})
-            self._check_records(entry, checkpoint)
+            if "(late)" not in by:  # else the checkpoint may have been restored since
+                self._check_records(entry, checkpoint)
         if not self.by_hand.isdisjoint(entry.transactions):
             return
         ends = {kafka.fates[each].end for each in entry.transactions if each in kafka.fates}
@@ -130,6 +131,8 @@ class Oracle:
         text = error.message
         found = re.search(rf"'{SINKS}/(\d+)'", text)
         entry = self._logged[int(found[1])] if found else self._last[by]
+        if found and checkpoint.newest_entry()[0] > int(found[1]):
+            self._violate("about an entry that is not the newest", text)
         if error.may_be_committed:
             self._check_unknown(error, entry)
             return
@@ -239,6 +242,16 @@ class Oracle:
         if extra := seen.keys() - known:
             self._violate("never read", str(extra))
         self._check_bounds(checkpoints)
+        if self._world.interference <= {Fault.TWO_DRIVERS}:
+            self._check_fences()
+
+    def _check_fences(self) -> None:
+        """Check that no driver fences what was begun after it had listed what is open."""
+        kafka = self._world.kafka
+        for transaction, fate in kafka.fates.items():
+            looked_ms = kafka.looked_ms.get(fate.by, sys.maxsize)
+            if fate.end is TransactionEnd.FENCED and kafka.begun_ms[transaction] > looked_ms:
+                self._violate("fences what began later", f"{transaction}: {fate}")
 
     def _check_record(
         self,
@@ -270,7 +283,7 @@ class Oracle:
         queries = len({each.query_id for each in checkpoints})
         if len(world.kafka.names) > queries * world.settings.partitions * LANES * SLOTS:
             self._violate("too many ids", str(len(world.kafka.names)))
-        if opened := world.kafka.open_ids(""):
+        if opened := world.kafka.open_ids("", ""):
             self._violate("left open", str(opened))
         for checkpoint in checkpoints:
             if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2:

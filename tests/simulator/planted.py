@@ -79,9 +79,9 @@ def _begin_all(self: Any, abandoned: Mapping[str, object]) -> None:
         self._transactions().begin(name)
 
 
-def _commit_last_first(self: Any, prepared: SinkLogEntry, ends: Any) -> Any:
+def _commit_last_first(self: Any, number: int, prepared: SinkLogEntry, ends: Any) -> Any:
     other = replace(prepared, transactions=prepared.transactions[::-1])
-    return _REAL["commit_open"](self, other, ends)
+    return _REAL["commit_open"](self, number, other, ends)
 
 
 def _taken_for(end: TransactionEnd, other: TransactionEnd) -> Callable[..., Any]:
@@ -131,6 +131,10 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "the time left is ignored": (Change(kafka_sink, "ms_left", _nothing),),
 }
+
+
+IDS_COLLIDE: Final = ("W5: attempt numbers in ids, without slots", "every id is free")
+"""Faults of which other rules make dropped batches: an error names an attempt of its own then."""
 
 
 @contextmanager

@@ -13,7 +13,23 @@ from .story import MAX_LINES, story_of
 
 _MAX_TRIED: Final = 20_000
 
-_FOUND_BY: Final[dict[str, int]] = {}
+_FOUND_BY: Final = {
+    "W1: abort does not look at the log": 41,
+    "W2: no transaction is checked before PREPARED": 23,
+    "W5: attempt numbers in ids, without slots": 40,
+    "W6: no query id in the log": 2678,
+    "W7: no digest of offsets": 264,
+    "COMMITTED before the last EndTxn": 24,
+    "PREPARED is not logged": 6,
+    "abort does not take the entry's number": 2158,
+    "every id is free": 40,
+    "used_until_ms is ignored": 188,
+    "REPLACED is taken for lost": 1722,
+    "a time-out is taken for a commit": 4,
+    "a fence is called a time-out": 61,
+    "the time left is ignored": 791,
+    "abandoned transactions stay open": 7,
+}
 """Seeds that find planted faults: `python -m tests.simulator --planted` finds others."""
 
 
