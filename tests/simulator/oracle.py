@@ -34,8 +34,8 @@ KNOWN: Final = frozenset(
         "lost in part: FENCED by task",
         "text: its own late entry",
         "text: fenced after its time-out",
-        "text: FENCED by a late request",
-        "text: FENCED by an attempt of its own",
+        "dropped: FENCED by a late request",
+        "dropped: FENCED by an attempt of its own",
         "text: one is open still",
         "text: one was committed",
         "lost: a checkpoint that the driver cannot read was restored",
@@ -170,9 +170,8 @@ class Oracle:
                 what = f"untrue: {end.name}"
             self._violate(what, f"it is {fate}: {text}")
         elif end is not TransactionEnd.TIMED_OUT and not self._is_by_another(fate.by, by):
-            is_late = "(late)" in fate.by
-            what = f"text: {end.name} by {'a late request' if is_late else 'an attempt of its own'}"
-            self._violate(what, f"it is {fate}: {text}")
+            what = "a late request" if "(late)" in fate.by else "an attempt of its own"
+            self._violate(f"dropped: {end.name} by {what}", f"it is {fate}: {text}")
 
     def _is_by_another(self, process: str, by: str) -> bool:
         if process == OPERATOR or _SHARED & self._world.interference:
