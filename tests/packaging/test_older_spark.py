@@ -40,6 +40,7 @@ def install(directory: Path) -> Path:
     return directory
 
 
+@pytest.mark.timeout(900)  # a pip install, a broker and a Spark of its own, on a loaded machine
 def test_the_oldest_spark_reads_and_writes_without_pandas(packages: Path) -> None:
     """Batches, streams over restarts, exactly-once sinks and the refusals, with one client."""
     options = (
