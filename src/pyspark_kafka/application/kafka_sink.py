@@ -51,6 +51,9 @@ _MAX_NEEDED_MS: Final = 30_000
 """How long the transactions of a batch have to stay open when it is decided, or a quarter of
 ``transaction.timeout.ms`` if that is less."""
 
+_LONG_MS: Final = 5_000
+"""The time in which no other driver can write ``MAX_ENTRIES / 2`` batches."""
+
 _EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
 
 _DONE: Final = frozenset({TransactionEnd.COMMITTED, TransactionEnd.REPLACED})
@@ -85,6 +88,8 @@ class KafkaSink:
         self._options = options
         self._query_id = query_id
         self._now_ms = now_ms
+        self._read_ms = 0
+        """When the newest entry was read."""
 
     def recover(self) -> SinkPlan:
         """Commit what an earlier driver has logged, and return what the next tasks must know.
@@ -333,6 +338,7 @@ class KafkaSink:
         )
 
     def _newest(self) -> tuple[int, SinkLogEntry]:
+        self._read_ms = self._now_ms()
         latest = self._log.latest()
         if latest is None:
             return -1, _EMPTY_LOG
@@ -400,6 +406,9 @@ class KafkaSink:
     def _append(self, number: int, entry: SinkLogEntry) -> None:
         if not self._log.add(number, entry.to_bytes()):
             raise self._overtaken(number)
+        if self._now_ms() - self._read_ms > _LONG_MS:
+            # Another driver may have written so many entries that this number is free again.
+            self._require_newest(number)
 
     def _require_newest(self, number: int) -> None:
         """Raise if an entry is not the last one any more: its ids may have been used since."""

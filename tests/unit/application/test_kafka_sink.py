@@ -897,3 +897,26 @@ def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(sta
     with pytest.raises(MetadataLogError, match="its tasks wrote nothing"):
         driver.commit(0, OTHER, [WriteResult()] * TASKS, plan)
     assert stage.driver(query_id=OTHER).recover().committed_through == -1
+
+
+def test_a_number_that_was_purged_is_not_used_again(stage: Stage) -> None:
+    """A driver stands still while another one commits more batches than the log keeps."""
+    written = stage.run_tasks(0)
+    now_ms = epoch_ms()
+
+    @final
+    class Stalled(PassingLog):
+        def add(self, batch_id: int, metadata: bytes) -> bool:
+            nonlocal now_ms
+            now_ms += 60_000
+            for batch in range(MAX_ENTRIES):
+                stage.driver().commit(batch, "q", [])
+            return super().add(batch_id, metadata)
+
+    transactions = stage.transactions
+    driver = KafkaSink(
+        Stalled(stage.log), None, lambda: transactions, OPTIONS, lambda: "q", lambda: now_ms
+    )
+    with pytest.raises(MetadataLogError, match=r"Another driver has written entry 1\d\d"):
+        driver.commit(0, "q", written)
+    assert stage.visible() == []
