@@ -51,7 +51,7 @@ _MAX_NEEDED_MS: Final = 30_000
 """How long the transactions of a batch have to stay open when it is decided, or a quarter of
 ``transaction.timeout.ms`` if that is less."""
 
-_LONG_MS: Final = 5_000
+_LONG_MS: Final = 1_000
 """The time in which no other driver can write ``MAX_ENTRIES / 2`` batches."""
 
 _EMPTY_LOG: Final = SinkLogEntry(-1, BatchState.COMMITTED)
