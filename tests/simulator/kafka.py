@@ -57,12 +57,13 @@ class Kafka:
         """When a driver saw that a transaction was open."""
         self.begun_ms: dict[Transaction, int] = {}
         self.looked_ms: dict[str, int] = {}
-        """When a process has listed the open transactions."""
+        """When a driver has described what was open, after it had listed it."""
         self.names: set[str] = set()
         self.newest: dict[str, Transaction] = {}
         self.forgotten: set[str] = set()
         self.ever_forgotten: set[str] = set()
         self._used_ms: dict[str, int] = {}
+        self._listed: set[str] = set()
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._marker_ms = marker_ms
@@ -88,6 +89,8 @@ class Kafka:
             name: self._before_markers(name, each)
             for name, each in self._port.describe(names).items()
         }
+        if by in self._listed:
+            self.looked_ms.setdefault(by, self._scheduler.now_ms)
         if by.startswith("commit"):
             for name, each in described.items():
                 if each.state is TransactionState.ONGOING:
@@ -97,7 +100,7 @@ class Kafka:
 
     def open_ids(self, prefix: str, by: str) -> Sequence[str]:
         """Return the ids with open transactions."""
-        self.looked_ms[by] = self._scheduler.now_ms
+        self._listed.add(by)
         return self._port.open_ids(prefix)
 
     def commit(self, transaction: Transaction, by: str) -> None:

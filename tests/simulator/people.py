@@ -13,7 +13,7 @@ from .checkpoint import Checkpoint
 from .faults import Fault, Fired
 from .kafka import DAY_MS, OPERATOR
 from .oracle import OTHER_DRIVER, PARTLY_LOST, Oracle
-from .ports import StorageError
+from .ports import REQUEST_TIMEOUT_MS, StorageError
 from .spark import Application, JobFailedError
 from .world import ViolationError, World
 
@@ -178,6 +178,7 @@ class People:
 
     def _complete_by_hand(self, checkpoint: Checkpoint) -> None:
         """Write the records of a batch that are missing, and log that it is committed."""
+        self._world.scheduler.sleep(REQUEST_TIMEOUT_MS)  # a request may still be on its way
         number, entry = checkpoint.newest_entry()
         if entry.state is not BatchState.PREPARED:
             return

@@ -27,7 +27,6 @@ _REAL: Final[Mapping[str, Any]] = {
     "from_bytes": SinkLogEntry.from_bytes,
     "append": _SINK._append,
     "complete": _SINK._complete,
-    "commit_open": _SINK._commit_open,
 }
 
 
@@ -79,11 +78,6 @@ def _begin_all(self: Any, abandoned: Mapping[str, object]) -> None:
         self._transactions().begin(name)
 
 
-def _commit_last_first(self: Any, number: int, prepared: SinkLogEntry, ends: Any) -> Any:
-    other = replace(prepared, transactions=prepared.transactions[::-1])
-    return _REAL["commit_open"](self, number, other, ends)
-
-
 def _taken_for(end: TransactionEnd, other: TransactionEnd) -> Callable[..., Any]:
     def end_of(*arguments: Any) -> Any:
         found = _REAL["end_of"](*arguments)
@@ -117,7 +111,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "abandoned ids are fenced, whoever has them": (Change(_SINK, "_abort_abandoned", _begin_all),),
     "abandoned transactions stay open": (Change(_SINK, "_abort_abandoned", _nothing),),
-    "the last transaction is committed first": (Change(_SINK, "_commit_open", _commit_last_first),),
     "REPLACED is taken for lost": (
         Change(kafka_sink, "end_of", _taken_for(TransactionEnd.REPLACED, TransactionEnd.ABORTED)),
     ),

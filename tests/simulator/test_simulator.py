@@ -24,6 +24,7 @@ _FOUND_BY: Final = {
     "abort does not take the entry's number": 1176,
     "a driver that lags does not look again": 15040,
     "every id is free": 40,
+    "abandoned ids are fenced, whoever has them": 6100,
     "REPLACED is taken for lost": 1722,
     "a time-out is taken for a commit": 4,
     "a fence is called a time-out": 3,
