@@ -22,7 +22,6 @@ _SINK: Final[Any] = KafkaSink
 _TASK: Final[Any] = SinkTask
 _REAL: Final[Mapping[str, Any]] = {
     "end_of": transaction.end_of,
-    "is_free": transaction.is_free,
     "task_id": sink_writers._task_id,
     "from_bytes": SinkLogEntry.from_bytes,
     "append": _SINK._append,
@@ -106,9 +105,6 @@ PLANTED: Final[Mapping[str, tuple[Change, ...]]] = {
     "abort does not take the entry's number": (Change(_SINK, "_block", lambda *_: True),),
     "a driver that lags does not look again": (Change(_SINK, "_require_newest", _nothing),),
     "every id is free": (Change(sink_task, "is_free", lambda *_: True),),
-    "used_until_ms is ignored": (
-        Change(sink_task, "is_free", lambda found, _: _REAL["is_free"](found, 1 << 60)),
-    ),
     "abandoned ids are fenced, whoever has them": (Change(_SINK, "_abort_abandoned", _begin_all),),
     "abandoned transactions stay open": (Change(_SINK, "_abort_abandoned", _nothing),),
     "REPLACED is taken for lost": (
