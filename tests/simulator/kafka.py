@@ -62,6 +62,7 @@ class Kafka:
         self.newest: dict[str, Transaction] = {}
         self.forgotten: set[str] = set()
         self.ever_forgotten: set[str] = set()
+        self.described_ms: dict[str, int] = {}
         self._used_ms: dict[str, int] = {}
         self._listed: set[str] = set()
         self._scheduler = scheduler
@@ -89,6 +90,7 @@ class Kafka:
             name: self._before_markers(name, each)
             for name, each in self._port.describe(names).items()
         }
+        self.described_ms[by] = self._scheduler.now_ms
         if by in self._listed:
             self.looked_ms.setdefault(by, self._scheduler.now_ms)
         if by.startswith("commit"):

@@ -32,6 +32,7 @@ KNOWN: Final = frozenset(
     {
         "lost in part: FENCED by a late request",
         "lost in part: FENCED by task",
+        "fences what began during its request",
         "text: its own late entry",
         "text: fenced after its time-out",
         "dropped: FENCED by a late request",
@@ -249,8 +250,11 @@ class Oracle:
         kafka = self._world.kafka
         for transaction, fate in kafka.fates.items():
             looked_ms = kafka.looked_ms.get(fate.by, sys.maxsize)
-            if fate.end is TransactionEnd.FENCED and kafka.begun_ms[transaction] > looked_ms:
-                self._violate("fences what began later", f"{transaction}: {fate}")
+            begun_ms = kafka.begun_ms[transaction]
+            if fate.end is TransactionEnd.FENCED and begun_ms > looked_ms:
+                is_slow = begun_ms > kafka.described_ms[fate.by]
+                kind = "fences what began during its request" if is_slow else "fences what is later"
+                self._violate(kind, f"{transaction}: {fate}")
 
     def _check_record(
         self,
