@@ -56,15 +56,13 @@ class Kafka:
         self.checked: dict[Transaction, int] = {}
         """When a driver saw that a transaction was open."""
         self.begun_ms: dict[Transaction, int] = {}
-        self.looked_ms: dict[str, int] = {}
-        """When a driver has described what was open, after it had listed it."""
+        self.described_ms: dict[tuple[str, str], list[int]] = {}
+        """When a process has described an id."""
         self.names: set[str] = set()
         self.newest: dict[str, Transaction] = {}
         self.forgotten: set[str] = set()
         self.ever_forgotten: set[str] = set()
-        self.described_ms: dict[str, int] = {}
         self._used_ms: dict[str, int] = {}
-        self._listed: set[str] = set()
         self._scheduler = scheduler
         self._timeout_ms = timeout_ms
         self._marker_ms = marker_ms
@@ -90,9 +88,8 @@ class Kafka:
             name: self._before_markers(name, each)
             for name, each in self._port.describe(names).items()
         }
-        self.described_ms[by] = self._scheduler.now_ms
-        if by in self._listed:
-            self.looked_ms.setdefault(by, self._scheduler.now_ms)
+        for name in described:
+            self.described_ms.setdefault((by, name), []).append(self._scheduler.now_ms)
         if by.startswith("commit"):
             for name, each in described.items():
                 if each.state is TransactionState.ONGOING:
@@ -100,9 +97,8 @@ class Kafka:
                     self.checked[newest] = self._scheduler.now_ms
         return described
 
-    def open_ids(self, prefix: str, by: str) -> Sequence[str]:
+    def open_ids(self, prefix: str) -> Sequence[str]:
         """Return the ids with open transactions."""
-        self._listed.add(by)
         return self._port.open_ids(prefix)
 
     def commit(self, transaction: Transaction, by: str) -> None:

@@ -32,7 +32,7 @@ KNOWN: Final = frozenset(
     {
         "lost in part: FENCED by a late request",
         "lost in part: FENCED by task",
-        "fences what began during its request",
+        "fences what began after its check",
         "text: its own late entry",
         "text: fenced after its time-out",
         "dropped: FENCED by a late request",
@@ -249,11 +249,14 @@ class Oracle:
         """Check that no driver fences what was begun after it had listed what is open."""
         kafka = self._world.kafka
         for transaction, fate in kafka.fates.items():
-            looked_ms = kafka.looked_ms.get(fate.by, sys.maxsize)
-            begun_ms = kafka.begun_ms[transaction]
-            if fate.end is TransactionEnd.FENCED and begun_ms > looked_ms:
-                is_slow = begun_ms > kafka.described_ms[fate.by]
-                kind = "fences what began during its request" if is_slow else "fences what is later"
+            name, begun_ms = transaction.transactional_id, kafka.begun_ms[transaction]
+            first_ms, *later = kafka.described_ms.get((fate.by, name), [sys.maxsize])
+            is_by_commit = fate.end is TransactionEnd.FENCED and fate.by.startswith("commit")
+            if is_by_commit and begun_ms > first_ms:
+                is_compared = bool(later) and begun_ms > later[-1]
+                kind = (
+                    "fences what began after its check" if is_compared else "fences what is later"
+                )
                 self._violate(kind, f"{transaction}: {fate}")
 
     def _check_record(
@@ -286,7 +289,7 @@ class Oracle:
         queries = len({each.query_id for each in checkpoints})
         if len(world.kafka.names) > queries * world.settings.partitions * LANES * SLOTS:
             self._violate("too many ids", str(len(world.kafka.names)))
-        if opened := world.kafka.open_ids("", ""):
+        if opened := world.kafka.open_ids(""):
             self._violate("left open", str(opened))
         for checkpoint in checkpoints:
             if len(checkpoint.sinks.batch_ids()) > MAX_ENTRIES + 2:

@@ -161,9 +161,7 @@ class SimulatedTransactions(Transactions):
         )
 
     def open_ids(self, prefix: str) -> Sequence[str]:
-        return self._calls.kafka(
-            "open_ids", prefix, lambda by: self._kafka.open_ids(prefix, by), _READS
-        )
+        return self._calls.kafka("open_ids", prefix, lambda _: self._kafka.open_ids(prefix), _READS)
 
     def commit(self, transaction: Transaction) -> None:
         self._calls.kafka("commit", transaction, lambda by: self._kafka.commit(transaction, by))
