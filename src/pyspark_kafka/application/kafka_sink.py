@@ -240,13 +240,11 @@ class KafkaSink:
 
     def _abort_abandoned(self, abandoned: Mapping[str, TransactionDescription]) -> None:
         """Abort transactions and fence their writers, unless they are others by now."""
-        if not abandoned:
-            return
         # The batch is committed already, and these time out by themselves.
         with suppress(PysparkKafkaError):
-            described = self._transactions().describe(abandoned.keys())
             for name, before in abandoned.items():
-                if described.get(name) == before:
+                # One by one: another driver may begin to use the next one meanwhile.
+                if self._transactions().describe([name]).get(name) == before:
                     self._transactions().begin(name)
 
     def _complete(
@@ -329,11 +327,12 @@ class KafkaSink:
         return TransactionLostError(
             [each.transactional_id for each in unclear],
             FORGOTTEN if forgotten else "producers that began later have their transactional ids",
-            f"It is unknown whether batch {prepared.batch_id} was committed before. Look for its "
-            "records with 'isolation.level=read_committed'. If they are in Kafka, replace "
-            f"'prepared' by 'committed' in '{self._log}/{number}', or by 'dropped' if none is, and "
-            "start the query: it writes a dropped batch again. If only some are, write the others "
-            "by other means first.",
+            f"It is unknown whether batch {prepared.batch_id} was committed before. Wait for "
+            "'kafka.transaction.timeout.ms', and look for its records with "
+            "'isolation.level=read_committed'. If they are in Kafka, replace 'prepared' by "
+            f"'committed' in '{self._log}/{number}', or by 'dropped' if none is, and start the "
+            "query: it writes a dropped batch again. If only some are, write the others by other "
+            "means first.",
             may_be_committed=True,
         )
 
