@@ -263,6 +263,7 @@ VALUES: Final = {
     "endingTimestamp": "7",
     "endingOffsetsByTimestamp": '{"dummy":{"0":7}}',
     "endingOffsets": '{"dummy":{"0":7}}',
+    "allowLimitsWithoutTrigger": "true",
     "failOnDataLoss": "false",
     "skipOversizedRecords": "true",
     "maxTriggerDelay": "7s",
