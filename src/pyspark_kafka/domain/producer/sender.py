@@ -213,7 +213,7 @@ class Sender(Generic[R]):
         self._count_failure(queue, queue.waiting[0], failure, now, since)
 
     def partition_not_found(self, partition: TopicPartition, count: int) -> NoReturn:
-        """Give up a partition of a transaction whose topic has only ``count`` partitions."""
+        """Raise an error for a record whose topic has only ``count`` partitions."""
         in_flight = chain.from_iterable(chain.from_iterable(self._in_flight.values()))
         batch = next(each for each in in_flight if each.partition == partition)
         reason = f"the topic's partitions are 0 to {count - 1}"
