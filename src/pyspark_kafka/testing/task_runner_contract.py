@@ -265,8 +265,9 @@ class TaskRunnerContract:
         """Its failures are failures again."""
         runner.start(TASKS, WaitingTask(rendezvous))
         self._await_all(rendezvous)
+        runner.cancel(0)
         rendezvous.release()
-        runner.cancel(self.max_seconds)
+        await_end(runner, self.max_seconds)
         runner.start(TASKS, fail_in_slot_1)
         await_end(runner, self.max_seconds)
         assert runner.failure() is not None
