@@ -11,32 +11,21 @@ each was found.
 from __future__ import annotations
 
 import argparse
-import gc
-import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
-from multiprocessing import get_context
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from .faults import Settings
 from .planted import IDS_COLLIDE, PLANTED, planted
+from .search import in_parts
 from .shrinking import shrink
 from .simulation import Outcome, simulate
 from .story import story_of
 
-_CHUNK = 200
-
-
-class Part(NamedTuple):
-    """What some schedules came to."""
-
-    stories: list[tuple[str, list[str]]]
-    known: Counter[str]
-    ids: int
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def main() -> int:
@@ -65,7 +54,7 @@ def main() -> int:
 def search(first: int, schedules: int, processes: int, *, is_strict: bool) -> int:
     """Simulate schedules; return 1 if one breaks a promise."""
     began, known, kinds, ids = time.monotonic(), Counter[str](), Counter[str](), 0
-    for part in _parts(first, schedules, processes, is_strict=is_strict):
+    for part in in_parts(first, schedules, processes, is_strict=is_strict):
         known += part.known
         ids = max(ids, part.ids)
         for kind, story in part.stories:
@@ -78,34 +67,6 @@ def search(first: int, schedules: int, processes: int, *, is_strict: bool) -> in
     speed = f"{took_ms / 1000:.0f} s ({took_ms / schedules:.1f} ms each)"
     _print([f"{schedules} schedules in {speed}: {kinds.total()} violations, {ids} ids at most"])
     return int(bool(kinds))
-
-
-def _parts(first: int, schedules: int, processes: int, *, is_strict: bool) -> Iterator[Part]:
-    end = first + schedules
-    chunks = [range(at, min(at + _CHUNK, end)) for at in range(first, end, _CHUNK)]
-    run = partial(run_part, is_strict=is_strict)
-    if processes == 1:
-        # Threads that take turns are faster on one core.
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-        yield from map(run, chunks)
-    else:
-        with get_context("spawn").Pool(processes) as pool:
-            yield from pool.imap_unordered(run, chunks)
-
-
-def run_part(seeds: Iterable[int], *, is_strict: bool = False) -> Part:
-    """Simulate the schedules of some seeds."""
-    part = Part([], Counter(), 0)
-    gc.collect()
-    gc.disable()  # a tenth of the time
-    for seed in seeds:
-        outcome = simulate(replace(Settings.of(seed), is_strict=is_strict))
-        part.known.update(outcome.known)
-        part = part._replace(ids=max(part.ids, outcome.ids))
-        if outcome.violation is not None:
-            part.stories.append((outcome.violation.kind, story_of(shrink(outcome))))
-    gc.enable()
-    return part
 
 
 def find_planted(part: str, schedules: int, first: int) -> int:

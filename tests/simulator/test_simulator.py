@@ -5,9 +5,10 @@ from typing import Final
 
 import pytest
 
-from .__main__ import first_found, run_part
+from .__main__ import first_found
 from .faults import Settings
 from .planted import PLANTED
+from .search import in_parts, run_part
 from .simulation import simulate
 from .story import MAX_LINES, story_of
 
@@ -37,6 +38,12 @@ _FOUND_BY: Final = {
 @pytest.mark.parametrize("first", range(0, 1200, 200))
 def test_schedules_keep_every_promise(first: int) -> None:
     assert run_part(range(first, first + 200)).stories == []
+
+
+def test_several_processes_share_the_schedules() -> None:
+    parts = list(in_parts(1, 4, 2, is_strict=False))
+    assert [part.stories for part in parts] == [[]]
+    assert parts[0].ids > 0
 
 
 def test_a_seed_decides_everything() -> None:
