@@ -259,9 +259,9 @@ class KafkaSink:
         if not _lost(ends):
             ends = self._commit_open(number, prepared, ends)
         if lost := _lost(ends):
-            self._require_newest(number)
             # Every driver ends the first one first, so that two do not decide differently.
             for decided in (transactions[:1], transactions[1:]):
+                self._require_newest(number)
                 is_committed = TransactionEnd.COMMITTED in ends.values()
                 if is_committed and not _UNCLEAR.issuperset(lost.values()):
                     raise self._partly_lost(number, prepared, lost)

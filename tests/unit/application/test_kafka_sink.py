@@ -883,6 +883,28 @@ def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) ->
     assert stage.visible() == rows(0)
 
 
+def test_a_driver_that_lags_does_not_say_that_a_dropped_batch_is_unknown(stage: Stage) -> None:
+    """Another one has dropped it, and writes it again with the same ids."""
+    written = stage.run_tasks(0)
+    with pytest.raises(DiedError):
+        stage.driver(Life(1, after=False)).commit(0, "q", written)
+    stage.time_out(written[0])
+
+    @final
+    class Lagging(MortalTransactions):
+        def abort(self, transaction: Transaction) -> None:
+            if stage.entry().state is BatchState.PREPARED:
+                assert stage.driver().recover().committed_through == -1
+                for task in range(TASKS):
+                    stage.run_task(0, task, used_until_ms=INT64_MAX)
+            super().abort(transaction)
+
+    lagging = Lagging(stage.transactions, Life())
+    driver = KafkaSink(stage.log, None, lambda: lagging, OPTIONS, lambda: "q")
+    with pytest.raises(MetadataLogError, match="Another driver has written entry 1"):
+        driver.recover()
+
+
 def test_a_batch_that_its_tasks_skipped_is_not_committed_without_its_records(stage: Stage) -> None:
     """The log said that it was decided, and another driver has dropped it since."""
     written = stage.run_tasks(0, query=OTHER)
