@@ -148,9 +148,9 @@ class KafkaSink:
             raise MetadataLogError(
                 str(self._log),
                 f"The log said that batch {batch_id} is decided, so that its tasks wrote nothing, "
-                "and does not say so any more: another driver has dropped the batch, or the log "
-                "was changed. Make sure that only one driver uses this checkpoint, and restart "
-                "the query: it writes the batch",
+                "and does not say so any more: another driver has dropped the batch, or one that "
+                "has ended, by a late write, or the log was changed. Make sure that only one "
+                "driver uses this checkpoint, and restart the query: it writes the batch",
             )
         else:
             described = self._describe(opened)
