@@ -41,7 +41,8 @@ class InitialOffsets:
         :raises MetadataLogError: if the log cannot be read or written.
         """
         if self._offsets is None:
-            self._offsets = self._read() or self._store(find())
+            stored = self._read()
+            self._offsets = self._store(find()) if stored is None else stored
         return self._offsets
 
     def _read(self) -> PartitionOffsets | None:
@@ -56,7 +57,8 @@ class InitialOffsets:
     def _store(self, offsets: PartitionOffsets) -> PartitionOffsets:
         if self._log is not None and not self._log.add(BATCH_ID, write_initial_offsets(offsets)):
             # Another driver was first, and may have read records from its offsets already.
-            return self._read() or offsets
+            stored = self._read()
+            return offsets if stored is None else stored
         self._found = offsets
         self._events.initial_offsets(offsets)
         return offsets

@@ -84,7 +84,8 @@ class KafkaSource(Generic[T]):
         Spark's, from ``current_partition_offsets``, or else the initial offsets.
         """
         initial = self.initial_partition_offsets
-        current = start or self._current or initial
+        given = self._current if start is None else start
+        current = initial if given is None else given
         self._current = self._stream.latest_offset(current, limit)
         log.debug("GetOffset: %s", self._current.to_json())
         return self._current or None

@@ -235,6 +235,14 @@ def test_without_partitions_there_is_no_offset(kit: Kit) -> None:
     assert source(kit, {"subscribePattern": "^none$"}).get_offset() is None
 
 
+def test_a_limit_counts_from_a_start_without_topics(kit: Kit) -> None:
+    """A restart after a batch without topics reads a new topic bit by bit, from its start."""
+    kit.cluster.create_topic("later", 1)
+    kit.produce(5, topic="later")
+    restarted = source(kit, {"subscribePattern": "later"})
+    assert restarted.latest_offset(PartitionOffsets(), ReadMaxRows(2)) == {tp(0, "later"): 2}
+
+
 def test_partitions_that_are_gone_move_nothing(kit: Kit) -> None:
     """When every topic of a pattern is gone, the offsets stay where they were (SPARK-41375)."""
     kit.produce(3)
