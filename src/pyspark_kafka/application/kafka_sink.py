@@ -104,6 +104,9 @@ class KafkaSink:
         planned_ms = self._now_ms()
         planned, query_id = self._checkpoint()
         number, entry = self._newest()
+        if planned is None and entry.offsets is not None:
+            # It could be read when the entry was written.
+            planned, query_id = self._checkpoint(is_readable=True)
         if planned is not None:
             self._require_not_after(planned, number, entry)
             self._require_same_offsets(number, entry)
@@ -112,7 +115,8 @@ class KafkaSink:
             entry, _ = self._complete(number, entry)
         is_decided = entry.state is BatchState.PREPARED
         through = entry.batch_id if is_decided else entry.committed_through
-        return SinkPlan(through, entry.query_id, entry.started_ms, planned_ms)
+        reads_offsets = planned is not None
+        return SinkPlan(through, entry.query_id, entry.started_ms, planned_ms, reads_offsets)
 
     def commit(
         self,
@@ -160,7 +164,7 @@ class KafkaSink:
                 BatchState.PREPARED,
                 opened,
                 query_id,
-                self._digest(batch_id),
+                self._digest(batch_id, plan.reads_offsets or entry.offsets is not None),
                 max(began_ms, entry.started_ms),
             )
             self._require_open(number + 1, prepared, described, plan.planned_ms)
@@ -362,7 +366,7 @@ class KafkaSink:
         """Raise if a batch was planned again after it was decided: its end may be another."""
         if entry.offsets is None or entry.state is BatchState.DROPPED:
             return
-        if self._digest(entry.batch_id) not in (None, entry.offsets):
+        if self._digest(entry.batch_id, is_readable=True) not in (None, entry.offsets):
             raise MetadataLogError(
                 f"{self._log}/{number}",
                 f"Batch {entry.batch_id} was written with other offsets than those in the "
@@ -422,35 +426,37 @@ class KafkaSink:
             "use a checkpoint at a time: stop the other one",
         )
 
-    def _checkpoint(self) -> tuple[int | None, str | None]:
+    def _checkpoint(self, *, is_readable: bool = False) -> tuple[int | None, str | None]:
         """Return the last batch of the checkpoint's offset log, and the query's id."""
         if self._offsets is None:
             return None, self._query_id()
-        if self._options.is_log_in_checkpoint:
-            latest = self._offsets.latest()
-            if latest is None:
-                raise MetadataLogError(
-                    str(self._offsets),
-                    "This process does not find the checkpoint's offset log. Set the option "
-                    "'metadataPath' to a path that every driver of this query can reach",
-                )
-            return latest[0], self._query_id()
         # A driver that cannot read the checkpoint has a log elsewhere.
-        with suppress(PysparkKafkaError):
+        with suppress(*self._tolerated(is_readable)):
             if (found := self._offsets.latest()) is not None:
                 return found[0], self._query_id()
+        if self._options.is_log_in_checkpoint:
+            raise MetadataLogError(
+                str(self._offsets),
+                "This process does not find the checkpoint's offset log. Set the option "
+                "'metadataPath' to a path that every driver of this query can reach",
+            )
         return None, None
 
-    def _digest(self, batch_id: int) -> str | None:
+    def _digest(self, batch_id: int, is_readable: bool) -> str | None:
         """Return the digest of a batch's offsets; ``None`` where they cannot be read."""
         if self._offsets is None:
             return None
-        # In the checkpoint, an error that passes must not make a batch one that cannot be compared.
-        tolerated = () if self._options.is_log_in_checkpoint else (PysparkKafkaError,)
-        with suppress(*tolerated):
+        with suppress(*self._tolerated(is_readable)):
             content = self._offsets.get(batch_id)
             return None if content is None else sha256(content).hexdigest()
         return None
+
+    def _tolerated(self, is_readable: bool) -> tuple[type[PysparkKafkaError], ...]:
+        """Return the errors of an offset log that may be out of the driver's reach.
+
+        An error that passes must not make a batch one that cannot be compared.
+        """
+        return () if is_readable or self._options.is_log_in_checkpoint else (PysparkKafkaError,)
 
 
 def _ends(

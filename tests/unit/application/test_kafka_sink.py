@@ -864,6 +864,43 @@ def test_offsets_that_cannot_be_read_stop_the_driver(stage: Stage) -> None:
         stage.driver(offsets=Unreadable(offsets)).recover()
 
 
+def test_offsets_that_were_read_before_stop_the_driver_once_they_cannot_be_read(
+    stage: Stage,
+) -> None:
+    """With a log elsewhere too: a batch without a digest would hide another one of its number."""
+
+    @final
+    class Unsteady(PassingLog):
+        fails = ""
+
+        def latest(self) -> tuple[int, bytes] | None:
+            self.fail("latest")
+            return super().latest()
+
+        def get(self, batch_id: int) -> bytes | None:
+            self.fail("get")
+            return super().get(batch_id)
+
+        def fail(self, call: str) -> None:
+            if call == self.fails:
+                raise MetadataLogError("offsets", "no connection")
+
+    offsets = Unsteady(MemoryMetadataLog())
+    offsets.add(0, b"up to 3")
+    transactions = stage.transactions
+    driver = KafkaSink(stage.log, offsets, lambda: transactions, OPTIONS, lambda: "q")
+    plan = driver.recover()
+    offsets.fails = "get"
+    with pytest.raises(MetadataLogError, match="no connection"):
+        driver.commit(0, "q", stage.run_tasks(0), plan)
+    assert stage.log.latest() is None
+    offsets.fails = ""
+    driver.commit(0, "q", stage.run_tasks(0), plan)
+    for offsets.fails in ("latest", "get"):
+        with pytest.raises(MetadataLogError, match="no connection"):
+            driver.recover()
+
+
 def test_a_driver_that_lags_does_not_say_that_a_commit_was_lost(stage: Stage) -> None:
     """Another one has committed the transaction, and a later batch uses its id."""
     written = stage.run_tasks(0)
