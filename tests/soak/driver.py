@@ -62,6 +62,7 @@ class QueryPlan:
             "subscribe": source,
             "startingOffsets": "earliest",
             "maxOffsetsPerTrigger": str(MAX_OFFSETS),
+            "allowLimitsWithoutTrigger": "true",  # Spark before 4.2
         }
         if uses_group:
             read["commitOffsetsToGroup"] = self.group
