@@ -94,7 +94,8 @@ is refused, and reads refuse {{refused}} as Spark's JVM connector does.
 
 Use the names of Kafka's Java client. They are translated for the client, including key stores,
 trust stores and JAAS lines; a number out of the client's bounds becomes the nearest one. Many names
-of librdkafka and kafka-python [work as well](#settings-of-librdkafka-and-kafka-python).
+of librdkafka and kafka-python [work as well](#settings-of-librdkafka-and-kafka-python). With either
+client you may write `_` for `.`, as in `kafka.group_id`.
 
 | setting | values | `kafka-python` | `confluent` (librdkafka) |
 |---|---|---|---|

@@ -44,7 +44,23 @@ def test_settings() -> None:
     assert kafka_settings(given_options) == {"bootstrap.servers": "b:9092", "kafka.x": "1"}
 
 
-@given(st.dictionaries(st.text(), st.text().map(str.strip)))
+def test_settings_of_java_have_one_spelling() -> None:
+    """kafka-python's underscores become dots, but in names that Java's clients do not have."""
+    given_options = {
+        "kafka.bootstrap_servers": "b:9092",
+        "kafka.isolation_level": "read_committed",
+        "kafka.log_level": "7",
+        "kafka.sasl_plain_username": "u",
+    }
+    assert kafka_settings(given_options) == {
+        "bootstrap.servers": "b:9092",
+        "isolation.level": "read_committed",
+        "log_level": "7",
+        "sasl.plain.username": "u",
+    }
+
+
+@given(st.dictionaries(st.text().filter(lambda name: "_" not in name), st.text().map(str.strip)))
 def test_prefix(settings: dict[str, str]) -> None:
     """Taking the settings undoes putting the prefix before their names."""
     assert kafka_settings({f"kafka.{name}": text for name, text in settings.items()}) == settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from .setting import PREFIX, Refused, Setting
@@ -15,7 +16,7 @@ from .table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 def api_timeout_ms(settings: Mapping[str, str]) -> int:
@@ -24,12 +25,32 @@ def api_timeout_ms(settings: Mapping[str, str]) -> int:
 
 
 def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names."""
-    return {
-        name.removeprefix(PREFIX): value.strip()
-        for name, value in given.items()
-        if name.startswith(PREFIX)
-    }
+    """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names.
+
+    kafka-python's underscores become dots in the settings that Java's clients have.
+    """
+    return {_in_dots(name): value.strip() for name, value in _without_prefix(given)}
+
+
+def spelling_problems(given: Mapping[str, str]) -> list[str]:
+    """Return which settings ``given`` has in two spellings."""
+    spellings = Counter(_in_dots(name) for name, _ in _without_prefix(given))
+    return [
+        f"Option '{PREFIX}{name}' is set twice, with dots and with underscores: set it once"
+        for name, count in sorted(spellings.items())
+        if count > 1
+    ]
+
+
+def _without_prefix(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in given.items():
+        if name.startswith(PREFIX):
+            yield name.removeprefix(PREFIX), value
+
+
+def _in_dots(name: str) -> str:
+    dotted = name.replace("_", ".")
+    return dotted if dotted in BY_NAME or dotted == BOOTSTRAP_SERVERS else name
 
 
 def consumer_problems(settings: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..kafka_settings import PREFIX, kafka_settings
 from ..kafka_settings.oauth import OAUTHBEARER
+from ..kafka_settings.options import spelling_problems
 from ..kafka_settings.table import CALLBACK_HANDLERS
 from .table import TOKEN_PROVIDER
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def client_settings(reading: Reading) -> dict[str, str]:
     """Return the ``kafka.*`` options without their prefix, and with what gets tokens."""
+    reading.problems += spelling_problems(reading.given)
     settings = kafka_settings(reading.given)
     provider = reading.read(TOKEN_PROVIDER)
     if provider is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionsError
-from ..kafka_settings import GROUP_ID, PREFIX
+from ..kafka_settings import GROUP_ID, kafka_settings
 from ..kafka_settings.options import consumer_problems
 from ..offset_limits import (
     ByTimestamp,
@@ -154,8 +154,8 @@ class _SourceReading(Reading):
         return self._of_group(fallback) if isinstance(limit, CommittedOffsets) else limit
 
     def _of_group(self, fallback: OnMissingCommit) -> CommittedOffsets:
-        options = (f"{PREFIX}{GROUP_ID}", table.COMMIT_OFFSETS_TO_GROUP.key)
-        group = next(filter(None, (self.given.get(name, "").strip() for name in options)), "")
+        group = kafka_settings(self.given).get(GROUP_ID, "")
+        group = group or self.given.get(table.COMMIT_OFFSETS_TO_GROUP.key, "").strip()
         if not group:
             self.problems.append(
                 "startingOffsets 'group' needs a consumer group: set 'kafka.group.id', or "

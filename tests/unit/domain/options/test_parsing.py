@@ -25,6 +25,7 @@ from pyspark_kafka.domain.options import (
     SourceOptions,
     ignored_options,
     parse_any_source_options,
+    parse_sink_options,
     parse_source_options,
     with_any_topic,
 )
@@ -151,6 +152,8 @@ def test_defaults_of_a_batch() -> None:
         ("kafka.bootstrap.servers", " x:1,y:2 ", "bootstrap_servers", "x:1,y:2"),
         ("kafka.isolation.level", "read_committed", "reads_committed_only", True),
         ("kafka.isolation.level", "read_uncommitted", "reads_committed_only", False),
+        ("kafka.isolation_level", "read_committed", "reads_committed_only", True),
+        ("kafka.group_id", "g", "group_id", "g"),
     ],
 )
 def test_value(query: QueryKind, name: str, text: str, attribute: str, value: object) -> None:
@@ -902,6 +905,7 @@ def test_ends_are_held_against_one_another_last() -> None:
     ("given", "group"),
     [
         ({"kafka.group.id": "g"}, "g"),
+        ({"kafka.group_id": "g"}, "g"),
         ({"commitOffsetsToGroup": "c"}, "c"),
         ({"kafka.group.id": "g", "commitOffsetsToGroup": "c"}, "g"),
     ],
@@ -910,6 +914,23 @@ def test_a_stream_begins_where_its_group_is(given: dict[str, str], group: str) -
     """`group` stands for the group of the client, or else for the one that is committed to."""
     options = parse_source_options(BASE | given | {"startingOffsets": " Group "}, QueryKind.STREAM)
     assert options.starting_offsets == CommittedOffsets(group)
+
+
+@pytest.mark.parametrize("parse", [parse_source_options, parse_sink_options])
+@pytest.mark.parametrize("name", ["group.id", "isolation.level", "transactional.id"])
+def test_underscores_are_checked_as_dots(parse: Callable[..., object], name: str) -> None:
+    """A setting that is refused with dots is refused with kafka-python's underscores, and twice."""
+    with pytest.raises(OptionsError) as twice:
+        parse({f"kafka.{name}": "a", f"kafka.{name.replace('.', '_')}": "b"}, QueryKind.BATCH)
+    assert twice.value.problems[0] == (
+        f"Option 'kafka.{name}' is set twice, with dots and with underscores: set it once"
+    )
+    found = []
+    for spelling in (name, name.replace(".", "_")):
+        with pytest.raises(OptionsError) as caught:
+            parse({f"kafka.{spelling}": "a"}, QueryKind.BATCH)
+        found.append(caught.value.problems)
+    assert found[0] == found[1]
 
 
 @BOTH
