@@ -159,8 +159,10 @@ class ContinuousExecution:
                 self._drain(job, _ABANDON_S)
             self._coordinator.release()
             self._wait_after(failure)
-            return self._stop_requested.is_set()
-        self._drain(job, self._limits.stop_timeout_s)
+            if not self._stop_requested.is_set():
+                return False
+        else:
+            self._drain(job, self._limits.stop_timeout_s)
         self._end_epoch(is_final=True)
         return True
 

@@ -577,6 +577,25 @@ def test_stopping_ends_the_wait_for_a_restart(query: ScriptedQuery, time: Virtua
     assert len(query.runner.started) == 1
 
 
+def test_what_tasks_reported_before_a_stop_in_a_restart_is_logged(
+    query: ScriptedQuery, time: VirtualTime
+) -> None:
+    """A query that is stopped in order leaves no gap, while it waits for a restart as well."""
+
+    def script() -> Script:
+        query.drain(drains=False)
+        query.fail(task(0))
+        yield 0.1
+        query.report(task(1), at(1, 7))
+        query.send(TaskDrained(task(1)))
+        time.after(2, query.execution.stop)
+        yield None
+
+    query.run(script())
+    assert len(query.runner.started) == 1
+    assert list(query.epochs.values())[-1] == offsets(0, 7)
+
+
 def test_the_other_tasks_of_a_failed_job_report_what_is_acknowledged(
     query: ScriptedQuery,
 ) -> None:
