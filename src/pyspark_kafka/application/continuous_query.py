@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, final
 
-from ..domain.errors import PysparkKafkaError
 from ..domain.html_table import html_table
 from ..ports.deadline import Deadline
 
@@ -93,7 +92,9 @@ class ContinuousQuery:
         """Wait until the query has ended, or for a number of seconds; return whether it has.
 
         :raises PysparkKafkaError: if the query ended with an error.
+        :raises RuntimeError: in a listener of the query.
         """
+        self._refuse_to_wait_for_itself()
         has_ended = self._wait_for(self._ended, timeout)
         if self._error is not None:
             raise self._error
@@ -103,7 +104,9 @@ class ContinuousQuery:
         """Wait until all records that exist now are processed and their epoch is committed.
 
         :raises PysparkKafkaError: if the query ends with an error before.
+        :raises RuntimeError: in a listener of the query.
         """
+        self._refuse_to_wait_for_itself()
         done = self._execution.catch_up()
         while not done.wait(_POLL_S) and self.isActive:
             pass
@@ -113,10 +116,14 @@ class ContinuousQuery:
     def stop(self) -> None:
         """Stop the query: tasks finish what they have read, and are cancelled if that takes long.
 
+        In a listener of the query this returns at once, and the query stops afterwards.
+
         :raises PysparkKafkaError: if the last epoch could not be logged.
         """
         was_active = self.isActive
         self._execution.stop()
+        if threading.current_thread() is self._thread:
+            return
         self._ended.wait()
         if was_active and self._error is not None:
             raise self._error
@@ -134,6 +141,12 @@ class ContinuousQuery:
             return str(self.status["message"])
         return f"Failed: {getattr(self._error, 'condition', type(self._error).__name__)}"
 
+    def _refuse_to_wait_for_itself(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "a listener runs in the thread of its query, and cannot wait for the query there"
+            )
+
     def _wait_for(self, event: threading.Event, timeout: float | None) -> bool:
         deadline = Deadline.after(timeout)
         # Short waits, so that Ctrl-C is noticed.
@@ -147,7 +160,7 @@ class ContinuousQuery:
         finally:
             try:
                 self._close()
-            except PysparkKafkaError as error:
+            except Exception as error:  # noqa: BLE001  # kept for the user's thread
                 self._error = self._error or error
             self._progress.ended()
             self._ended.set()

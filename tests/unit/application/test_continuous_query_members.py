@@ -128,11 +128,34 @@ def test_the_error_of_a_query_is_kept_for_all_who_ask(scripted: ScriptedQuery) -
     query.stop()
 
 
-def test_an_error_of_closing_is_the_error_of_the_query(scripted: ScriptedQuery) -> None:
-    query = start(scripted, lambda _: iter(()), close=unreachable)
-    with pytest.raises(BrokerUnreachableError):
-        query.awaitTermination()
+@pytest.mark.parametrize("error", [BrokerUnreachableError, ZeroDivisionError])
+def test_an_error_of_closing_is_the_error_of_the_query(
+    scripted: ScriptedQuery, error: type[Exception]
+) -> None:
+    """Any error: a query that has ended is not waited for."""
+    close = unreachable if error is BrokerUnreachableError else lambda: 1 / 0
+    query = start(scripted, lambda _: iter(()), close=close)
+    with pytest.raises(error):
+        query.awaitTermination(30)
     assert not query.isActive
+
+
+def test_a_listener_may_stop_its_query(scripted: ScriptedQuery) -> None:
+    """It runs in the query's thread, and cannot wait there for its end."""
+    refused = []
+
+    def script(query: ContinuousQuery) -> Script:
+        query.stop()
+        for wait in (query.awaitTermination, query.processAllAvailable):
+            with pytest.raises(RuntimeError, match="listener") as caught:
+                wait()
+            refused.append(caught.value)
+        yield None
+
+    query = start(scripted, script)
+    assert query.awaitTermination(30)
+    assert len(refused) == 2
+    assert query.exception() is None
 
 
 def test_what_a_query_uses_is_released_before_its_end_is_told(scripted: ScriptedQuery) -> None:
