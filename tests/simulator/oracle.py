@@ -109,6 +109,11 @@ class Oracle:
         ends = {kafka.fates[each].end for each in entry.transactions if each in kafka.fates}
         is_committed = ends == {TransactionEnd.COMMITTED}
         if entry.state is BatchState.COMMITTED and ends and not is_committed:
+            values = checkpoint.values(entry.batch_id)
+            if Fault.DELETED_LOG in self._world.interference and all(
+                map(self._world.is_visible, values)
+            ):
+                return  # a late write: the batch was written again before the log was deleted
             self._violate(_kind_of("logged as committed, and is not", ends), str(entry))
         is_shared = Fault.COPIED in self._world.interference
         if entry.state is BatchState.DROPPED and TransactionEnd.COMMITTED in ends and not is_shared:
