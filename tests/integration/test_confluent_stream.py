@@ -99,13 +99,14 @@ def test_a_closed_client_gives_back_its_threads_and_files(world: KafkaWorld) -> 
     await_until(lambda: (threads(), descriptors()) == before)
 
 
-def test_unreachable_brokers_are_reported_in_time() -> None:
+@pytest.mark.parametrize("takes_records", [True, False])
+def test_unreachable_brokers_are_reported_in_time(*, takes_records: bool) -> None:
     """After the time-out of the client's requests, with the last reason; not before."""
     client = unreachable()
     client.assign(PartitionOffsets({TopicPartition("t", 0): 0}))
     started = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
-        client.poll(20.0)
+        client.poll(20.0, takes_records=takes_records)
     assert 1.0 <= time.monotonic() - started < 8.0
     client.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from typing import Final
 
@@ -301,6 +302,20 @@ class StreamReadingContract(WorldContract):
         task.assign({other: 0})
         task.read_to({one: 5_000, other: 10})
         assert task.values(one) == _values(0, 5_000)
+
+    def test_an_error_of_a_revoked_partition_is_not_raised(self, world: World) -> None:
+        """Another task may read the partition now: its error must not end this one."""
+        revoked, kept = (TopicPartition(world.topic(), 0) for _ in range(2))
+        world.produce(kept, numbered(0, 25_000))
+        world.produce(revoked, [*numbered(0, 3), Record(b"v" * 2_000)])
+        task = StreamTask(world.stream_client(None, maxRecordBytes="1000"))
+        task.assign({kept: 0, revoked: 0})
+        with suppress(OversizedRecordError):
+            task.read_to({revoked: 3})
+            task.write(task.poll())
+        task.client.revoke([revoked])
+        task.read_to({kept: 25_000})
+        assert task.values(kept) == _values(0, 25_000)
 
     def test_a_recreated_topic_is_an_error(self, world: World, task: StreamTask) -> None:
         """A new topic's records are not taken for the old topic's, until it is assigned."""

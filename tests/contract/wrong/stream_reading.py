@@ -318,6 +318,21 @@ class LosesWithAnError(Passing):
             raise
 
 
+class RemembersAnError(Passing):
+    """Raises an error of a partition again, whether it is still assigned or not."""
+
+    error: OversizedRecordError | None = None
+
+    def poll(self, timeout_s: float, *, takes_records: bool = True) -> Sequence[PolledRecords]:
+        if self.error is not None:
+            raise self.error
+        try:
+            return super().poll(timeout_s, takes_records=takes_records)
+        except OversizedRecordError as error:
+            self.error = error
+            raise
+
+
 class ReadsRecreated(Passing):
     """Takes the records of a new topic for the old topic's."""
 
@@ -502,6 +517,7 @@ WRONG: Final = (
     *wrong(_Suite.test_a_deleted_offset_is_out_of_range, StartsAgain, OtherBounds),
     *wrong(_Suite.test_an_offset_after_the_end_is_out_of_range, WaitsBehindTheEnd, RaisesAtTheEnd),
     *wrong(_Suite.test_an_error_loses_no_records_of_other_partitions, LosesWithAnError),
+    *wrong(_Suite.test_an_error_of_a_revoked_partition_is_not_raised, RemembersAnError),
     *wrong(_Suite.test_a_recreated_topic_is_an_error, ReadsRecreated, StartsWithTheNewTopic),
     *wrong(_Suite.test_a_deleted_topic_returns_nothing, NeedsItsTopics),
     *wrong(_Suite.test_a_partition_may_be_added_later, DropsMissing),

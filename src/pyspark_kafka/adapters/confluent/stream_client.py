@@ -84,10 +84,16 @@ class ConfluentStreamClient(StreamClient):
             self._renew()
         while not self._is_closed:
             self._writer.handle_events()
-            found = self._consumer.poll() if takes_records else []
+            found: Sequence[PolledRecords] = ()
+            if takes_records:
+                found = self._consumer.poll()
+            else:
+                self._consumer.handle_events()
             if found or self._writer.has_acknowledged or deadline.has_passed:
                 return found
-            if self._consumer.is_drained or not takes_records:
+            if not takes_records:
+                self._wake.wait(min(deadline.remaining, RENEWAL_S))
+            elif self._consumer.is_drained:
                 self._wake.wait(min(deadline.remaining, self._consumer.next_retry_s))
         return ()
 

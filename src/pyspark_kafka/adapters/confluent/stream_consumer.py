@@ -71,16 +71,20 @@ class StreamConsumer:
         self._watermarks = Watermarks(partial(ConfluentOffsetFetcher, options), options)
         self._memory: BufferPool[ColumnBuffers] = BufferPool(ColumnBuffers)
         self._handle: ConsumerHandle | None = None
+        self._queued_kilobytes = 0
         self._fetches: dict[TopicPartition, StreamFetch] = {}
+        self._starts: dict[TopicPartition, int] = {}
+        """Where partitions are fetched from with the next poll."""
+
         self._topic_ids = TopicIds()
         self._recreated: set[TopicPartition] = set()
         self._retries: dict[TopicPartition, Deadline] = {}
-        self._failure: PysparkKafkaError | None = None
+        self._failures: dict[TopicPartition, PysparkKafkaError] = {}
 
     @property
     def is_drained(self) -> bool:
         """Whether ``poll`` has nothing to return until a byte is written."""
-        return not self._failure and all(fetch.is_drained for fetch in self._fetches.values())
+        return not self._failures and all(fetch.is_drained for fetch in self._fetches.values())
 
     @property
     def next_retry_s(self) -> float:
@@ -96,15 +100,20 @@ class StreamConsumer:
             self._forget(partition)
             if partition not in self._fetches:
                 self._fetches[partition] = self._new_fetch(handle, partition)
-            self._fetches[partition].start(handle, self._file, offset)
+            self._starts[partition] = offset
 
     def revoke(self, partitions: Collection[TopicPartition]) -> None:
         """Read partitions no more; unknown ones are ignored."""
-        for partition in self._fetches.keys() & set(partitions):
+        revoked = self._fetches.keys() & set(partitions)
+        for partition in revoked:
             self._forget(partition)
             fetch = self._fetches.pop(partition)
             if self._handle is not None:
                 fetch.stop(self._handle)
+        topics = {partition.topic for partition in self._fetches}
+        for topic in {partition.topic for partition in revoked} - topics:
+            if self._handle is not None:
+                self._handle.leave_topic(topic)
 
     def poll(self) -> list[PolledRecords]:
         """Return what has come, without waiting.
@@ -114,13 +123,26 @@ class StreamConsumer:
         if self._handle is None:
             return []
         self._raise_failures(self._handle)
+        self._start_fetches(self._handle)
         found = [polled for fetch in self._fetches.values() if (polled := self._poll(fetch))]
         # A line that tells of a recreated topic comes before the first of its records.
         self._handle.handle_events(self._read_line)
         for partition, fetch in self._fetches.items():
             if fetch.is_out_of_range:
                 self._retries.setdefault(partition, Deadline.after(0))
+        for polled in found:
+            if polled.partition in self._recreated:
+                self._fetches[polled.partition].take_back()
         return [polled for polled in found if polled.partition not in self._recreated]
+
+    def handle_events(self) -> None:
+        """Handle errors and log lines; what was fetched waits.
+
+        :raises PysparkKafkaError: if a login is refused, or no broker was reached for too long.
+        """
+        if self._handle is not None:
+            self._require_brokers(self._handle)
+            self._handle.handle_events(self._read_line)
 
     def take_skipped(self) -> Iterator[DataLoss]:
         """Yield reports of the records that were skipped since the last call."""
@@ -128,10 +150,8 @@ class StreamConsumer:
 
     def renew(self) -> None:
         """Go on with a new consumer if certificates or keys were replaced."""
-        if self._connection.is_outdated and not self._retries:
-            positions = {partition: fetch.position for partition, fetch in self._fetches.items()}
-            self.close()
-            self.assign(positions)
+        if self._connection.is_outdated and self._handle is not None:
+            self._replace(self._handle)
 
     def close(self) -> None:
         """Destroy the consumer; a second call does nothing."""
@@ -140,11 +160,28 @@ class StreamConsumer:
         if handle is not None:
             handle.close()
 
+    def _start_fetches(self, handle: ConsumerHandle) -> None:
+        """Fetch what was assigned, with another consumer if its queues would take too much."""
+        if self._starts and _queued_kilobytes(len(self._fetches)) < self._queued_kilobytes:
+            handle = self._replace(handle)
+        for partition in tuple(self._starts):
+            self._fetches[partition].start(handle, self._file, self._starts[partition])
+            del self._starts[partition]
+
+    def _replace(self, handle: ConsumerHandle) -> ConsumerHandle:
+        """Return a new consumer, which fetches from where each partition is with the next poll."""
+        handle.close()
+        for partition, fetch in self._fetches.items():
+            fetch.stop(handle)
+            if partition not in self._retries:
+                self._starts.setdefault(partition, fetch.position)
+        self._handle = None
+        self._handle = self._new_handle(len(self._fetches))
+        return self._handle
+
     def _new_handle(self, partitions: int) -> ConsumerHandle:
         connection = self._connection
-        queued = clamp(
-            _MIN_QUEUED_KILOBYTES, _QUEUED_KILOBYTES // partitions, _MAX_QUEUED_KILOBYTES
-        )
+        queued = self._queued_kilobytes = _queued_kilobytes(partitions)
         limit = response_limit(self._oversized.limits, connection.fetch_max_bytes)
         tuned = {**_STREAM_TUNED, **limit, "queued.max.messages.kbytes": str(queued)}
         config = connection.config(FORCED, tuned)
@@ -163,13 +200,12 @@ class StreamConsumer:
             return fetch.poll()
         except PysparkKafkaError as error:
             # What was taken of other partitions is returned first.
-            self._failure = error
+            self._failures[fetch.partition] = error
             return None
 
     def _raise_failures(self, handle: ConsumerHandle) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+        if self._failures:
+            raise self._failures.pop(next(iter(self._failures)))
         self._require_brokers(handle)
         for partition, retry in tuple(self._retries.items()):
             if retry.has_passed:
@@ -213,3 +249,14 @@ class StreamConsumer:
     def _forget(self, partition: TopicPartition) -> None:
         self._recreated.discard(partition)
         self._retries.pop(partition, None)
+        self._failures.pop(partition, None)
+        self._starts.pop(partition, None)
+
+
+def _queued_kilobytes(partitions: int) -> int:
+    """Return the limit of each queue: librdkafka knows none for all queues together.
+
+    It halves with each doubling: few new consumers are needed while partitions are added.
+    """
+    doubled = 1 << max(0, partitions - 1).bit_length()
+    return clamp(_MIN_QUEUED_KILOBYTES, _QUEUED_KILOBYTES // doubled, _MAX_QUEUED_KILOBYTES)

@@ -33,6 +33,7 @@ class StreamFetch:
         self.position = 0
         self.is_out_of_range = False
         self.is_drained = True
+        self._polled_from = 0
         self._gatherer = gatherer
         self._connection = connection
         self._queue: FetchQueue | None = None
@@ -72,9 +73,13 @@ class StreamFetch:
         next_offset = self._gatherer.next_offset
         if next_offset <= self.position:
             return None
-        self.position = next_offset
+        self._polled_from, self.position = self.position, next_offset
         records = self._gatherer.finish() if self._gatherer.has_rows else None
         return PolledRecords(self.partition, records, next_offset)
+
+    def take_back(self) -> None:
+        """Have the last poll passed nothing: its caller did not get what it returned."""
+        self.position = self._polled_from
 
     def _gather(self) -> bool:
         """Gather until the batch is full; return whether no message is left."""

@@ -1,0 +1,194 @@
+"""One consumer for all partitions of a task, with librdkafka's mock cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from confluent_kafka import Producer
+
+from pyspark_kafka.adapters.confluent import stream_consumer as consumers
+from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
+from pyspark_kafka.adapters.confluent.librdkafka import load
+from pyspark_kafka.adapters.confluent.stream_consumer import StreamConsumer
+from pyspark_kafka.adapters.confluent.wake_pipe import WakePipe
+from pyspark_kafka.domain.errors import OversizedRecordError, TopicRecreatedError
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import await_until
+
+from ...servers.mock_cluster import MockCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+PARTITIONS: Final = [TopicPartition("t", number) for number in range(100)]
+FIRST, SECOND = PARTITIONS[:2]
+
+
+@pytest.fixture
+def cluster() -> Iterator[MockCluster]:
+    """Yield a broker with a topic."""
+    with MockCluster() as made:
+        made.create_topic(FIRST.topic, len(PARTITIONS))
+        yield made
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
+    """Return the settings of each handle that is created."""
+    made: list[Mapping[str, str]] = []
+
+    def create(library: Any, connection: Any, config: Mapping[str, str]) -> ConsumerHandle:
+        made.append(config)
+        return ConsumerHandle(library, connection, config)
+
+    monkeypatch.setattr(consumers, "ConsumerHandle", create)
+    return made
+
+
+@pytest.fixture
+def consumer(cluster: MockCluster) -> Iterator[StreamConsumer]:
+    """Yield a consumer of the cluster."""
+    options = {**cluster.options, "subscribe": FIRST.topic, "maxRecordBytes": "1000"}
+    wake = WakePipe()
+    made = StreamConsumer(load(), parse_source_options(options, QueryKind.STREAM), wake.file)
+    yield made
+    made.close()
+    wake.close()
+
+
+def produce(cluster: MockCluster, partition: TopicPartition, *values: bytes) -> None:
+    """Write one batch."""
+    servers = cluster.options["kafka.bootstrap.servers"]
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 1_000})
+    for value in values:
+        producer.produce(partition.topic, value, partition=partition.partition)
+    assert not producer.flush(30)
+
+
+def read_to(consumer: StreamConsumer, ends: Mapping[TopicPartition, int]) -> list[bytes]:
+    """Poll until the next offsets are these, and return the values."""
+    passed: dict[TopicPartition, int] = {}
+    values: list[bytes] = []
+
+    def has_passed() -> bool:
+        for polled in consumer.poll():
+            passed[polled.partition] = polled.next_offset
+            values.extend(row["value"] for row in polled.records.to_pylist())  # type: ignore[union-attr]
+        return passed == ends
+
+    await_until(has_passed)
+    return values
+
+
+def test_all_queues_have_a_limit_together_however_partitions_are_assigned(
+    consumer: StreamConsumer, settings: list[Mapping[str, str]]
+) -> None:
+    """The limit is one of each queue, and a consumer's settings do not change."""
+    assigned = 0
+    for count in (1, 16, 33, 50):
+        some = PARTITIONS[assigned : assigned + count]
+        consumer.assign(dict.fromkeys(some, 0))
+        assigned += count
+        consumer.poll()
+        total = assigned * int(settings[-1]["queued.max.messages.kbytes"])
+        assert min(16 * assigned, 64) * 1_024 <= total <= 128 * 1_024
+    assert assigned == len(PARTITIONS)
+
+
+def test_one_consumer_is_made_for_partitions_that_are_assigned_one_after_the_other(
+    consumer: StreamConsumer, settings: list[Mapping[str, str]]
+) -> None:
+    """The first one of a task is replaced before it has fetched anything."""
+    for partition in PARTITIONS:
+        consumer.assign({partition: 0})
+    for _ in range(2):
+        consumer.poll()
+    assert len(settings) == 2
+
+
+def test_reading_goes_on_with_another_consumer(
+    cluster: MockCluster, consumer: StreamConsumer, settings: list[Mapping[str, str]]
+) -> None:
+    """Each record is read once, though the consumer is replaced for more partitions."""
+    produce(cluster, FIRST, b"0", b"1")
+    produce(cluster, SECOND, b"a")
+    consumer.assign({FIRST: 0})
+    assert read_to(consumer, {FIRST: 2}) == [b"0", b"1"]
+    consumer.assign(dict.fromkeys(PARTITIONS[1:], 0))
+    assert read_to(consumer, {SECOND: 1}) == [b"a"]
+    produce(cluster, FIRST, b"2")
+    assert read_to(consumer, {FIRST: 3}) == [b"2"]
+    assert len(settings) == 2
+
+
+LEAVE: Final[Mapping[str, Callable[[StreamConsumer], object]]] = {
+    "revoked": lambda consumer: consumer.revoke([FIRST]),
+    "assigned elsewhere": lambda consumer: consumer.assign({FIRST: 2}),
+}
+
+
+@pytest.mark.parametrize("leave", LEAVE)
+def test_an_error_is_forgotten_with_its_partition(
+    cluster: MockCluster, consumer: StreamConsumer, leave: str
+) -> None:
+    """Neither a partition that was revoked nor one that is read elsewhere fails the task."""
+    produce(cluster, FIRST, b"0", bytes(2_000), b"2")
+    consumer.assign({FIRST: 0})
+    assert read_to(consumer, {FIRST: 1}) == [b"0"]
+    assert not consumer.poll()
+    LEAVE[leave](consumer)
+    produce(cluster, SECOND, b"a")
+    consumer.assign({SECOND: 0})
+    ends = {SECOND: 1} if leave == "revoked" else {SECOND: 1, FIRST: 3}
+    assert sorted(read_to(consumer, ends)) == [b"2", b"a"][-len(ends) :]
+
+
+def test_errors_of_two_partitions_are_raised_one_after_the_other(
+    cluster: MockCluster, consumer: StreamConsumer
+) -> None:
+    """The second one is not lost while the first one is handled."""
+    for partition in (FIRST, SECOND):
+        produce(cluster, partition, b"0", bytes(2_000))
+    consumer.assign({FIRST: 0, SECOND: 0})
+    read_to(consumer, {FIRST: 1, SECOND: 1})
+    assert not consumer.poll()
+    for partition in (FIRST, SECOND):
+        with pytest.raises(OversizedRecordError, match=str(partition)):
+            consumer.poll()
+        consumer.revoke([partition])
+    assert not consumer.poll()
+
+
+def test_what_a_recreated_topic_takes_back_was_not_passed(
+    cluster: MockCluster, consumer: StreamConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the offset up to which the caller got records."""
+    handle_events = ConsumerHandle.handle_events
+
+    def recreated(handle: ConsumerHandle, read_line: Callable[[str], object]) -> None:
+        handle_events(handle, read_line)
+        if consumer._fetches[FIRST].position > 2:
+            read_line(f"Topic {FIRST.topic} changed id from b2xk to bmV3")
+
+    produce(cluster, FIRST, b"0", b"1")
+    consumer.assign({FIRST: 0})
+    read_to(consumer, {FIRST: 2})
+    monkeypatch.setattr(ConsumerHandle, "handle_events", recreated)
+    produce(cluster, FIRST, b"2")
+    with pytest.raises(TopicRecreatedError) as caught:
+        await_until(lambda: consumer.poll() != [])
+    assert (caught.value.partition, caught.value.offset) == (FIRST, 2)
+
+
+def test_a_topic_is_left_with_its_last_partition(consumer: StreamConsumer) -> None:
+    """A task whose partitions come and go does not ask for the metadata of ever more topics."""
+    consumer.assign({FIRST: 0, SECOND: 0})
+    consumer.poll()
+    handle = consumer._handle
+    assert handle is not None
+    consumer.revoke([FIRST])
+    assert FIRST.topic in handle._handles.topics
+    consumer.revoke([SECOND])
+    assert FIRST.topic not in handle._handles.topics
