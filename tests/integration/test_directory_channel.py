@@ -12,6 +12,7 @@ import pytest
 from pyspark_kafka.adapters.storage.channel_names import digest_of, message_name
 from pyspark_kafka.adapters.storage.directory_channel import DirectoryEpochChannel
 from pyspark_kafka.adapters.storage.directory_task_channel import DirectoryTaskChannel
+from pyspark_kafka.adapters.storage.local_directory import LocalDirectory
 from pyspark_kafka.adapters.storage.log_directory import LogFile
 from pyspark_kafka.adapters.storage.memory_directory import MemoryDirectory
 from pyspark_kafka.adapters.storage.signed_files import SignedFiles
@@ -246,3 +247,31 @@ def test_files_of_killed_channels_are_removed_after_a_day(path: Path) -> None:
     DirectoryEpochChannel(StoragePath(str(path))).close()
     assert {each.name[:2] for each in path.iterdir()} == {"12", "bb", driver.name[:2]}
     old.close()
+
+
+def test_a_channel_that_is_a_day_old_is_kept_while_its_driver_lives(path: Path) -> None:
+    """Its first file is as old as the query; another channel may be opened and closed meanwhile."""
+    living = DirectoryEpochChannel(StoragePath(str(path)), heartbeat_interval_s=0)
+    task = DirectoryTaskChannel(living.address, TASK)
+    await_until(lambda: bool(list(path.glob("[!.]*.beat.*.channel"))))
+    [driver] = path.glob("*.driver.channel")
+    day_ago = time.time() - 24 * 60 * 60 - 1
+    os.utime(driver, (day_ago, day_ago))
+    DirectoryEpochChannel(StoragePath(str(path))).close()
+    assert driver.exists()
+    living.close()
+    await_until(lambda: not list(path.iterdir()))
+    task.close()
+
+
+def test_a_heartbeat_that_is_replaced_during_a_listing_is_not_missed(
+    channel: DirectoryEpochChannel, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing may have neither the old one nor the new one; the next listing has one."""
+    [driver] = path.iterdir()
+    old, new = LogFile(driver.name, 1.0), LogFile(driver.name.replace("driver", "beat.9"), None)
+    listings = iter([[old], [old, new]])
+    monkeypatch.setattr(LocalDirectory, "files", lambda _: iter(next(listings)))
+    SignedFiles(LocalDirectory(path), b"key").remove_abandoned()
+    assert driver.exists()
+    assert channel.address

@@ -84,19 +84,28 @@ class SignedFiles:
 
     def remove_abandoned(self) -> None:
         """Delete the files of all channels that were killed a day ago, or longer."""
+        abandoned = self._abandoned()
+        if abandoned:
+            # A heartbeat that is replaced during a listing may be missing in it.
+            self._directory.remove(sorted(abandoned & self._abandoned()))
+
+    def _abandoned(self) -> set[str]:
+        """Return the files of channels without a newer one: a driver that runs writes them."""
         before = time.time() - _ABANDONED_S
-        self._directory.remove(
-            [
-                file.name
-                for file in self._directory.files()
-                if _OWN.fullmatch(file.name)
-                and file.modified is not None
-                and file.modified < before
-            ]
-        )
+        found = [file for file in self._directory.files() if _OWN.fullmatch(file.name)]
+        alive = {
+            _channel(file.name)
+            for file in found
+            if file.modified is None or file.modified >= before
+        }
+        return {file.name for file in found if _channel(file.name) not in alive}
 
     def _full(self, name: str) -> str:
         return f"{self._prefix}{name}{_SUFFIX}"
 
     def _mac(self, full_name: str, payload: bytes) -> bytes:
         return hmac.digest(self._key, full_name.encode() + b"\0" + payload, "sha256")
+
+
+def _channel(full_name: str) -> str:
+    return full_name.partition(".")[0]
