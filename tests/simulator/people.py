@@ -178,7 +178,10 @@ class People:
 
     def _complete_by_hand(self, checkpoint: Checkpoint) -> None:
         """Write the records of a batch that are missing, and log that it is committed."""
-        self._world.scheduler.sleep(REQUEST_TIMEOUT_MS)  # a request may still be on its way
+        scheduler = self._world.scheduler
+        until_ms = scheduler.now_ms + REQUEST_TIMEOUT_MS  # a request may still be on its way
+        while scheduler.now_ms < until_ms:  # an application that ends wakes people
+            scheduler.sleep(until_ms - scheduler.now_ms)
         number, entry = checkpoint.newest_entry()
         if entry.state is not BatchState.PREPARED:
             return
