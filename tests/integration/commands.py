@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import pyspark_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOME = Path(str(pyspark_kafka.__file__)).parents[1]
 SECONDS = 60.0
@@ -90,13 +90,23 @@ class Running:
 @contextmanager
 def running(*arguments: str, **more: str) -> Iterator[Running]:
     """Yield a started command, and kill it if it still runs after the block."""
+    with running_command(command(*arguments), environment(**more)) as started:
+        yield started
+
+
+@contextmanager
+def running_command(
+    line: Sequence[str | Path], variables: Mapping[str, str], directory: Path | None = None
+) -> Iterator[Running]:
+    """Yield a started command line, as above."""
     process = subprocess.Popen(
-        command(*arguments),
+        line,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(**more),
+        cwd=directory,
+        env=variables,
     )
     started = Running(process)
     try:

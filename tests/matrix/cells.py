@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark_kafka.brokers.jars import KAFKA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .project import Project
 
@@ -81,13 +81,52 @@ LOWEST_TESTS: Final = (
 
 S3_TESTS: Final = ("tests/contract/test_metadata_log.py", "-k=s3")
 
+_INSTALLED: Final = "tests/packaging/test_installed.py"
+_EXTRAS: Final = "tests/packaging/test_extras.py"
+_WITH_SPARK: Final = (
+    f"{_EXTRAS}::test_a_guide",
+    f"{_EXTRAS}::test_the_demo_on_a_cluster",
+    f"{_EXTRAS}::test_a_real_broker",
+)
+INSTALLED_TESTS: Final[Mapping[str, Sequence[str]]] = {
+    "": (
+        f"{_INSTALLED}::test_nothing_is_there_by_accident",
+        f"{_EXTRAS}::test_a_page_that_needs_no_extra",
+        f"{_EXTRAS}::test_help",
+        f"{_EXTRAS}::test_commands_without_extras",
+        f"{_EXTRAS}::test_a_missing_extra",
+    ),
+    "spark": (_INSTALLED, *_WITH_SPARK),
+    "spark,confluent": (
+        _INSTALLED,
+        *_WITH_SPARK,
+        f"{_EXTRAS}::test_an_embedded_broker",
+        f"{_EXTRAS}::test_the_demo",
+        f"{_EXTRAS}::test_a_notebook",
+        "-k=not accident",
+    ),
+    "tls": (f"{_EXTRAS}::test_pkcs12_stores",),
+    "s3": (f"{_EXTRAS}::test_a_checkpoint_on_s3",),
+    "hdfs": (f"{_EXTRAS}::test_a_checkpoint_on_hdfs",),
+    "registry": (f"{_EXTRAS}::test_a_schema_registry",),
+    "protobuf": (f"{_EXTRAS}::test_protobuf_values",),
+    "prometheus": (f"{_EXTRAS}::test_an_exporter",),
+    "testing": (f"{_EXTRAS}::test_the_tests_of_a_page",),
+    "msk": (f"{_EXTRAS}::test_a_token", "-k=msk"),
+    "azure": (f"{_EXTRAS}::test_a_token", "-k=azure"),
+    "google": (f"{_EXTRAS}::test_a_token", "-k=google"),
+    "all": (f"{_EXTRAS}::test_a_page_that_needs_extras", f"{_EXTRAS}::test_all_tests_of_a_page"),
+}
+"""The tests of the wheel, by the extras that pip installs with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """A virtual environment: a Python, and the versions of the dependencies.
 
     With ``is_lowest`` these are the lowest that ``pyproject.toml`` allows, otherwise the newest.
-    ``spark`` is the requirement of PySpark.
+    ``spark`` is the requirement of PySpark. With ``is_of_wheel`` pip installs the built wheel with
+    the extras, and nothing that tests import: they run with the Python of the matrix.
     """
 
     name: str
@@ -95,6 +134,7 @@ class Environment:
     spark: str
     extras: tuple[str, ...]
     is_lowest: bool = False
+    is_of_wheel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +169,14 @@ def all_cells(project: Project) -> tuple[Cell, ...]:
         *(Cell(one.name, one, SPARK_TESTS) for one in with_spark.values()),
         Cell("lowest", lowest, LOWEST_TESTS),
         Cell("lowest-s3", lowest_s3, S3_TESTS),
+        *(_installed(extras, tests) for extras, tests in INSTALLED_TESTS.items()),
     )
+
+
+def _installed(extras: str, tests: Sequence[str]) -> Cell:
+    names = tuple(filter(None, extras.split(",")))
+    name = f"installed-{'-'.join(names) or 'base'}"
+    return Cell(name, Environment(name, PYTHONS[0], "", names, is_of_wheel=True), tests)
 
 
 def chosen(cells: Iterable[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:

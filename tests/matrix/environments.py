@@ -1,4 +1,4 @@
-"""Virtual environments with the versions that a cell needs, made by uv."""
+"""Virtual environments with the versions that a cell needs, made by uv, or by pip of the wheel."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from tests.packaging.environments import build, install_wheel
 
 from .project import ROOT, package_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-    from pathlib import Path
 
     from .cells import Environment
     from .project import Project
@@ -34,6 +37,8 @@ def make_environment(environment: Environment, python: Path, project: Project) -
     :raises InstallError: if pip or uv fails.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
+    if environment.is_of_wheel:
+        return _with_wheel(environment, python)
     _make_wheel(environment.spark)
     made = FOLDER / environment.name / "bin" / "python"
     _uv("venv", "--quiet", "--allow-existing", "--python", python, made.parents[1])
@@ -42,6 +47,17 @@ def make_environment(environment: Environment, python: Path, project: Project) -
     exact = _file(environment, "txt", _resolve(made, wanted, "--constraints", constraints))
     _uv("pip", "sync", *_QUIETLY, "--python", made, exact)
     return made
+
+
+def _with_wheel(environment: Environment, python: Path) -> Path:
+    with tempfile.TemporaryDirectory() as directory:
+        wheel = build(ROOT, Path(directory))
+        try:
+            return install_wheel(
+                python, FOLDER / environment.name, wheel, ",".join(environment.extras)
+            )
+        except subprocess.CalledProcessError as error:
+            raise InstallError(str(error)) from error
 
 
 def requirements(environment: Environment, project: Project) -> tuple[str, ...]:

@@ -54,11 +54,14 @@ results. A version is listed as tested if all tests of a run with it passed.
   clients, with a broker of this version. Kafka 2.8 runs with ZooKeeper, newer versions with KRaft.
 - `spark-…`: batch queries, streams, sinks, exactly-once writes, continuous queries, typed values
   and the demo in Spark, most of them with both clients and compared with the JVM connector of this
-  Spark (since 4.2: of 4.2.0); Spark Connect, a Declarative Pipeline, what older releases lack; and a
-  round of kills of brokers, workers and drivers, for both guarantees.
+  Spark (since 4.2: of 4.2.0); Spark Connect, a Declarative Pipeline, what older releases lack; and
+  a round of kills of brokers, workers and drivers, for both guarantees.
 - `lowest`: every package in the lowest version that `pyproject.toml` allows, with the unit tests,
   the contract tests and the tests of `spark-…`. It has no s3fs, because each release of s3fs needs
   one of fsspec; `lowest-s3` tests storage with both. gssapi is not part of the matrix.
+- `installed-…`: the built wheel and what pip installs with it, each time in an environment that has
+  nothing else: with no extra (`base`), with the ones named, and with `all`. The examples of the
+  README and of these pages, and the commands, run there as they are written.
 
 | run | Python | PySpark | Kafka | result | passed | skipped | failed | seconds | date |
 |---|---|---|---|---|---|---|---|---|---|

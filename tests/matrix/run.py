@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark_kafka.brokers.java import find_java, major_version, version_answer
+from tests.packaging.installed import VARIABLE as INSTALLED
 from tests.servers.tested_kafka import VARIABLE
 
 from .environments import InstallError, installed_versions, make_environment
@@ -17,8 +20,6 @@ from .pythons import find_python
 from .results import Counts, Outcome, Result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .cells import Cell
     from .project import Project
 
@@ -64,15 +65,18 @@ def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
     report = log_of(cell).with_suffix(".xml")
     report.unlink(missing_ok=True)
     kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+    is_of_wheel = cell.environment.is_of_wheel
+    given = {INSTALLED: str(python)} if is_of_wheel else {}
+    runner = Path(sys.executable) if is_of_wheel else python
     begin = time.monotonic()
     with log_of(cell).open("wb") as output:
         code = subprocess.run(
-            [python, "-m", "pytest", _TIMEOUT, f"--junitxml={report}", *cell.tests],
+            [runner, "-m", "pytest", _TIMEOUT, f"--junitxml={report}", *cell.tests],
             stdout=output,
             stderr=output,
             check=False,
             cwd=ROOT,
-            env={**kept, VARIABLE: cell.broker},
+            env={**kept, VARIABLE: cell.broker, **given},
         ).returncode
     seconds = round(time.monotonic() - begin)
     return Counts.of_junit(report) if report.exists() else Counts(), code, seconds
@@ -81,7 +85,7 @@ def _run_tests(cell: Cell, python: Path) -> tuple[Counts, int, int]:
 def _versions(cell: Cell, python: Path, project: Project) -> dict[str, str]:
     """Return the versions of Python, Java, the broker, and the packages the project names."""
     found = installed_versions(python)
-    packages = sorted(project.packages(cell.environment.extras) & found.keys())
+    packages = sorted(project.packages(project.extras) & found.keys())
     return {
         "python": _python_version(python),
         "java": str(major_version(version_answer(find_java(17)))),

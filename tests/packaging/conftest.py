@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 
-from .environments import build, without_the_package
+from .environments import build, copy_kernels, install_wheel, without_the_package
+from .installed import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[2]
 
-# They are run by a test, where they are installed.
-collect_ignore = ["projects"]
+# The projects are run by a test, where they are installed, and the extras by the matrix.
+collect_ignore = ["projects", *([] if VARIABLE in os.environ else ["test_extras.py"])]
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +32,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a Python with the dependencies but without the package."""
     return made_once(tmp_path_factory, "bare", without_the_package)
+
+
+@pytest.fixture(scope="session")
+def installed_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of this cell of the matrix, or one with the wheel and its extra ``spark``.
+
+    The latter has the kernels that this run has compiled.
+    """
+
+    def install(directory: Path) -> Path:
+        python = install_wheel(Path(sys.executable), directory, wheel, "spark")
+        copy_kernels(python)
+        return python
+
+    given = os.environ.get(VARIABLE)
+    return Path(given) if given else made_once(tmp_path_factory, "installed", install)
 
 
 def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]) -> Path:

@@ -44,6 +44,18 @@ def copy_kernels(python: Path) -> None:
         shutil.copy2(kernel, copy)
 
 
+def install_wheel(base: Path, directory: Path, wheel: Path, extras: str = "") -> Path:
+    """Make an environment of a Python, install a wheel there, and return the environment's Python.
+
+    It has neither pip nor setuptools: the wheel could need them by accident.
+    """
+    subprocess.run([base, "-m", "venv", "--clear", "--without-pip", directory], check=True)
+    python = directory / "bin" / "python"
+    install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
+    subprocess.run([*install, f"{wheel}[{extras}]"], check=True)
+    return python
+
+
 def build(source: Path, directory: Path) -> Path:
     """Build the sdist, and from it the wheel, and give the wheel."""
     subprocess.run(

@@ -11,36 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCS, DOCUMENTS, README, ROOT, WITH_SPARK, sources
+from tests.documents import DOCS, DOCUMENTS, README, ROOT, TESTS, WITHOUT_SPARK, sources
 
-PAGES = {
-    name: page
-    for page in sorted(DOCS.rglob("*.md"))
-    if (name := str(page.relative_to(DOCS))) not in WITH_SPARK and "```python" in page.read_text()
-}
-"""The pages whose examples run without Spark."""
-
-WITH_TESTS = [
-    name
-    for name, page in PAGES.items()
-    if re.search(r"^(class Test|def test_)", page.read_text(), re.MULTILINE)
-]
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
 DOCUMENTS_WITH_LINKS = (*ROOT.glob("*.md"), *DOCS.rglob("*.md"))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", WITHOUT_SPARK)
 def test_examples_run(page: str) -> None:
     """Every example of a page runs, one after another, and holds what it asserts."""
-    for example in DOCUMENTS.parse(PAGES[page]).examples():
+    for example in DOCUMENTS.parse(WITHOUT_SPARK[page]).examples():
         example.evaluate()
 
 
-@pytest.mark.parametrize("page", WITH_TESTS)
+@pytest.mark.parametrize("page", TESTS)
 def test_tests_of_examples_pass(page: str, tmp_path: Path) -> None:
     """Where the examples of a page are tests of pytest's, they pass."""
     module = tmp_path / f"test_{Path(page).stem.replace('-', '_')}.py"
-    module.write_text("\n".join(sources(PAGES[page])))
+    module.write_text("\n".join(sources(WITHOUT_SPARK[page])))
     settings = (f"--config-file={ROOT / 'pyproject.toml'}", f"--rootdir={tmp_path}")
     command = (sys.executable, "-m", "pytest", "-q", *settings, str(module))
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.matrix.cells import BROKERS, OLDER_SPARKS, PYTHONS, all_cells, chosen
@@ -13,7 +15,9 @@ CELLS = all_cells(Project.read())
 def test_each_spark_runs_with_each_python() -> None:
     """Each minor release has its newest patch, and the newest is what is allowed."""
     pairs = {
-        (one.environment.python, one.environment.spark) for one in CELLS if "spark-" in one.name
+        (one.environment.python, one.environment.spark)
+        for one in CELLS
+        if one.name.startswith("spark-")
     }
     sparks = (*(f"pyspark=={minor}.*" for minor in OLDER_SPARKS), "pyspark>=4.0,<5")
     assert pairs == {(python, spark) for python in PYTHONS for spark in sparks}
@@ -33,6 +37,21 @@ def test_the_lowest_versions_are_of_every_package() -> None:
         extra for one in CELLS if one.environment.is_lowest for extra in one.environment.extras
     }
     assert project.extras.keys() - extras == {"kerberos"}
+
+
+def test_each_extra_is_installed_alone() -> None:
+    """From the wheel; only gssapi is left out here, too."""
+    installed = {one.environment.extras for one in CELLS if one.environment.is_of_wheel}
+    project = Project.read()
+    alone = {(name,) for name in (*project.extras, "all") if name not in {"kerberos", "confluent"}}
+    assert installed == {(), ("spark", "confluent"), *alone}
+
+
+def test_each_test_of_an_extra_runs_in_a_cell() -> None:
+    """They run nowhere else."""
+    text = (ROOT / "tests" / "packaging" / "test_extras.py").read_text()
+    named = {test.rpartition("::")[2] for cell in CELLS for test in cell.tests}
+    assert {*re.findall(r"^def (test_\w+)", text, re.MULTILINE)} <= named
 
 
 def test_names_are_of_one_cell() -> None:

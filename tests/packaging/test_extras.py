@@ -1,0 +1,386 @@
+"""The wheel with each set of extras: the cells ``installed-…`` of the matrix choose the tests."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pyspark_kafka.adapters.value_framing.wire_format import id_prefix
+from pyspark_kafka.bootstrap.schema_registries import open_registry
+from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
+from pyspark_kafka.domain.values.value_options import RegistryOptions
+from pyspark_kafka.testing import await_until
+from tests.documents import DOCS, TESTS, WITH_SPARK, WITHOUT_SPARK, check_page, sources
+from tests.integration.client_files import connection
+from tests.integration.test_prometheus_command import scrape, write
+from tests.servers.http_server import Request, Response, serving
+from tests.servers.secured import TLS_MECHANISM
+
+from .installed import Installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pyspark_kafka.brokers import KafkaCluster
+    from tests.servers.hdfs import Hdfs
+    from tests.servers.s3 import S3Server
+    from tests.servers.secured import SecuredBroker
+    from tests.spark.topics import Topics
+
+pytestmark = pytest.mark.timeout(900)  # kernels are compiled, in each environment
+
+COMMANDS: Final = re.findall(
+    r"^\| \[`pyspark-kafka ([a-z -]+)`\]",
+    (DOCS / "reference" / "cli.md").read_text(),
+    re.MULTILINE,
+)
+NEED_SPARK: Final = ("demo",)
+NEED_EXTRAS: Final = ("broker", "prometheus")
+
+PAGES_WITH_EXTRAS: Final = (
+    "guides/choosing-a-client.md",
+    "guides/continuous.md",
+    "guides/dead-letters.md",
+    "guides/metadata-logs.md",
+    "library/testing-your-pipeline.md",
+    "library/writing-an-adapter.md",
+    "operate/lag.md",
+)
+PAGES_WITH_TESTING: Final = ("guides/choosing-a-client.md", "library/writing-an-adapter.md")
+GUIDES: Final = [name for name in WITH_SPARK if not name.startswith("get-started/")]
+NOTEBOOKS: Final = sorted(DOCS.rglob("*.ipynb"))
+
+NOWHERE: Final = ("--bootstrap-servers", "127.0.0.1:1")
+OAUTH: Final = (
+    "--option=kafka.security.protocol=SASL_SSL",
+    "--option=kafka.sasl.mechanism=OAUTHBEARER",
+)
+MISSING: Final[dict[str, Sequence[str]]] = {
+    "spark": ("demo", *NOWHERE),
+    "confluent": ("broker",),
+    "prometheus": ("prometheus", "--checkpoint", "/c", *NOWHERE),
+    "s3": ("lag", "--checkpoint", "s3a://bucket/c", *NOWHERE),
+    "hdfs": ("offsets", "show", "webhdfs://127.0.0.1:1/c"),
+    "registry": (
+        *("tail", "t", *NOWHERE, "--as", "avro"),
+        "--option=schema.registry.url=http://127.0.0.1:1",
+    ),
+    "protobuf": ("tail", "t", *NOWHERE, "--as=protobuf", "--option=valueSchema=order.proto"),
+    "msk": ("topics", *NOWHERE, *OAUTH, "--option=tokenProvider=msk"),
+    "azure": (
+        *("topics", "--bootstrap-servers", "ns.servicebus.windows.net:9093", *OAUTH),
+        "--option=tokenProvider=azure",
+    ),
+    "google": (
+        *("topics", "--bootstrap-servers", "bootstrap.c.r.managedkafka.p.cloud.goog:9092", *OAUTH),
+        "--option=tokenProvider=google",
+    ),
+}
+"""What prints that an extra is missing, without a broker; ``tls`` needs one's store."""
+
+PROTO: Final = 'syntax = "proto3";\nmessage Order { int64 id = 1; }\n'
+AVRO: Final = '{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
+
+CHECKPOINT: Final = """
+from pyspark_kafka.adapters.storage.fsspec_metadata_log import FsspecMetadataLog
+from pyspark_kafka.domain.storage_path import StoragePath
+for name in ("offsets", "commits"):
+    log = FsspecMetadataLog(StoragePath({path!r} + "/" + name, {options!r}))
+    print(log.add(0, b'v1\\n{{}}\\n{{"t":{{"0":4}}}}'), log.add(0, b"other"))
+"""
+
+ISSUED: Final = """
+from pyspark_kafka import QueryKind, parse_source_options
+from pyspark_kafka.adapters.tokens.providers import token_provider
+from pyspark_kafka.domain.kafka_settings.java import read_java_settings
+options = {{
+    "kafka.bootstrap.servers": {servers!r},
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.mechanism": "OAUTHBEARER",
+    "tokenProvider": {provider!r},
+    "subscribe": "t",
+}}
+parsed = parse_source_options(options, QueryKind.BATCH)
+token = token_provider(read_java_settings(dict(parsed.kafka)).login.tokens).token()
+"""
+
+
+@pytest.fixture
+def installed(installed_python: Path, tmp_path: Path) -> Installed:
+    """Return the Python of this cell of the matrix."""
+    return Installed(installed_python, tmp_path)
+
+
+@pytest.fixture
+def written(topics: Topics) -> str:
+    """Return a topic with three records."""
+    topic = topics.create()
+    topics.numbers(topic, 0, range(3))
+    return topic
+
+
+@pytest.fixture
+def servers(kafka: KafkaCluster) -> Sequence[str]:
+    """Return the arguments with the run's broker."""
+    return ("--bootstrap-servers", kafka.bootstrap_servers)
+
+
+@pytest.mark.parametrize("name", [name for name in WITHOUT_SPARK if name not in PAGES_WITH_EXTRAS])
+def test_a_page_that_needs_no_extra(name: str, installed: Installed) -> None:
+    """The examples hold what they assert, with the package and nothing more."""
+    run_page(name, installed)
+
+
+@pytest.mark.parametrize("name", PAGES_WITH_EXTRAS)
+def test_a_page_that_needs_extras(name: str, installed: Installed) -> None:
+    """The same with all of them."""
+    run_page(name, installed)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES_WITH_EXTRAS if name in TESTS])
+def test_all_tests_of_a_page(name: str, installed: Installed) -> None:
+    """Those that need a broker, too."""
+    run_tests_of(name, installed)
+
+
+@pytest.mark.parametrize("name", PAGES_WITH_TESTING)
+def test_the_tests_of_a_page(name: str, installed: Installed) -> None:
+    """They pass with the extra ``testing`` alone."""
+    run_tests_of(name, installed)
+
+
+def run_page(name: str, installed: Installed) -> None:
+    with installed.interpreter() as run:
+        for source in sources(DOCS / name):
+            run(source)
+
+
+def run_tests_of(name: str, installed: Installed) -> None:
+    module = installed.directory / "test_page.py"
+    module.write_text("\n".join(sources(DOCS / name)))
+    done = subprocess.run(
+        [installed.python, "-m", "pytest", "-q", module],
+        cwd=installed.directory,
+        env=installed.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(name: str, installed: Installed) -> None:
+    """Each command explains itself without any extra."""
+    assert f"pyspark-kafka {name}" in installed.printed(*name.split(), "--help")
+
+
+def test_commands_without_extras(
+    installed: Installed, servers: Sequence[str], written: str, topics: Topics, tmp_path: Path
+) -> None:
+    """All but those that start Spark, the embedded broker or an exporter."""
+    empty, checkpoint = topics.create(), tmp_path / "orders"
+    write(checkpoint, 0, f'{{"{written}":{{"0":1}}}}')
+    stopped = ("--query-is-stopped", "--yes")
+    runs: dict[str, tuple[Sequence[str], str]] = {
+        "doctor": (("--topic", written, *servers), f"'{written}': 1 partition"),
+        "topics": ((f"^{written}$", *servers), written),
+        "tail": ((written, "--from=earliest", "--once", *servers), "2\n"),
+        "lag": (("--checkpoint", str(checkpoint), "--json", *servers), '"total": 2'),
+        "offsets show": ((str(checkpoint),), written),
+        "offsets diff": ((str(checkpoint), *servers), "+2"),
+        "offsets export": ((str(checkpoint),), f'{{"{written}":{{"0":1}}}}\n'),
+        "offsets rewrite": ((str(checkpoint), "--to=latest", *stopped, *servers), "+2"),
+        "offsets undo": ((str(checkpoint), *stopped), ""),
+        "dead-letters list": (("--topic", empty, *servers), "0 records in 0 letters"),
+        "dead-letters replay": (("--topic", empty, "--to", written, *servers), "0 "),
+        "warm": (("--records-only",), ""),
+        "completion": (("bash",), "pyspark-kafka"),
+    }
+    assert {*runs, *NEED_SPARK, *NEED_EXTRAS} == {*COMMANDS}
+    for name, (arguments, expected) in runs.items():
+        status = 3 if name == "doctor" else 0  # it warns that there is no PySpark
+        assert expected in installed.printed(*name.split(), *arguments, status=status), name
+
+
+@pytest.mark.parametrize("extra", [*MISSING, "tls"])
+def test_a_missing_extra(extra: str, installed: Installed, request: pytest.FixtureRequest) -> None:
+    """One line says which, and how to install it."""
+    (installed.directory / "order.proto").write_text(PROTO)
+    arguments = MISSING.get(extra) or with_key_stores(installed, request)
+    ended = installed.ended(*arguments)
+    [line] = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert line.startswith("error: [KAFKA_MISSING_DEPENDENCY] ")
+    assert f"pip install 'pyspark-kafka[{extra}]'" in line
+
+
+def with_key_stores(installed: Installed, request: pytest.FixtureRequest) -> Sequence[str]:
+    """Return the arguments of a command that opens PKCS12 stores."""
+    secured: SecuredBroker = request.getfixturevalue("secured")
+    return ("topics", *connection(installed.directory, secured.options(TLS_MECHANISM)))
+
+
+def test_pkcs12_stores(
+    installed: Installed,
+    request: pytest.FixtureRequest,
+    secured: SecuredBroker,
+    fresh_name: Callable[[], str],
+) -> None:
+    """A client logs in with its certificate."""
+    topic = fresh_name()
+    secured.cluster.create_topic(topic)
+    assert topic in installed.printed(*with_key_stores(installed, request))
+
+
+def test_a_checkpoint_on_s3(installed: Installed, s3: S3Server) -> None:
+    """It is written by the library, without replacing an entry, and read by a command."""
+    check_storage(installed, f"s3a://{s3.new_bucket()}/orders", s3.storage_options)
+
+
+def test_a_checkpoint_on_hdfs(
+    installed: Installed, hdfs: Hdfs, fresh_name: Callable[[], str]
+) -> None:
+    """As on S3."""
+    check_storage(installed, f"{hdfs.url}/{fresh_name()}")
+
+
+def check_storage(installed: Installed, path: str, options: str = "{}") -> None:
+    with installed.interpreter() as run:
+        assert run(CHECKPOINT.format(path=path, options=options)) == "True False\n" * 2
+    keys = installed.directory / "storage.json"
+    keys.write_text(options)
+    given = ("offsets", "export", path, "--storage-options-file", str(keys))
+    assert installed.printed(*given) == '{"t":{"0":4}}\n'
+
+
+def test_a_schema_registry(
+    installed: Installed, servers: Sequence[str], topics: Topics, schema_registry: str
+) -> None:
+    """Values are decoded with its schema."""
+    topic = topics.create()
+    registry = open_registry(RegistryOptions(schema_registry))
+    number = registry.register(f"{topic}-value", Schema(SchemaType.AVRO, AVRO))
+    topics.values(topic, [id_prefix(number) + b"\x02"])
+    given = ("--as=avro", f"--option=schema.registry.url={schema_registry}")
+    assert tailed(installed, topic, *servers, *given) == {"id": 1}
+
+
+def test_protobuf_values(installed: Installed, servers: Sequence[str], topics: Topics) -> None:
+    """Values are decoded with the text of a .proto file, which is compiled."""
+    topic = topics.create()
+    topics.values(topic, [b"\x08\x01"])
+    (installed.directory / "order.proto").write_text(PROTO)
+    given = ("--as=protobuf", "--option=valueSchema=order.proto")
+    assert tailed(installed, topic, *servers, *given) == {"id": 1}
+
+
+def tailed(installed: Installed, topic: str, *given: str) -> object:
+    """Return the only value of a topic."""
+    line = installed.printed("tail", topic, *given, "--from=earliest", "--once", "--json")
+    return json.loads(line)["value"]
+
+
+def test_an_exporter(
+    installed: Installed, servers: Sequence[str], written: str, tmp_path: Path
+) -> None:
+    """The lag of a checkpoint is scraped."""
+    write(tmp_path / "orders", 0, f'{{"{written}":{{"0":1}}}}')
+    given = ("--checkpoint", str(tmp_path / "orders"), "--port", "0", "--interval", "0.2")
+    with installed.running("prometheus", *servers, *given) as exporter:
+        url = exporter.await_line(bool).split()[-1]
+        await_until(lambda: 2 in scrape(url).values())
+        assert exporter.end(signal.SIGTERM) == 0
+    assert list(exporter.errors) == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "servers_of_the_cloud"),
+    [
+        ("msk", "b-1.c.kafka.eu-west-1.amazonaws.com:9098"),
+        ("azure", "ns.servicebus.windows.net:9093"),
+        ("google", "bootstrap.c.r.managedkafka.p.cloud.goog:9092"),
+    ],
+)
+def test_a_token(provider: str, servers_of_the_cloud: str, installed: Installed) -> None:
+    """It is signed on this machine, or issued by the metadata server of a virtual machine."""
+
+    def respond(_: Request) -> Response:
+        answer = {
+            "access_token": "token",
+            "expires_in": 240,
+            "expires_on": str(int(time.time()) + 240),
+            "email": "me@project.iam.gserviceaccount.com",
+            "scopes": [],
+            "aliases": [],
+        }
+        return Response(json.dumps(answer).encode(), headers=(("Metadata-Flavor", "Google"),))
+
+    with serving(respond) as url:
+        host = url.removeprefix("http://")
+        variables = {
+            "AWS_ACCESS_KEY_ID": "AKIAME",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "IDENTITY_ENDPOINT": url,
+            "IDENTITY_HEADER": "secret",
+            "GCE_METADATA_HOST": host,
+            "GCE_METADATA_IP": host,
+            "CLOUDSDK_CONFIG": str(installed.directory),
+        }
+        with installed.interpreter(**variables) as run:
+            run(ISSUED.format(servers=servers_of_the_cloud, provider=provider))
+            assert run("print(token.expires_ms > 0, bool(token.value))") == "True True\n"
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_a_guide(name: str, installed: Installed, topics: Topics, tmp_path: Path) -> None:
+    """As it is written."""
+    with installed.interpreter() as run:
+        check_page(name, run, topics, tmp_path)
+
+
+def test_the_demo_on_a_cluster(installed: Installed, servers: Sequence[str]) -> None:
+    """It needs Spark, and no embedded broker."""
+    assert "All 2,000 events" in installed.printed("demo", "--events=2000", *servers)
+
+
+def test_a_real_broker(installed: Installed) -> None:
+    """Kafka's jars are found by Spark's Ivy."""
+    with installed.running("broker", "--kafka", "--topic", "orders:2") as broker:
+        line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
+        servers = line.strip().partition("=")[2]
+        assert "orders" in installed.printed("topics", "--bootstrap-servers", servers)
+        assert broker.end(signal.SIGINT) == 0
+
+
+def test_an_embedded_broker(installed: Installed) -> None:
+    """It is librdkafka's, and the client reads it."""
+    with installed.running("broker", "--topic", "orders:2") as broker:
+        line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
+        given = ("--bootstrap-servers", line.strip().partition("=")[2], "--client", "confluent")
+        assert "orders" in installed.printed("topics", *given)
+        assert broker.end(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--continuous", "--client=confluent")])
+def test_the_demo(more: Sequence[str], installed: Installed) -> None:
+    """It needs no Kafka."""
+    assert "All 2,000 events" in installed.printed("demo", "--events=2000", *more)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_a_notebook(notebook: Path, installed: Installed) -> None:
+    """Its cells run; what they show is tested with Jupyter."""
+    cells = json.loads(notebook.read_text())["cells"]
+    with installed.interpreter() as run:
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                run("".join(cell["source"]))
