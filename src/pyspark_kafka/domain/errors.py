@@ -45,6 +45,8 @@ import enum
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from .secret_names import without_secrets
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -72,6 +74,7 @@ class PysparkKafkaError(Exception):
     sql_state: ClassVar[str | None] = None
 
     def __init__(self, message: str, sub_condition: str = "") -> None:
+        message = without_secrets(message)
         condition = f"{self.condition}.{sub_condition}" if sub_condition else self.condition
         super().__init__(f"[{condition}] {message}")
         self.message = message
@@ -97,7 +100,7 @@ class OptionsError(PysparkKafkaError, ValueError):
     fault = Fault.USER
 
     def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(map(without_secrets, problems))
         if not self.problems:
             raise ValueError("an OptionsError names at least one problem")
         if len(self.problems) == 1:

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from .secret_names import without_secrets
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,4 @@ class StoragePath:
         return StoragePath(f"{self.url.rstrip('/')}/{name}", self.storage_options)
 
     def __str__(self) -> str:
-        scheme, separator, rest = self.url.rpartition("://")
-        authority, slash, path = rest.partition("/")
-        return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+        return without_secrets(self.url)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES, OWN_SETTINGS
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
+from pyspark_kafka.bootstrap import option_checks
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 from pyspark_kafka.domain.offset_range import OffsetRange
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.options import (
+    SINK_TABLE,
+    TABLE,
+    QueryKind,
+    parse_sink_options,
+    parse_source_options,
+    value_table,
+)
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.secret_names import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
@@ -34,6 +45,25 @@ SECRETS = [
     *("ssl.key.pem", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.config"),
     *("sasl_plain_password", "ssl_password", "sasl.pasword", "sasl.jaas.confg"),
 ]
+
+OPTIONS = sorted(
+    {
+        *(option.name for option in (*TABLE, *SINK_TABLE)),
+        *(option.name for option in (*value_table.TABLE, *value_table.SINK_TABLE)),
+        *(f"kafka.{setting.name}" for setting in SETTINGS),
+        *(f"kafka.{name}" for name in (*OWN_SETTINGS, *ALTERNATIVE_NAMES)),
+        *(f"kafka.{name}" for name in ALTERNATIVE_NAMES.values()),
+        *("schema.registry.url", "schema.registry.request.timeout.ms", "schema.registry.proxy"),
+        *("schema.registry.ssl.keystore.location", "schema.registry.ssl.keystore.type"),
+    }
+)
+"""Every option of a read and a write, and settings of each client."""
+
+PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\nMIIE{SECRET}\n-----END PRIVATE KEY-----\n"
+PASTED = {
+    "a private key": PRIVATE_KEY,
+    "a URL": f"s3://AKIA:ab/{SECRET}@bucket/x?sig={SECRET}",
+}
 
 LOGINS: Mapping[str, Mapping[str, str]] = {
     "none": {},
@@ -82,6 +112,58 @@ def test_no_error_shows_a_broken_jaas_line() -> None:
     refused = [str(settings.problems) for settings in broken if settings.problems]
     assert len(refused) > len(JAAS)
     assert not [text for text in refused if SECRET in text]
+
+
+@pytest.mark.parametrize("pasted", PASTED)
+def test_nothing_shows_a_secret_in_a_wrong_option(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, client: str, pasted: str
+) -> None:
+    """Neither errors nor logs nor options repeat what looks like a secret, under any name."""
+    # Looking for plug-ins and reading the machine's certificates take longer than all the rest.
+    monkeypatch.setattr(option_checks, "has_plugins", lambda _group: False)
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
+    common = {
+        "kafka.bootstrap.servers": "127.0.0.1:1",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": f'{MODULE} required username="u" password="p";',
+        "client": client,
+        "valueFormat": "json",
+        "valueSchema": "a int",
+        "schema.registry.url": "http://127.0.0.1:1",
+    }
+    leaks, refused = [], 0
+    with caplog.at_level(1):
+        for name, side in product(OPTIONS, (source, sink)):
+            given = {key: value for key, value in common.items() if key.lower() != name.lower()}
+            shown = side({**given, name: PASTED[pasted]})
+            refused += "Traceback" in shown
+            if SECRET in shown or SECRET in caplog.text:
+                leaks.append((name, shown, caplog.text))
+            caplog.clear()
+    assert len(OPTIONS) < 2 * refused < 4 * len(OPTIONS)
+    assert not leaks
+
+
+def source(given: Mapping[str, str]) -> str:
+    """Return all that is shown of the options of a read, or of the error of their check."""
+    subscribed = {} if given.keys() & {"assign", "subscribePattern"} else {"subscribe": "t"}
+    try:
+        parsed = parse_source_options({**subscribed, **given}, QueryKind.STREAM)
+        option_checks.check_source(parsed)
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error)) + repr(error)
+    return repr(parsed)
+
+
+def sink(given: Mapping[str, str]) -> str:
+    """Return all that is shown of the options of a write, or of the error of their check."""
+    try:
+        parsed = parse_sink_options({"topic": "t", **given}, QueryKind.STREAM)
+        option_checks.check_sink(parsed)
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error)) + repr(error)
+    return repr(parsed)
 
 
 @pytest.mark.parametrize(

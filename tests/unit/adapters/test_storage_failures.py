@@ -64,6 +64,20 @@ def test_secrets_are_left_out(said: str) -> None:
         assert secret not in shown
 
 
+def test_a_secret_with_a_slash_is_left_out() -> None:
+    """Also where a storage repeats a part of a URL with such a secret, as s3fs does."""
+    path = StoragePath("s3://AKIA:ab/hush@bucket/x")
+    for said in ("s3://AKIA:ab/hush@bucket/x", "bucket name AKIA:ab/hush", "no ab/hush"):
+        assert "hush" not in problem_of(OSError(said), path)
+
+
+def test_a_short_secret_leaves_the_message_readable() -> None:
+    """A container of one letter is not taken out of each word."""
+    path = StoragePath("abfss://c@a.dfs.core.windows.net/x", '{"key": "a"}')
+    shown = problem_of(OSError("Protocol not known: key a of c"), path)
+    assert "Protocol not known: key [hidden] of [hidden]." in shown
+
+
 def test_the_address_of_a_storage_is_shown() -> None:
     """An address is helpful and not a secret."""
     assert "no route to http://e" in problem_of(OSError("no route to http://e"), PATH)

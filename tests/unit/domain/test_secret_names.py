@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
-from pyspark_kafka.domain.secret_names import holds_secret, is_secret
+from pyspark_kafka.domain.secret_names import hide, holds_secret, is_secret, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,9 @@ def test_other_names_are_no_secrets(name: str) -> None:
     [
         ("secret", "x"),
         ("metadataPath", "s3://key:secret@bucket/path"),
+        ("metadataPath", "s3://key:sec/ret@bucket/path"),
+        ("metadataPath", "abfss://c@a.dfs.core.windows.net/x?se=1&sig=a"),
+        ("metadataPath", "https://bucket/x?X-Amz-Signature=a"),
         ("any", "-----BEGIN RSA PRIVATE KEY-----\nAA"),
         ("client_kwargs", '{"a": [{"aws_secret_access_key": "x"}]}'),
         ("client_kwargs", '{"endpoint_url": "http://u:p@host"}'),
@@ -99,3 +102,56 @@ def test_secrets_are_known_by_their_values_too(name: str, value: str) -> None:
 def test_other_values_are_no_secrets(name: str, value: str) -> None:
     """URLs without a password and other texts may be shown."""
     assert not holds_secret(name, value)
+
+
+KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"got '{KEY}' here", "got '[hidden]' here"),
+        (f"got {KEY[:36]!r}", "got '[hidden]"),
+        ("at 's3://AKIA:hu/sh@bucket/x', twice", "at 's3://bucket/x', twice"),
+        ("at s3:/AKIA:hush@bucket/x", "at s3:/bucket/x"),
+        ("https://hush@host/x (no)", "https://host/x (no)"),
+        ("(abfss://a/x?sv=1&sig=hush)", "(abfss://a/x?[hidden])"),
+        (
+            'P required username="u" password="hush";',
+            'P required username="u" password="[hidden]";',
+        ),
+        ('P required password="hush', 'P required password="[hidden]"'),
+        ('{"key": "AKIA", "secret": "hush"}', '{"key": "AKIA", "secret": "[hidden]"}'),
+    ],
+)
+def test_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
+    """The rest of a message is as useful as before."""
+    assert without_secrets(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No Kafka broker answered at SASL_SSL://a:9092,SASL_SSL://b:9092 within 10 s",
+        "--allow-principal User:ann@EXAMPLE.COM, kafka/host@EXAMPLE.COM",
+        "Set 'kafka.sasl.password'. Did you mean 'topic'? See https://host/x",
+        "webhdfs://host:9870/user/ann@example.com",
+    ],
+)
+def test_other_texts_stay(text: str) -> None:
+    """Addresses, principals and names of options are no secrets."""
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("hu/sh+1", "hu/sh+1, hu%2Fsh%2B1, a%3Ahu%2Fsh%2B1", "[hidden], [hidden], a%3A[hidden]"),
+        ("a b/c", "a+b%2Fc a%20b%2Fc", "[hidden] [hidden]"),
+        ("x", "Max retries of x exceeded", "Max retries of [hidden] exceeded"),
+        ("", "nothing", "nothing"),
+    ],
+)
+def test_known_secrets_are_taken_out_of_texts(secret: str, text: str, shown: str) -> None:
+    """They are hidden in URLs, too, and those of a few letters as whole words only."""
+    assert hide(text, [secret]) == shown

@@ -13,6 +13,11 @@ from pyspark_kafka.domain.storage_path import StoragePath
         ("s3://bucket/p@q/r", "s3://bucket/p@q/r"),
         ("webhdfs://host:9870/p", "webhdfs://host:9870/p"),
         ("hdfs://user:p@ss@host", "hdfs://host"),
+        ("s3://key:sec/r:et@bucket/p", "s3://bucket/p"),
+        ("s3:/key:secret@bucket/p", "s3:/bucket/p"),
+        ("hdfs:/user/ann@example.com", "hdfs:/user/ann@example.com"),
+        ("webhdfs://host:9870/p@q", "webhdfs://host:9870/p@q"),
+        ("webhdfs://host/p?delegation=abc/commits", "webhdfs://host/p?[hidden]"),
     ],
 )
 def test_credentials_are_not_shown(url: str, shown: str) -> None:

@@ -6,18 +6,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import quote
 
 from ...domain.errors import MetadataLogError, PysparkKafkaError
+from ...domain.secret_names import URL_LOGIN, hide, without_secrets
 from ...domain.storage_path import StoragePath
 from .log_directory import OversizedFileError
 
 _LENGTH: Final = 240
-_HIDDEN: Final = "***"
 # The address of a storage may be shown; any other option may be a secret.
 _PUBLIC: Final = frozenset({"endpoint_url", "region_name", "host", "port", "user"})
 _QUERY: Final = re.compile(r"\?[^\s'\")]*")
-_USER_INFORMATION: Final = re.compile(r"//[^/@\s]+@")
 
 
 @contextmanager
@@ -58,16 +56,10 @@ def _one_line(error: Exception, path: StoragePath) -> str:
     # Hadoop's servers append their stack trace to the first line.
     lines = str(error).strip().splitlines() or ["no reason given"]
     text = " ".join(lines[0].split())
-    for secret in sorted(_secrets(path), key=len, reverse=True):
-        text = text.replace(secret, _HIDDEN)
-    text = _USER_INFORMATION.sub("//", _QUERY.sub("", text)).rstrip(".")
+    secrets = (*_texts(path.options), *_user_information(path.url))
+    text = without_secrets(_QUERY.sub("", hide(text, secrets))).rstrip(".")
     shown = text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
     return f"{type(error).__name__}: {shown}"
-
-
-def _secrets(path: StoragePath) -> set[str]:
-    texts = {*_texts(path.options), *_user_information(path.url)} - {""}
-    return texts | {quote(text, safe="") for text in texts}
 
 
 def _texts(options: Any) -> Iterator[str]:
@@ -84,7 +76,7 @@ def _texts(options: Any) -> Iterator[str]:
 
 def _user_information(url: str) -> Iterator[str]:
     """Yield ``user:password`` of a URL, and the password."""
-    user = url.partition("://")[2].partition("/")[0] if "://" in url else url
-    user = user.rpartition("@")[0]
+    found = URL_LOGIN.search(url)
+    user = found[0].lstrip("/").removesuffix("@") if found else url.rpartition("@")[0]
     yield user
     yield user.partition(":")[2]

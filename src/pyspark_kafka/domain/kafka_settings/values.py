@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
+from ..secret_names import hides_secrets
 from .setting import PREFIX
 
 TLS_1_2: Final = "TLSv1.2"
@@ -25,6 +26,7 @@ class Secret(str):
 
 
 @final
+@hides_secrets
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
     """A token endpoint, and what it is sent for a token (RFC 6749, section 4.4).
@@ -111,6 +113,7 @@ class Login:
 
 
 @final
+@hides_secrets
 @dataclass(frozen=True, slots=True)
 class Store:
     """Certificates, or a key and its certificates: in a file, or as PEM in the settings."""

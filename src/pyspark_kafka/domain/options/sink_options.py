@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS
+from ..secret_names import hides_secrets
 from ..storage_path import StoragePath
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class DeliveryGuarantee(enum.Enum):
 
 
 @final
+@hides_secrets
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
     """The options of one sink, parsed and checked. Pickled to executors.

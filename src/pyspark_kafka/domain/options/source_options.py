@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..kafka_settings import BOOTSTRAP_SERVERS, GROUP_ID, ISOLATION_LEVEL, READ_COMMITTED
 from ..record_limits import RecordLimits
+from ..secret_names import hides_secrets
 from ..task_limits import TaskLimits
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @final
+@hides_secrets
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
     """The options of one query, parsed and checked. Pickled to executors.

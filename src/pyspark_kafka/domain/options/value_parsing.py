@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .value_table import ColumnOptions
 
 _FILE_SUFFIXES: Final = (".avsc", ".desc", ".pb", ".proto")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _REGISTRY: Final = f"'{value_table.REGISTRY_URL.name}'"
 _BUILT_IN: Final = frozenset({AVRO, JSON, PROTOBUF})
 
@@ -207,7 +209,12 @@ class _ValueReading:
             return None, None
         if text.lower().endswith(_FILE_SUFFIXES):
             return None, StoragePath(text, self.reading.read(table.METADATA_STORAGE_OPTIONS))
-        if format_name == JSON:
+        if _URL.match(text):
+            self.reading.problems.append(
+                f"Option '{options.schema.name}': the file of a schema must end with "
+                f"{', '.join(_FILE_SUFFIXES)}"
+            )
+        elif format_name == JSON:
             try:
                 parse_struct(text)
             except ValueError as error:

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+from ..secret_names import hides_secrets
+
 if TYPE_CHECKING:
     from ..storage_path import StoragePath
 
@@ -61,6 +63,7 @@ class RegistryOptions:
 
 
 @final
+@hides_secrets
 @dataclass(frozen=True, slots=True)
 class ValueOptions:
     """How one column, ``key`` or ``value``, is decoded or encoded.
