@@ -129,17 +129,31 @@ class OffsetCheckpoint:
 
     def _write(self, before: ResumePoint, after: ResumePoint) -> None:
         committed, planned = before.batch_id, before.batch_id + 1
+        is_moved = before.committed != after.committed
         if before.planned is not None:
+            if is_moved:
+                # Fails where files cannot be replaced, before anything is lost.
+                self._offsets.replace(committed, before.committed)
             # Spark reads the last two files, and may keep no more.
             if committed > 0 and self._offsets.get(committed - 1) is None:
                 self._offsets.add(committed - 1, before.committed)
             self._offsets.remove(planned)
-        self._offsets.replace(committed, after.committed)
+        if is_moved:
+            self._move(before, after)
         if after.planned is not None and not self._offsets.add(planned, after.planned):
             self._offsets.replace(committed, before.committed)
             raise self._changed(f"it has planned batch {planned}")
         if max(self._commits.batch_ids()) != committed:
             raise self._changed(f"it has committed batch {planned}")
+
+    def _move(self, before: ResumePoint, after: ResumePoint) -> None:
+        try:
+            self._offsets.replace(before.batch_id, after.committed)
+        except MetadataLogError:
+            unchanged = self._offsets.get(before.batch_id) == before.committed
+            if unchanged and before.planned is not None:
+                self._offsets.add(before.batch_id + 1, before.planned)
+            raise
 
     def _require_unchanged(self, before: ResumePoint) -> None:
         if self.read() != before:

@@ -71,6 +71,11 @@ def read_batch(batch_id: int, content: bytes) -> CheckpointedBatch:
     )
 
 
+def source_lines(content: bytes) -> list[str]:
+    """Return the ends of all sources as they are logged; raises as ``read_batch``."""
+    return _read_lines(content)[2]
+
+
 def with_offsets(content: bytes, offsets: Mapping[str, PartitionOffsets]) -> bytes:
     """Return the file of a batch with other end offsets of some sources.
 

@@ -17,7 +17,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from .checkpoint_log import read_batch, with_offsets
+from .checkpoint_log import read_batch, source_lines, with_offsets
 from .json_text import is_integer, read_json
 from .partition_offsets import PartitionOffsets
 
@@ -83,10 +83,11 @@ class ResumePoint:
             source: offsets.merge(targets.get(source, _NONE).restrict(offsets))
             for source, offsets in self.offsets.items()
         }
-        planned = self.committed if self.planned is None else self.planned
-        return ResumePoint(
-            self.batch_id, with_offsets(self.committed, moved), with_offsets(planned, moved)
-        )
+        committed = with_offsets(self.committed, moved)
+        planned = committed if self.planned is None else with_offsets(self.planned, moved)
+        if source_lines(planned) == source_lines(committed):
+            planned = committed
+        return ResumePoint(self.batch_id, committed, planned)
 
     def may_be(self, before: ResumePoint, after: ResumePoint) -> bool:
         """Whether a rewrite from one point to another, complete or not, has left this one."""
@@ -148,16 +149,17 @@ def sign_of_life(point: ResumePoint, now_ms: int) -> str | None:
 
     :raises ValueError: if a file is malformed.
     """
-    if point.has_unread_batch:
+    # A batch without records of Kafka may have those of another source, or move a watermark. What a
+    # rewrite plans is a copy.
+    if point.planned not in {None, point.committed}:
         return (
             f"batch {point.batch_id + 1} is planned and not committed: the query runs it, or was "
             "stopped while it ran"
         )
-    last = point.planned_batch or point.committed_batch
-    begun = last.timestamp_ms
+    begun = point.committed_batch.timestamp_ms
     if begun is None or now_ms - begun >= RECENT_MS:
         return None
-    return f"batch {last.batch_id} began {max(0, now_ms - begun) // 1_000} seconds ago"
+    return f"batch {point.batch_id} began {max(0, now_ms - begun) // 1_000} seconds ago"
 
 
 def _to_dict(point: ResumePoint) -> dict[str, Any]:

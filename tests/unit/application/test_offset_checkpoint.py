@@ -191,6 +191,41 @@ def test_killed_at_any_write(planned: int | None, first: int, *, is_undo: bool) 
     assert {old, new} >= set(ends)
 
 
+def fail_at_replace(made: Kept, number: int, error: Exception) -> None:
+    """Let the ``number``-th replacement of a file of the offset log fail."""
+
+    def fail_later() -> None:
+        if number == 1:
+            raise error
+        fail_at_replace(made, number - 1, error)
+
+    made.writes.before["offsets replace"] = fail_later
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_storage_that_cannot_replace(number: int) -> None:
+    """HttpFS never can, others not at times: the planned batch stays."""
+    made = kept(planned=9)
+    files = made.files()
+    fail_at_replace(made, number, MetadataLogError("offsets/4", "disk full"))
+    with pytest.raises(MetadataLogError, match="disk full"):
+        made.rewrite()
+    assert made.files() == files
+
+
+def test_a_planned_batch_is_restored_without_a_replacement() -> None:
+    """Nothing else was changed: a storage that cannot replace files gets it back."""
+    made = kept(planned=9)
+    before = made.checkpoint.read()
+    fail_at_replace(made, 2, Killed())
+    with pytest.raises(Killed):
+        made.rewrite()
+    assert made.checkpoint.read().planned is None
+    fail_at_replace(made, 1, MetadataLogError("offsets/4", "disk full"))
+    made.undo()
+    assert made.checkpoint.read() == before
+
+
 def test_a_query_that_ran_since() -> None:
     """Its next batch resumes at the offsets of the backup, and that can be undone, too."""
     made = kept()
@@ -266,6 +301,9 @@ def test_a_query_that_may_be_running() -> None:
     require_stopped(kept())
     with pytest.raises(QueryIsRunningError, match="batch 5 is planned"):
         require_stopped(kept(planned=9))
+    made = kept(planned=9)
+    made.rewrite()
+    require_stopped(made)
 
 
 def test_a_batch_in_the_meantime() -> None:

@@ -111,7 +111,12 @@ def test_signs_of_life() -> None:
     assert sign_of_life(point(7, 7), late) is None
     assert sign_of_life(point(7), late) is None
     assert sign_of_life(point(7), late - 1) == "batch 4 began 59 seconds ago"
-    assert sign_of_life(point(7, 7), BEGUN_MS - 9) == "batch 5 began 0 seconds ago"
+    assert sign_of_life(point(7, 7), BEGUN_MS - 9) == "batch 4 began 0 seconds ago"
+    other = ResumePoint(4, batch('{"t":{"0":7}}', "3"), batch('{"t":{"0":7}}', "4"))
+    assert planned in str(sign_of_life(other, late))
+    watermark = batch('{"t":{"0":7}}').replace(b'"batchWatermarkMs":0', b'"batchWatermarkMs":9')
+    assert planned in str(sign_of_life(ResumePoint(4, point(7).committed, watermark), late))
+    assert sign_of_life(ResumePoint(4, point(7).committed, watermark).moved_to({}), late) is None
     without_time = ResumePoint(4, b'v1\n{}\n{"t":{"0":7}}')
     assert sign_of_life(without_time, BEGUN_MS) is None
 
