@@ -82,6 +82,32 @@ def test_the_umask_decides_who_reads(log: FsspecMetadataLog, tmp_path: Path) -> 
     assert (tmp_path / "0").stat().st_mode & 0o777 == 0o644
 
 
+def test_a_replaced_file_keeps_its_permissions(log: FsspecMetadataLog, tmp_path: Path) -> None:
+    """The query can read what another user has written, whatever that user's umask is."""
+    log.add(0, b"old")
+    (tmp_path / "0").chmod(0o664)
+    umask = os.umask(0o077)
+    try:
+        log.replace(0, b"new")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "0").stat().st_mode & 0o777 == 0o664
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_files_of_root_belong_to_the_owner_of_the_directory(tmp_path: Path) -> None:
+    """A query that runs as that user reads and removes them."""
+    (tmp_path / "query").mkdir()
+    os.chown(tmp_path / "query", 65_534, 65_533)
+    log = FsspecMetadataLog(StoragePath(str(tmp_path / "query" / "backups")))
+    log.add(0, b"old")
+    log.add(1, b"new")
+    log.replace(0, b"new")
+    found = [tmp_path / "query" / "backups", *(tmp_path / "query" / "backups").iterdir()]
+    assert {(each.stat().st_uid, each.stat().st_gid) for each in found} == {(65_534, 65_533)}
+    assert len(found) == 3
+
+
 def test_checksums_go_with_their_batch(log: FsspecMetadataLog, tmp_path: Path) -> None:
     """Hadoop's checksum of a deleted file would make a later one unreadable."""
     for name in (".0.crc", ".1.crc"):

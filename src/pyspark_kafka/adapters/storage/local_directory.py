@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, final
 
@@ -45,6 +46,7 @@ class LocalDirectory(LogDirectory):
         temporary = self._path / temporary_name(name)
         try:
             _write(temporary, content)
+            _copy_mode(self._path / name, temporary)
             self._remove_checksum(name)
             temporary.replace(self._path / name)
         finally:
@@ -90,6 +92,7 @@ def _make_directory(path: Path) -> None:
     if not path.is_dir():
         _make_directory(path.parent)
         path.mkdir(exist_ok=True)
+        _give_away(path)
         _sync(path.parent)
 
 
@@ -111,7 +114,21 @@ def _write(path: Path, content: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
+        _give_away(path)
         os.fsync(descriptor)
+
+
+def _copy_mode(replaced: Path, path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.chmod(stat.S_IMODE(replaced.stat().st_mode))
+
+
+def _give_away(path: Path) -> None:
+    """Let what root has made belong to the owner of its directory, whose query reads it."""
+    if os.name != "nt" and os.geteuid() == 0:
+        owner = path.parent.stat()
+        with suppress(PermissionError):  # a network filesystem may not trust this root
+            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _sync(directory: Path) -> None:
