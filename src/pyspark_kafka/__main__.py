@@ -26,6 +26,7 @@ from .cli.parser import (
     WarmSettings,
     parse_arguments,
 )
+from .cli.process import prepare_output
 from .domain.error_text import one_line
 from .domain.errors import PysparkKafkaError
 
@@ -60,6 +61,7 @@ COMMANDS: Final[Mapping[type, tuple[str, str]]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
+    prepare_output()
     settings = parse_arguments(argv)
     try:
         return _run(settings)

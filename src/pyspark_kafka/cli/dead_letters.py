@@ -63,7 +63,7 @@ def run_replay(settings: ReplayLettersSettings) -> int:
         if settings.group is not None and not settings.is_dry:
             log.commit(settings.group, ranges)
     if settings.as_json:
-        print(json.dumps(_stats_json(stats), ensure_ascii=False))
+        print(json.dumps(_stats_json(stats)))
     else:
         _print_stats(stats, is_dry=settings.is_dry)
     return 0
@@ -90,7 +90,7 @@ def _options(source: LetterSource) -> SourceOptions:
 
 def _print_json(summary: LetterSummary) -> None:
     for count in summary.records.values():
-        print(json.dumps(_json(count), ensure_ascii=False), flush=True)
+        print(json.dumps(_json(count)), flush=True)
     if summary.total > len(summary.records):
         print(_more(summary), file=sys.stderr)
 

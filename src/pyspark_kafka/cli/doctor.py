@@ -75,7 +75,7 @@ def _print_json(finding: Finding) -> None:
         "summary": finding.summary,
         "advice": finding.advice,
     }
-    print(json.dumps(answer, ensure_ascii=False), flush=True)
+    print(json.dumps(answer), flush=True)
 
 
 def _printer() -> Callable[[Finding], None]:

@@ -40,7 +40,7 @@ def lag_json(snapshot: LagSnapshot, checkpoint: str, now_ms: int) -> str:
         ],
         "gone": [{"topic": gone.topic, "partition": gone.partition} for gone in snapshot.gone],
     }
-    return json.dumps(answer, ensure_ascii=False)
+    return json.dumps(answer)
 
 
 def batch_json(batch: CheckpointedBatch | None) -> dict[str, Any] | None:

@@ -54,7 +54,7 @@ def run_show(settings: ShowOffsetsSettings) -> int:
                 "sink": sink and {"batchId": sink.batch_id, "state": sink.state.value},
                 "partitions": [pair.to_dict("committed", "planned") for pair in pairs],
             }
-            print(json.dumps(answer, ensure_ascii=False))
+            print(json.dumps(answer))
             return 0
         head = [("checkpoint", str(settings.checkpoint))]
         head += [
@@ -91,7 +91,7 @@ def run_diff(settings: DiffOffsetsSettings) -> int:
         if settings.as_json:
             listed = [pair.to_dict("offset", "other") for pair in pairs]
             answer = {"checkpoint": str(settings.checkpoint), "partitions": listed}
-            print(json.dumps(answer, ensure_ascii=False))
+            print(json.dumps(answer))
         else:
             head = [("checkpoint", str(settings.checkpoint))]
             print_offsets(head, pairs, "offset", "other")

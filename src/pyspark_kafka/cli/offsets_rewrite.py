@@ -38,6 +38,7 @@ def run_rewrite(settings: RewriteOffsetsSettings) -> int:
         settings.change,
         (before, after),
         lambda: checkpoint.change(before, after),
+        is_undoable=True,
     )
 
 
@@ -62,6 +63,8 @@ def run_undo(settings: UndoRewriteSettings) -> int:
         settings.change,
         (before, after),
         lambda: checkpoint.undo(before, number, backup),
+        # Only if the query has run since is there another backup.
+        is_undoable=after != backup.before,
     )
 
 
@@ -70,6 +73,8 @@ def _change(
     settings: ChangeSettings,
     points: tuple[ResumePoint, ResumePoint],
     apply: Callable[[], None],
+    *,
+    is_undoable: bool,
 ) -> int:
     """Show a change, ask, and carry it out."""
     before, after = points
@@ -82,7 +87,7 @@ def _change(
     if settings.as_json:
         _print_json(path, before, after, is_done=is_wanted)
     elif is_wanted:
-        print("Done. To undo it: pyspark-kafka offsets undo", path)
+        print(f"Done. To undo it: pyspark-kafka offsets undo {path}" if is_undoable else "Done.")
     else:
         print("Nothing was written.")
     return 0
@@ -110,7 +115,7 @@ def _print_json(
         "partitions": [pair.to_dict("old", "new") for pair in pairs],
         "written": is_done,
     }
-    print(json.dumps(answer, ensure_ascii=False))
+    print(json.dumps(answer))
 
 
 def _is_confirmed(settings: ChangeSettings) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 @contextmanager
@@ -30,6 +32,18 @@ def ending_with_the_pipe() -> Iterator[None]:
     except BrokenPipeError:
         # Python would fail again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as error:
+        # rich's Console.on_broken_pipe, which has done the same.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+
+
+def prepare_output() -> None:
+    """Let commands print any text, also without an output and in an encoding that lacks it."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

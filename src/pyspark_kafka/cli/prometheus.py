@@ -79,5 +79,5 @@ class _Journal:
         line = f"{now} {report.name}: {text}"
         if self._as_json:
             found = {"time": now, "query": report.name, "condition": condition, "text": text}
-            line = json.dumps(found, ensure_ascii=False)
+            line = json.dumps(found)
         print(line, file=sys.stderr, flush=True)

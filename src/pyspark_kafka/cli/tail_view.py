@@ -24,7 +24,7 @@ def record_line(row: Mapping[str, Any], rendering: Rendering) -> str:
 
 def record_json(row: Mapping[str, Any], rendering: Rendering) -> str:
     """Return a record as one line of JSON."""
-    return json.dumps(_record(row, rendering), ensure_ascii=False, default=_other)
+    return json.dumps(_record(row, rendering), default=_other)
 
 
 def _record(row: Mapping[str, Any], rendering: Rendering) -> dict[str, Any]:

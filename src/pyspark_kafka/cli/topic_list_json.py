@@ -23,7 +23,7 @@ def topic_json(topic: TopicSummary) -> str:
         "underReplicated": topic.under_replicated,
         "partitions": [_partition(each) for each in topic.partitions],
     }
-    return json.dumps(answer, ensure_ascii=False)
+    return json.dumps(answer)
 
 
 def _partition(partition: PartitionSummary) -> dict[str, Any]:

@@ -56,10 +56,13 @@ def test_a_rewrite_to_another_checkpoint(
     assert main([*given, stopped, "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "batch 1, which is dropped" in shown
+    assert "To undo it" in shown
     assert ["t", "0", "4", "1", "-3"] in [line.split() for line in shown.splitlines()]
     assert main(["offsets", "export", checkpoint]) == 0
     assert capsys.readouterr().out == '{"t":{"0":1,"1":2}}\n'
     assert main(["offsets", "undo", checkpoint, stopped, "--yes"]) == 0
-    assert "batch 1, which is restored" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "batch 1, which is restored" in shown
+    assert shown.endswith("Done.\n")
     assert main(["offsets", "undo", checkpoint, "--yes"]) == 1
     assert "There is no rewrite to undo" in capsys.readouterr().err

@@ -39,6 +39,15 @@ def test_a_record_as_json() -> None:
     }
 
 
+def test_nothing_of_a_record_acts_on_a_terminal() -> None:
+    """JSON escapes what is not ASCII: half a surrogate pair cannot be printed otherwise."""
+    value = {"a": "\ud800\x7f\x9b\u202e\u00e4"}
+    line = record_json({**ROW, "value": json.dumps(value).encode()}, Rendering.JSON)
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line)["value"] == value
+
+
 def test_bytes_as_hex() -> None:
     """Keys and headers are shown like values."""
     assert shown(Rendering.HEX, value=b"\x01") == {
