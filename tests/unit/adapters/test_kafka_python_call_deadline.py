@@ -6,7 +6,14 @@ import math
 import threading
 from contextlib import suppress
 
-from pyspark_kafka.adapters.kafka_python.call_deadline import CallDeadline
+import pytest
+
+from pyspark_kafka.adapters.kafka_python import call_deadline
+from pyspark_kafka.adapters.kafka_python.call_deadline import (
+    MAX_ATTEMPT_S,
+    Attempts,
+    CallDeadline,
+)
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
 
 
@@ -57,3 +64,21 @@ def test_a_call_has_the_time_out_of_its_cluster_or_less() -> None:
             assert 50 < deadline.remaining <= 60
     with errors.one_deadline(10) as deadline:
         assert deadline.remaining <= 10
+
+
+def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to a limit, each thing by itself, and until an attempt ends in time."""
+    monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.0)
+    errors, attempts = ErrorMapper("broker:9092", 60_000), Attempts()
+    for _ in range(9):
+        with suppress(ValueError), attempts.next(errors, "slow"):
+            raise ValueError
+    monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 1.0)
+    left: list[float] = []
+    for key in ("slow", "slow", "other"):
+        with attempts.next(errors, key), errors.one_deadline() as deadline:
+            left.append(deadline.remaining)
+    assert MAX_ATTEMPT_S / 2 < left[0] <= MAX_ATTEMPT_S
+    assert max(left[1:]) <= 1.0

@@ -1,15 +1,22 @@
-"""One deadline for all that a call waits for."""
+"""One deadline for all that a call waits for, and short ones for calls that are repeated."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from ...ports.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
+
+    from .failures import ErrorMapper
+
+MIN_ATTEMPT_S: Final = 1.0
+MAX_ATTEMPT_S: Final = 8.0
+"""How long a task of a continuous query may be kept waiting: its driver must hear from it."""
 
 
 @final
@@ -32,3 +39,24 @@ class CallDeadline(threading.local):
             yield self._current
         finally:
             self._current = outer
+
+
+@final
+class Attempts:
+    """Limits the attempts of what is repeated: one that ran out of time has twice as much next."""
+
+    def __init__(self) -> None:
+        self._timed_out: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def next(self, errors: ErrorMapper, key: Hashable = None) -> Iterator[None]:
+        """Limit all waits of a block, which is the next attempt of what ``key`` stands for."""
+        seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], MAX_ATTEMPT_S)
+        with errors.one_deadline(seconds) as deadline:
+            try:
+                yield
+            finally:
+                if deadline.has_passed:
+                    self._timed_out[key] += 1
+                else:
+                    del self._timed_out[key]

@@ -261,6 +261,11 @@ class FetchConnection(RawConnection):
         """Whether the broker takes topic ids for names: Kafka 3.1 or newer."""
         return self._by_id_version is not None
 
+    @property
+    def asks_by_id(self) -> bool:
+        """Whether the last request had topic ids for names."""
+        return bool(self._sent_version == BY_ID_VERSION)
+
     def send(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
         """Request the records of partitions, each from a position on.
 

@@ -132,7 +132,8 @@ class FetchClient:
             together = self._together_with(partition, node)
             connection.send({partition: position, **together})
         response = connection.receive(buffer, deadline)
-        self._expected.hold(response.partitions, together, is_by_id=connection.takes_ids)
+        topic.is_fetched_by_id = connection.asks_by_id
+        self._expected.hold(response.partitions, together, is_by_id=connection.asks_by_id)
         pause_s = min(response.throttle_s, self.errors.timeout_ms / 1_000)
         self._not_before[node] = time.monotonic() + pause_s
         fetched = response.of_partition(partition)
@@ -174,11 +175,14 @@ class FetchClient:
         return self._replicas.pop(partition, None) is not None
 
     def invalidate(self, partition: TopicPartition) -> None:
-        """Refresh the metadata and reconnect with the next fetch."""
-        self._close_connections(idle=True)
-        self._replicas.pop(partition, None)
+        """Refresh the metadata and reconnect to the partition's broker with the next fetch."""
+        node: int | None = self._replicas.pop(partition, (NO_REPLICA, 0.0))[0]
         if self._metadata is not None:
+            if node == NO_REPLICA:
+                node = self._metadata.known_leader(partition)
             self._metadata.invalidate(partition)
+        if node in self._connections:
+            self._connections.pop(node).close()
 
     def abandon(self) -> None:
         """Close connections with a request in flight, whose response is no longer wanted."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from kafka import errors as kafka_errors
 
-from ...domain.errors import UnknownTopicError
+from ...domain.errors import PysparkKafkaError, UnknownTopicError
 from ...domain.producer.batch import ProducerIdAndEpoch
 from ...domain.producer.requests import (
     AddPartitionsToTxn,
@@ -29,6 +29,7 @@ from ...domain.producer.sender import Sender
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
 from ..kafka_format.batch_headers import HEADER_BYTES
+from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
 from .rows import Rows
@@ -71,10 +72,13 @@ class ProduceClient:
         self._encoder = encoder
         self._timeout_ms = min(config["request_timeout_ms"], producer.delivery_timeout_ms)
         self._delivery_timeout_s = producer.delivery_timeout_ms / 1_000
+        self._retry_s: float = config["retry_backoff_ms"] / 1_000
+        self._attempts = Attempts()
+        self._producer_failing_since = math.inf
         self._connections: dict[int, ProduceConnection] = {}
         self._sender: Sender[Rows] = Sender(
             producer,
-            config["retry_backoff_ms"] / 1_000,
+            self._retry_s,
             errors.bootstrap_servers,
             on_delivery,
             principal=errors.principal,
@@ -108,7 +112,7 @@ class ProduceClient:
 
     def connect(self, topic: str) -> None:
         """Connect to a topic's leaders before there are records, as far as that works."""
-        with suppress(*RETRIABLE_ERRORS), self._errors.one_deadline():
+        with suppress(*RETRIABLE_ERRORS), self._errors.one_deadline(MAX_ATTEMPT_S):
             for number in range(self._metadata.partition_count(topic)):
                 node = self._metadata.leader(TopicPartition(topic, number))
                 if node is not None:
@@ -129,11 +133,33 @@ class ProduceClient:
                 self._disconnect(node, TimeoutError("no response to a produce request"))
         while self._sender.has_pending:
             now = time.monotonic()
-            request = self._sender.next_request(now)
-            if isinstance(request, Receive | Sleep):
-                return self._sender.seconds_to_retry(now)
-            self._perform(request)
+            match request := self._sender.next_request(now):
+                case Receive() | Sleep():
+                    return self._sender.seconds_to_retry(now)
+                case InitProducerId():
+                    if not self._can_begin_producer():
+                        return self._retry_s
+                case FindLeaders():
+                    with self._attempts.next(self._errors, FindLeaders):
+                        self._perform(request)
+                case _:
+                    self._perform(request)
         return math.inf
+
+    def _can_begin_producer(self) -> bool:
+        """Ask for a producer id for a short time; return false if another attempt may get one."""
+        self._producer_failing_since = min(self._producer_failing_since, time.monotonic())
+        try:
+            with self._attempts.next(self._errors, InitProducerId):
+                self._begin_producer()
+        except PysparkKafkaError as error:
+            failing_s = time.monotonic() - self._producer_failing_since
+            is_over = failing_s > self._errors.timeout_ms / 1_000
+            if is_over or not isinstance(error.__cause__, RETRIABLE_ERRORS):
+                raise
+            return False
+        self._producer_failing_since = math.inf
+        return True
 
     def awaited(self) -> Iterable[Awaited]:
         """Return connections with requests in flight, and what receives their next response."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -113,9 +114,10 @@ class KafkaPythonStreamClient(StreamClient):
         return self._sink.is_settled
 
     def close(self) -> None:
-        self._fetcher.close()
-        self._sink.close()
-        self._metadata.close()
+        with ExitStack() as closing:
+            closing.callback(self._metadata.close)
+            closing.callback(self._sink.close)
+            closing.callback(self._fetcher.close)
 
 
 def _sink(options: SinkOptions | None, continuous: ContinuousSettings) -> StreamSink:

@@ -24,6 +24,7 @@ from ...domain.topic_identity import TopicIdentity
 from ...ports.stream_client import PolledRecords
 from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
+from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
 from .fetch_client import REFUSED_IDS, TRANSIENT_ERRORS, fetch_error
@@ -188,6 +189,7 @@ class StreamFetcher:
         self._leaders: dict[int, _Leader] = {}
         self._leaderless: dict[TopicPartition, _Position] = {}
         self._raised: deque[tuple[_Position, Exception]] = deque()
+        self._attempts = Attempts()
         self._metadata_failing_since = math.inf
         self._fetches_failing_since = math.inf
 
@@ -212,6 +214,7 @@ class StreamFetcher:
             self._leaderless.pop(partition, None)
             for leader in self._leaders.values():
                 leader.positions.pop(partition, None)
+        self._drop_leaders()
 
     def send(self) -> float:
         """Send all requests that are due; return for how many seconds the caller may wait.
@@ -219,7 +222,7 @@ class StreamFetcher:
         It waits for ``awaited`` connections at the same time.
         """
         now = time.monotonic()
-        with self._errors.one_deadline():
+        with self._errors.one_deadline(MAX_ATTEMPT_S):
             if any(position.retry_at <= now for position in self._leaderless.values()):
                 self._find_leaders(now)
             waits = [self._send_to(leader, now) for leader in list(self._leaders.values())]
@@ -248,6 +251,9 @@ class StreamFetcher:
         taken: list[PolledRecords] = []
         rows = 0
         for node in list(self._leaders):
+            if rows >= MAX_ROWS:
+                # The others are first next time, though these have more by then.
+                break
             leader = self._leaders[node] = self._leaders.pop(node)
             while rows < MAX_ROWS and (polled := self._take_from(leader)):
                 taken.append(polled)
@@ -326,9 +332,9 @@ class StreamFetcher:
         connection = self._connected(leader)
         if not connection.compares_epochs and self._has_other_logs(leader, due):
             return False
-        for partition in due:
-            leader.positions[partition].topic.is_fetched_by_id = connection.takes_ids
         connection.send(due)
+        for partition in due:
+            leader.positions[partition].topic.is_fetched_by_id = connection.asks_by_id
         return True
 
     def _has_other_logs(
@@ -350,7 +356,8 @@ class StreamFetcher:
         if leader.connection is None:
             if self._metadata.connection_delay(leader.node):
                 raise kafka_errors.NodeNotReadyError(leader.node)
-            connected = self._metadata.connect(leader.node)
+            with self._attempts.next(self._errors, leader.node):
+                connected = self._metadata.connect(leader.node)
             leader.connection = FetchConnection(connected, self._settings, self._timeout_ms)
         return leader.connection
 
@@ -451,7 +458,8 @@ class StreamFetcher:
     def _find_leaders(self, now: float) -> None:
         due = [position for position in self._leaderless.values() if position.retry_at <= now]
         try:
-            self._metadata.refresh_topics({partition.topic for partition in self._positions})
+            with self._attempts.next(self._errors):
+                self._metadata.refresh_topics({partition.topic for partition in self._positions})
         except RETRIABLE_ERRORS as error:
             for position in due:
                 position.back_off(now, self._retry_s)
@@ -471,6 +479,16 @@ class StreamFetcher:
                 position.back_off(now, self._retry_s)
             else:
                 self._follow(position, node)
+        self._drop_leaders()
+
+    def _drop_leaders(self) -> None:
+        """Close the connections to brokers that lead nothing any more."""
+        now = time.monotonic()
+        for node, leader in tuple(self._leaders.items()):
+            # The end of a pause that the broker asked for (KIP-219) must not be forgotten.
+            if not (leader.positions or leader.fetched or now < leader.not_before):
+                leader.disconnect()
+                del self._leaders[node]
 
     def _check_topic(self, position: _Position) -> None:
         """Stop if it is another topic of the same name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, final
 
@@ -132,8 +133,9 @@ class AtLeastOnceSink(StreamSink):
         return self._client.awaited()
 
     def close(self) -> None:
-        self._client.close()
-        self._factory.close()
+        with ExitStack() as closing:
+            closing.callback(self._factory.close)
+            closing.callback(self._client.close)
 
     def _mapped_errors(self) -> AbstractContextManager[None]:
         return self._factory.errors.mapped_errors("a request to produce")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final, final
 
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import CoordinatorType
@@ -36,6 +36,7 @@ from ...domain.security.rights import (
     transactional_id_right,
 )
 from .awaited import receive_ready
+from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import CoordinatorConnection, CoordinatorRequest
 from .failures import RETRIABLE_ERRORS
 from .producer_factory import ProducerFactory
@@ -101,6 +102,7 @@ class _Coordinator:
         self._cycle = cycle
         self._rights = rights
         self._timeout_ms = min(factory.config["request_timeout_ms"], factory.errors.timeout_ms)
+        self._attempts = Attempts()
         self._connection: CoordinatorConnection | None = None
         self._in_flight: deque[TransactionRequest[Rows]] = deque()
 
@@ -128,7 +130,7 @@ class _Coordinator:
 
     def abort(self, transaction: Transaction) -> None:
         """Abort a transaction if that is possible at once."""
-        if self._connection is None or self._in_flight:
+        if self._connection is None:
             return
         with suppress(OSError, kafka_errors.KafkaError):
             aborted = end_request(transaction, commit=False)
@@ -146,14 +148,19 @@ class _Coordinator:
         if kept is not None and kept.is_idle and kept.is_stale:
             self.close()
         if self._connection is None:
-            metadata, config = self._factory.metadata, self._factory.config
-            node = self._requests.coordinator(self._key, self._kind)
-            if metadata.connection_delay(node):
-                raise kafka_errors.NodeNotReadyError(node)
+            with self._attempts.next(self._factory.errors):
+                connected = self._connect()
             self._connection = CoordinatorConnection(
-                metadata.connect(node), config["client_id"], self._timeout_ms
+                connected, self._factory.config["client_id"], self._timeout_ms
             )
         return self._connection
+
+    def _connect(self) -> Any:
+        metadata = self._factory.metadata
+        node = self._requests.coordinator(self._key, self._kind)
+        if metadata.connection_delay(node):
+            raise kafka_errors.NodeNotReadyError(node)
+        return metadata.connect(node)
 
     def _receive(self) -> None:
         if self._connection is None or not self._in_flight:
@@ -303,11 +310,12 @@ class _TransactionalWriter:
         Otherwise what is in flight might come after the abort. The next producer with the
         transactional id aborts it, or its time-out.
         """
-        if self.cycle.is_open and self._producer.is_settled:
-            self._coordinator.abort(self._transaction)
-        self._producer.close()
-        self._coordinator.close()
-        self._group.close()
+        with ExitStack() as closing:
+            closing.callback(self._group.close)
+            closing.callback(self._coordinator.close)
+            closing.callback(self._producer.close)
+            if self.cycle.is_quiet:
+                self._coordinator.abort(self._transaction)
 
     def _rights(self, request: TransactionRequest[Rows]) -> Collection[Right]:
         match request:
@@ -394,7 +402,11 @@ class ExactlyOnceSink(StreamSink):
             for partition in offsets
         }
         rights = _cycle_rights(names.values(), group_id, offsets)
-        with self._factory.errors.mapped_errors("a request to begin a transaction", *rights):
+        errors = self._factory.errors
+        with (
+            errors.mapped_errors("a request to begin a transaction", *rights),
+            errors.one_deadline(),
+        ):
             for partition, name in names.items():
                 transaction = self._requests.begin(name, self._timeout_ms)
                 self._writers[partition] = _TransactionalWriter(
@@ -404,7 +416,7 @@ class ExactlyOnceSink(StreamSink):
             committed = self._requests.committed_offsets(group_id, new) if new else {}
             for partition in offsets.keys() & assigned_already:
                 self._writers[partition].cycle.append((), offsets[partition])
-            with self._factory.errors.one_deadline():
+            with errors.one_deadline(MAX_ATTEMPT_S):
                 for partition in offsets:
                     self._writers[partition].connect(self._topic)
         return PartitionOffsets(
@@ -433,7 +445,7 @@ class ExactlyOnceSink(StreamSink):
                 wait_s = self.send()
 
     def send(self) -> float:
-        with self._mapped_errors(), self._factory.errors.one_deadline():
+        with self._mapped_errors(), self._factory.errors.one_deadline(MAX_ATTEMPT_S):
             wait_s = min(map(self._send, list(self._writers.values())), default=math.inf)
         done = [each for each in self._revoked if self._is_done(each)]
         if done:
@@ -444,8 +456,9 @@ class ExactlyOnceSink(StreamSink):
         return [awaited for writer in self._writers.values() for awaited in writer.awaited()]
 
     def close(self) -> None:
-        self._close_writers(list(self._writers))
-        self._factory.close()
+        with ExitStack() as closing:
+            closing.callback(self._factory.close)
+            closing.callback(self._close_writers, list(self._writers))
 
     @property
     def is_settled(self) -> bool:

@@ -136,6 +136,14 @@ class TransactionCycle(Generic[R]):
         return bool(self._unsent or self._in_flight)
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether there is a transaction, and no request of it may still be on its way.
+
+        One that was sent over a connection that is lost may come later.
+        """
+        return self.is_open and not self._in_flight and self._failing_since is None
+
+    @property
     def is_settled(self) -> bool:
         """Whether all is committed."""
         return self._waiting_offset is None and not self.is_open
