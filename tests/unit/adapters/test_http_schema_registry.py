@@ -244,13 +244,30 @@ def test_servers_are_used_in_turn(first: Response | None) -> None:
     assert len(requests) == 1
 
 
-@pytest.mark.parametrize("second", [UNKNOWN, Response(status=503)])
-def test_what_no_server_has_is_unknown(second: Response) -> None:
-    """A schema is unknown if a server says so, and no other one has it."""
-    with serving(answers(UNKNOWN)[0]) as one, serving(answers(second)[0]) as other:
+@pytest.mark.parametrize(
+    ("second", "error"),
+    [
+        (UNKNOWN, UnknownSchemaError),
+        (Response(status=503), RegistryUnavailableError),
+        (None, RegistryUnavailableError),
+    ],
+)
+def test_what_no_server_has_is_unknown(second: Response | None, error: type[Exception]) -> None:
+    """A schema is unknown if all servers say so: one that does not answer may have it."""
+    with ExitStack() as stack:
+        one = stack.enter_context(serving(answers(UNKNOWN)[0]))
+        other = stack.enter_context(serving(answers(second)[0])) if second else "http://127.0.0.1:1"
         for url in (f"{one},{other}", f"{other},{one}"):
-            with pytest.raises(UnknownSchemaError, match="the id 1"):
-                connected(url).by_id(1)
+            with pytest.raises(error):
+                connected(url, SHORT_MS).by_id(1)
+
+
+def test_a_server_that_is_behind_and_one_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The schema is found when the one that has it answers again."""
+    monkeypatch.setattr(rest_client, "_MIN_PAUSE_S", 0.001)
+    starting, _ = answers(Response(status=503), GOOD)
+    with serving(answers(UNKNOWN)[0]) as behind, serving(starting) as other:
+        assert connected(f"{behind},{other}").by_id(1) == INT
 
 
 NONSENSE: Final[Mapping[bytes, str]] = {

@@ -124,9 +124,10 @@ class RestClient:
                 except _AttemptError as error:
                     failures.append(error)
                 except UnknownSchemaError as error:
-                    # Another server may be ahead: they follow one that registers schemas.
+                    # Another server may be ahead, also one that does not answer now: they follow
+                    # one that registers schemas.
                     unknown = error
-            if unknown is not None:
+            if unknown is not None and not failures:
                 raise unknown
             may_pass = any(failure.may_pass for failure in failures)
             if not may_pass or deadline.remaining <= pause_s:
