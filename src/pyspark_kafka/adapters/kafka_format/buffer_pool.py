@@ -25,7 +25,11 @@ MAX_IDLE: Final = 4
 class Lease:
     """The owner of Arrow's buffers over one item; it ends with the last of them."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "item")
+
+    def __init__(self, item: object = None) -> None:
+        """Take an item that no pool takes back, to keep it alive."""
+        self.item = item
 
     def buffer(self, array: Array) -> pa.Buffer:
         """Return an Arrow buffer over an array's bytes, without a copy."""

@@ -30,6 +30,9 @@ MAX_BYTES: Final = 2**31 - 1
 
 DEFAULT_HEADERS: Final = 4 * MAX_ROWS
 
+MAX_POOLED_BYTES: Final = 32 * 1024 * 1024
+"""Columns that a large record has let grow beyond this are used once."""
+
 
 class ColumnFullError(MemoryError):
     """A field of one record is larger than an Arrow column can be."""
@@ -127,6 +130,13 @@ class ColumnBuffers:
             (headers.offsets, headers.validity, headers.keys.arrays, headers.values.arrays),
         )
 
+    @property
+    def data_bytes(self) -> int:
+        """The bytes of keys, values and headers that there is room for."""
+        headers = self.headers
+        columns = (self.keys, self.values, headers.keys, headers.values)
+        return sum(array.nbytes for column in columns for array in column.arrays)
+
     def grow(self, full: int) -> None:
         """Enlarge the column that a kernel found full before it wrote a row.
 
@@ -180,7 +190,9 @@ class BatchBuilder:
     def finish(self) -> pa.RecordBatch:
         """Return the rows as a batch, and start the next one."""
         rows = self.rows
-        lease = self._pool.lease(self.buffers)
+        buffers = self.buffers
+        is_large = buffers.data_bytes > MAX_POOLED_BYTES
+        lease = Lease(buffers) if is_large else self._pool.lease(buffers)
         batch = pa.RecordBatch.from_arrays(
             [self._column(name, rows, lease) for name in self._projection.columns],
             schema=self._schema,

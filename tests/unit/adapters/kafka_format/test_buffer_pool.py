@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyspark_kafka.adapters.kafka_format.buffer_pool import MAX_IDLE, BufferPool
+from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_POOLED_BYTES
 from pyspark_kafka.adapters.kafka_format.record_decoder import (
     DecoderMemory,
     FetchedRecords,
@@ -131,6 +132,22 @@ def test_decoders_side_by_side(codec: int) -> None:
     for first, second in zip(*readings, strict=True):
         assert set(first.column(0).to_pylist()) == {b"a" * 50}
         assert set(second.column(0).to_pylist()) == {b"b" * 50}
+
+
+def test_memory_that_a_large_record_needed_is_used_once() -> None:
+    """The pool keeps no columns that have grown far: a process lives longer than their records."""
+    memory = DecoderMemory()
+    records = [Record(0, b"x" * MAX_POOLED_BYTES), Record(1, b"y")]
+    fetched = FetchedRecords.of(bytes(Batch.of(records)))
+    decoder = RecordDecoder(T, ALL_COLUMNS, memory)
+    batches = list(decoder.decode(fetched, 0, END))
+    assert [batch.num_rows for batch in batches] == [1, 1]
+    values = batches[0].column("value")
+    batches.clear()
+    assert values.to_pylist() == [records[0].value]
+    del values
+    idle = [memory.columns.acquire().data_bytes for _ in range(MAX_IDLE)]
+    assert max(idle) < MAX_POOLED_BYTES
 
 
 def test_memory_is_used_again() -> None:
