@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ..ports.schema_registry import SchemaRegistry
     from ..ports.value_encoder import ValueEncoder
     from ..ports.value_format import ValueFormat
+
+
+MAX_ENCODERS: Final = 1_000
+"""The encoders that are kept: rows name any number of topics."""
 
 
 class WireFormat(Protocol):
@@ -185,6 +189,8 @@ class SinkEncoding:
         key = (options.column, data_type, topic if _depends_on_topic(options) else None)
         found = self._registered.get(key)
         if found is None:
+            if len(self._registered) >= MAX_ENCODERS:
+                del self._registered[next(iter(self._registered))]
             found = self._registered[key] = self._register(options, data_type, topic)
         return found
 

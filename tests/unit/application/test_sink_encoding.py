@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.value_framing import wire_format
+from pyspark_kafka.application import sink_encoding
 from pyspark_kafka.application.sink_encoding import SinkEncoding
 from pyspark_kafka.domain.errors import OptionsError
 from pyspark_kafka.domain.options import UNRESTRICTED, QueryKind, SinkOptions, parse_sink_options
@@ -196,6 +197,17 @@ def test_rows_have_the_schemas_of_their_topics() -> None:
     assert len(registry.registrations) == 2
     no_topic = task.encode(batch_of([1], topic=pa.array([None], pa.string())))
     assert no_topic["value"].to_pylist() == [None]
+
+
+def test_encoders_of_topics_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest ones are forgotten; a topic that comes again is registered again."""
+    monkeypatch.setattr(sink_encoding, "MAX_ENCODERS", 2)
+    registry = Subjects()
+    task = encoding(sink(**REGISTRY), registry)
+    for topic in ("a", "b", "a", "c", "b", "a"):
+        [value] = task.encode(batch_of([1], topic=pa.array([topic])))["value"].to_pylist()
+        assert value == framed(1 + "abc".index(topic), "1")
+    assert registry.registrations == ["a-value", "b-value", "c-value", "a-value"]
 
 
 def test_an_error_names_the_row_of_the_batch() -> None:
