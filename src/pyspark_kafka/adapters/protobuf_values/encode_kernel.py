@@ -256,8 +256,8 @@ def _close(length_at: int, end: int) -> Any:
 def _put_time(at_: int, micros: int, is_duration: bool) -> Any:
     """Write a ``Timestamp`` or a ``Duration``, whose nanoseconds have the sign of its seconds."""
     seconds = micros // _MICROS_PER_SECOND
-    if is_duration and micros < 0:
-        seconds = -(-micros // _MICROS_PER_SECOND)
+    if is_duration and micros < 0 and seconds * _MICROS_PER_SECOND != micros:
+        seconds += 1
     nanos = (micros - seconds * _MICROS_PER_SECOND) * 1_000
     start = at_
     at_ += 1

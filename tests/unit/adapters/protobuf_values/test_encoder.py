@@ -63,6 +63,20 @@ def fits(encoder: ProtobufEncoder, rows: Any, row: int) -> bool:
         raise
 
 
+def test_durations_of_64_bits() -> None:
+    """Seconds and nanoseconds have the same sign, also of the least duration."""
+    micros = [-(2**63), -(2**63) + 1, -1_500_000, -1_000_000, -1, 0, 1, 2**63 - 1]
+    message = message_named("test.Times")
+    struct = StructType((StructField("span", message_type(message, SETTINGS[0]).fields[1].type),))
+    rows = pa.array([{"span": one} for one in micros], arrow_type(struct))
+    encoded: Any = ProtobufEncoder("value", message, None, struct).encode(rows)
+    for one, value in zip(micros, encoded.to_pylist(), strict=True):
+        written: Any = GetMessageClass(message).FromString(value)
+        span = written.span
+        assert span.seconds * 1_000_000 + span.nanos // 1_000 == one
+        assert span.seconds * span.nanos >= 0
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=["plain", "upcast"])
 @pytest.mark.parametrize("name", [*NAMES, *MAPS])
 def test_rows_are_read_as_they_were_written(name: str, settings: ProtobufSettings) -> None:
