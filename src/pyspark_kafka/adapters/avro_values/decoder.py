@@ -9,8 +9,6 @@ import numpy as np
 
 from ...domain.values.avro_resolution import mismatches, resolve
 from ...domain.values.avro_schema import parse_avro_schema
-from ...domain.values.errors import DecodedTooLargeError
-from ...domain.values.failure_reason import FailureReason
 from ...ports.value_decoder import DecodedValues, ValueDecoder
 from ...ports.value_types import arrow_type
 from ..value_columns.column_set import ColumnSet, ColumnSizes
@@ -31,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MIN_SLOTS: Final = 1024
+_MAX_PROGRAMS: Final = 1_000
+"""The writers' schemas whose programs are kept: records name any number of them."""
+
 _NAMED: Final = 3
 """The fields that a warning names."""
 
@@ -124,6 +125,9 @@ class AvroDecoder(ValueDecoder):
 
     def _find_programs(self, schemas: Sequence[WriterSchema]) -> Int64Array:
         """Return the addresses of programs: of values without a schema, then of each schema."""
+        if len(self._programs) > _MAX_PROGRAMS:
+            # Not below: the addresses of one batch are of programs that are kept.
+            self._programs.clear()
         found = [self._own_program, *map(self._program_of, schemas)]
         addresses = [0 if program is None else program.ctypes.data for program in found]
         return np.array(addresses, np.int64)
@@ -159,10 +163,4 @@ def _make_room(columns: ColumnSet, words: Int64Array, frame: _Frame, row: int) -
         frame.slots = np.empty(slots, np.int64)
         return
     column, size = words[kernel.NEEDED_COLUMN // 8], words[kernel.NEEDED_BYTES // 8]
-    try:
-        columns.grow(int(column), int(size))
-    except DecodedTooLargeError:
-        if row:
-            raise
-        # There is no room for it even where it is the first one.
-        frame.reasons[row] = FailureReason.TOO_LARGE
+    columns.grow_for(row, frame.reasons, int(column), int(size))

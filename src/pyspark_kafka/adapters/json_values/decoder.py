@@ -21,6 +21,7 @@ from .zones import ZoneTable
 if TYPE_CHECKING:
     from ...domain.values.data_types import StructType
     from ...ports.value_decoder import Payloads
+    from ..kernels.arrays import UInt8Array
     from .json_options import JsonOptions
 
 
@@ -60,7 +61,7 @@ class JsonDecoder(ValueDecoder):
         columns = ColumnSet(self._columns, rows, size, self._sizes)
         row = decode_rows(self._memory.address, columns.address, 0, rows)
         while row < rows:
-            self._make_room(columns)
+            self._make_room(columns, row, reasons)
             row = decode_rows(self._memory.address, columns.address, row, rows)
         return DecodedValues(columns.finish(), reasons, fields)
 
@@ -74,11 +75,12 @@ class JsonDecoder(ValueDecoder):
         for place, array in zip(places, arrays, strict=True):
             memory[place] = array.ctypes.data
 
-    def _make_room(self, columns: ColumnSet) -> None:
+    def _make_room(self, columns: ColumnSet, row: int, reasons: UInt8Array) -> None:
         """Make what a row needs that the kernel stopped at."""
         memory = self._memory
         if memory[context.STATUS] == context.FULL:
-            columns.grow(memory[context.FULL_COLUMN], memory[context.FULL_BYTES])
+            full, size = memory[context.FULL_COLUMN], memory[context.FULL_BYTES]
+            columns.grow_for(row, reasons, full, size)
         elif memory[context.STATUS] == context.NEEDS_PART:
             kind = memory[context.NEEDED_KIND]
             memory[context.PARTS + 8 * kind] = PARTS[kind].address

@@ -104,4 +104,5 @@ class ProtobufDecoder(ValueDecoder):
                 return
             if status == TOO_MANY:
                 raise DecodedTooLargeError(len(starts))
-            columns.grow(int(state[at.FULL_COLUMN // 8]), int(state[at.FULL_BYTES // 8]))
+            full, size = state[at.FULL_COLUMN // 8], state[at.FULL_BYTES // 8]
+            columns.grow_for(int(state[at.ROW // 8]), reasons, int(full), int(size))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.values.errors import DecodedTooLargeError
+from ...domain.values.failure_reason import FailureReason
 from . import column_table as at
 from .layout import ROOT, Column
 
@@ -114,6 +115,18 @@ class ColumnSet:
         else:
             self._grow_elements(column)
         self._point(column)
+
+    def grow_for(self, row: int, reasons: UInt8Array, column: int, data_bytes: int = 0) -> None:
+        """Make room for a row; give it a reason if Arrow cannot address it even alone.
+
+        :raises DecodedTooLargeError: if Arrow cannot address it together with the rows before it.
+        """
+        try:
+            self.grow(column, data_bytes)
+        except DecodedTooLargeError:
+            if row:
+                raise
+            reasons[row] = FailureReason.TOO_LARGE
 
     def finish(self) -> pa.Array[Any]:
         """Return the rows as a struct array, which takes the memory over."""

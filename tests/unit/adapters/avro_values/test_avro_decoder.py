@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from pyspark_kafka.adapters.avro_values import decode_kernel
+from pyspark_kafka.adapters.avro_values import decoder as decoder_module
+from pyspark_kafka.adapters.avro_values.decoder import AvroDecoder
 from pyspark_kafka.adapters.avro_values.map_keys import MAX_COMPARED
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values.avro_defaults import encode_long
@@ -339,6 +342,28 @@ def test_records_that_use_each_other_are_skipped() -> None:
     schema = record(("l", array(record(*fields, name="Chain"))), ("a", "int"))
     found = decoded(schema, b"\x02" + b"\x04" * 1000 + b"\x00\x06", wanted="a int")
     assert rows_of(found) == [{"a": 3}]
+
+
+def test_programs_of_many_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only some are kept for the next batch, and values of each are read."""
+    monkeypatch.setattr(decoder_module, "_MAX_PROGRAMS", 3)
+    decoder = decoder_of(one("int"))
+    compiled: list[int | str] = []
+    compile_ = AvroDecoder._compile
+
+    def counted(self: AvroDecoder, writer: Any, schema_id: int | str) -> Any:
+        compiled.append(schema_id)
+        return compile_(self, writer, schema_id)
+
+    monkeypatch.setattr(AvroDecoder, "_compile", counted)
+    schema = Schema(SchemaType.AVRO, json.dumps(one("int")))
+    payloads = payloads_of([encode_long(7), encode_long(8)])
+    for first in (0, 2, 0, 0):
+        writers = tuple(WriterSchema(first + number, schema) for number in range(2))
+        numbers = np.array([0, 1], np.int32)
+        found = decoder.decode(replace(payloads, writers=numbers, schemas=writers))
+        assert rows_of(found) == [{"a": 7}, {"a": 8}]
+    assert compiled == [0, 1, 2, 3, 0, 1]
 
 
 def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

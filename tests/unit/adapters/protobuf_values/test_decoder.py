@@ -13,6 +13,7 @@ from pyspark_kafka.adapters.protobuf_values import decoder as decoder_module
 from pyspark_kafka.adapters.protobuf_values.descriptors import InvalidDescriptorError
 from pyspark_kafka.adapters.protobuf_values.message_types import message_type
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
+from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.values import data_types as types
 from pyspark_kafka.domain.values.data_types import ArrayType, StructField, StructType
 from pyspark_kafka.domain.values.errors import DecodedTooLargeError
@@ -158,6 +159,17 @@ def test_a_record_that_is_too_large_when_decoded() -> None:
     first, second, third = decoded(decoder, [sized(1) * 9_000, sized(1), sized(1) * 6_000])
     assert first == Reason.TOO_LARGE
     assert [len(second["n"]), len(third["n"])] == [1, 6_000]
+
+
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
+    message = message_in('syntax = "proto3"; message M { string a = 1; }')
+    decoder = decoder_of(message, message_type(message, PLAIN))
+    small, large = sized(1, b"x"), sized(1, b"y" * 6_000)
+    with pytest.raises(DecodedTooLargeError):
+        decoded(decoder, [small, large])
+    assert decoded(decoder, [large, small]) == [Reason.TOO_LARGE, {"a": "x"}]
 
 
 def test_a_batch_that_is_too_large_when_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
