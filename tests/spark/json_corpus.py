@@ -518,6 +518,14 @@ CASES: Final = (
         _of("[[[1]]]", "[[1]]", "12345", "123456"),
         {"maxNestingDepth": "3", "maxNumLen": "5"},
     ),
+    Cases(
+        "a double",
+        _of(
+            *("0.1111", "0.11111", "0.111111", "-0.11111", "-0.111111", "1.1111", "1.11111"),
+            *("0.111e1", "0.1111e1", "0.111e11", "0e1111", "0e11111", "0e111111", "-12345"),
+        ),
+        {"maxNumLen": "5"},
+    ),
     *(
         Cases("a timestamp", _IN_PATTERNS, {"timestampFormat": pattern, "timeZone": "Asia/Kolkata"})
         for pattern in _PATTERNS
@@ -540,6 +548,7 @@ DECIDED: Final[dict[tuple[str, bytes], dict[str, object]]] = {
     # Spark's seconds overflow when they become microseconds.
     ("a timestamp", b'{"a":9223372036854775807}'): _BAD,
     ("a timestamp", b'{"a":9007199254740993}'): _BAD,
+    ("a timestamp", b'{"a":-9223372036854775808}'): _BAD,
     # Spark adds the date on which it parses.
     **{("a timestamp, b timestamp_ntz", value): _BAD for value in _CLOCKS},
     # What Jackson returns once it has failed inside of a field.

@@ -156,10 +156,17 @@ OPTIONS: list[dict[str, str]] = [
         "timeZone": "+05:30",
         "writeNonAsciiCharacterAsCodePoint": "true",
     },
+    # Its offset had seconds until 1972.
+    {"timeZone": "Africa/Monrovia"},
+    {"timeZone": "Africa/Monrovia", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]"},
+    {"timeZone": "Africa/Monrovia", "timestampFormat": "HH xxx XXXXX xxxxx"},
+    {"timeZone": "PST"},
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=["default", "nulls", "formats"])
+@pytest.mark.parametrize(
+    "options", OPTIONS, ids=["default", "nulls", "formats", "seconds", "XXX", "XXXXX", "PST"]
+)
 def test_rows_equal_those_of_to_json(spark: SparkSession, options: dict[str, str]) -> None:
     pairs = ", ".join(
         "'{}', '{}'".format(name, value.replace("'", "\\'")) for name, value in options.items()

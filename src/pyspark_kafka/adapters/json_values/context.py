@@ -41,8 +41,10 @@ ZONES: Final = 88
 """The address of the time zones: ``zone_table``."""
 
 ZONE_COUNT: Final = 96
+"""How many there are; 0 until a timestamp names one."""
+
 DEFAULT_ZONE: Final = 104
-"""The index of the zone of timestamps that name none."""
+"""The address of the entry of the zone of timestamps that name none."""
 
 FULL_COLUMN: Final = 112
 """The column that has no room, for ``FULL``."""
@@ -51,7 +53,7 @@ FULL_BYTES: Final = 120
 """The bytes that its texts have no room for; 0 if it is elements that it has no room for."""
 
 ZONE_TEXT: Final = 128
-"""The address of the name of a zone that is not in the table, for ``NEEDS_ZONE``."""
+"""The address of the name of a zone whose offsets are needed, for ``NEEDS_ZONE``."""
 
 ZONE_TEXT_BYTES: Final = 136
 
@@ -91,10 +93,13 @@ NTZ_STEP_COUNT: Final = 272
 NEEDED_KIND: Final = 280
 """The kind of value whose part is needed, for ``NEEDS_PART``."""
 
-PARTS: Final = 288
+LAST_ZONE: Final = 288
+"""The address of the entry of the zone that was named last, or 0."""
+
+PARTS: Final = 296
 """For each kind of value, the address of its function of ``part_kernel``, or 0."""
 
-WORDS: Final = 52
+WORDS: Final = 53
 SCRATCH_BYTES: Final = 8192
 MAX_TEXT_BYTES: Final = SCRATCH_BYTES // 2
 """The longest text with escapes that may be a date, a timestamp or a decimal, or name a field."""
@@ -103,7 +108,7 @@ FULL: Final = -1000
 """A column has no room for a value."""
 
 NEEDS_ZONE: Final = -1001
-"""A timestamp has a time zone that the table does not have yet."""
+"""A timestamp names a time zone, and the table has not its offsets yet, or no names."""
 
 NEEDS_PART: Final = -1002
 """The address of a part is not known yet."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
+from ...domain.errors import OptionsError
 from ...domain.values.registered_schema import Schema, SchemaType
 from ...ports.value_encoder import ValueEncoder
 from ...ports.value_types import arrow_type
 from ..value_columns.layout import columns_of
 from ..value_encoding.input_table import InputTable
 from ..value_encoding.row_encoder import RowEncoder
+from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from .encode_kernel import encode_json
 from .encode_program import EncodeProgram, EncodeSettings
 from .json_schema import json_schema
-from .time_zones import arrow_time_zone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +47,9 @@ class JsonEncoder(ValueEncoder):
             options.column,
         )
         self._data_type = data_type
-        zone = settings.get("timezone")
-        self._time_zone = arrow_time_zone(zone) if zone is not None else None
+        self._time_zone = settings.get("timezone")
+        if self._time_zone is not None and find_zone(self._time_zone) is None:
+            raise OptionsError([f"timeZone {self._time_zone!r} {NOT_A_ZONE}"])
 
     @property
     def schema(self) -> Schema:

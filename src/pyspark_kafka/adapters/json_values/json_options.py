@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import OptionsError
+from ..value_encoding.time_zones import NOT_A_ZONE, find_zone
 from . import context
 from .patterns import compile_pattern
-from .zones import offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +38,8 @@ _MAX_DEPTH: Final = "maxNestingDepth"
 _MAX_DIGITS: Final = "maxNumLen"
 _TIME_ZONE: Final = "timeZone"
 _LOCALE: Final = "locale"
-_NAMES: Final = (*_FLAGS, *_PATTERNS, _FALLBACK, _MAX_DEPTH, _MAX_DIGITS, _TIME_ZONE, _LOCALE)
-_SPELLINGS: Final = {name.lower(): name for name in _NAMES}
+OPTION_NAMES: Final = (*_FLAGS, *_PATTERNS, _FALLBACK, _MAX_DEPTH, _MAX_DIGITS, _TIME_ZONE, _LOCALE)
+_SPELLINGS: Final = {name.lower(): name for name in OPTION_NAMES}
 
 DEFAULT_LIMIT: Final = 1_000
 """Jackson's ``StreamReadConstraints``: of nesting, and of the digits of a number."""
@@ -78,8 +78,8 @@ def parse_json_options(options: ValueOptions) -> JsonOptions:
         options.corrupt_record_column,
         tuple(_patterns(settings, problems)),
     )
-    if offsets_of(parsed.time_zone) is None:
-        problems.append(f"{_TIME_ZONE} {parsed.time_zone!r} is not a time zone of this machine")
+    if find_zone(parsed.time_zone) is None:
+        problems.append(f"{_TIME_ZONE} {parsed.time_zone!r} {NOT_A_ZONE}")
     locale = settings.get(_LOCALE, "en-US")
     if locale.lower() != "en-us":
         problems.append(f"{_LOCALE} {locale!r} is not supported: only en-US is")
@@ -90,9 +90,10 @@ def parse_json_options(options: ValueOptions) -> JsonOptions:
 
 def _flags(settings: Mapping[str, str], problems: list[str]) -> int:
     flags = 0
+    is_set = _boolean(settings, _FALLBACK, problems, default=False)
     for name, (_, fallback) in _PATTERNS.items():
-        has_fallback = name.lower() not in settings
-        flags |= fallback if _boolean(settings, _FALLBACK, problems, default=has_fallback) else 0
+        has_fallback = is_set if _FALLBACK.lower() in settings else name.lower() not in settings
+        flags |= fallback if has_fallback else 0
     for name, (bit, default) in _FLAGS.items():
         flags |= bit if _boolean(settings, name, problems, default=default) else 0
     return flags

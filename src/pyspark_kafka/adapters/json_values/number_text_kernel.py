@@ -71,8 +71,12 @@ def scan_number(context: int, start: int, end: int) -> Any:
     is_zero_first = load_uint8(first) == 48 and count > 1
     if is_zero_first and load_int64(context + at_.FLAGS) & at_.LEADING_ZEROS == 0:
         return -MALFORMED, mantissa, 0, 0, True
+    # Jackson counts a single zero only before a fraction with an exponent.
+    is_zero = load_uint8(first) == 48 and count == 1
+    parts = 0
     if at < end and load_uint8(at) == 46:
         is_integer = False
+        parts += 1
         at += 1
         first = at
         while at < end:
@@ -91,12 +95,13 @@ def scan_number(context: int, start: int, end: int) -> Any:
             return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
     if at < end and (load_uint8(at) | 0x20) == 101:
         is_integer = False
+        parts += 1
         first, at, power = _scan_exponent(at + 1, end)
         if at == first:
             return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
         exponent += power
         count += at - first
-    if count > load_int64(context + at_.MAX_DIGITS):
+    if count - (is_zero and parts == 1) > load_int64(context + at_.MAX_DIGITS):
         return -TOO_LARGE, mantissa, 0, 0, True
     return at, mantissa, exponent, digits, is_integer
 

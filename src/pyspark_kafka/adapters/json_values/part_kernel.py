@@ -158,7 +158,8 @@ def put_time(context: int, table: int, entry: int, column: int, start: int, end:
     after, seconds = scan_integer(context, start, end, MAX_INT64)
     if after < 0:
         return after
-    if abs(seconds) > _MAX_SECONDS:
+    # abs() of the least number of 64 bits is negative.
+    if not -_MAX_SECONDS <= seconds <= _MAX_SECONDS:
         return -OUT_OF_RANGE
     put_int64(table, column, seconds * _SECOND)
     return after

@@ -85,7 +85,7 @@ class Program:
 
     The field ``excluded`` of the struct itself stays null: Spark's column of corrupt records.
 
-    :raises OptionsError: if the type has a map whose keys are not strings.
+    :raises OptionsError: if the type has a map whose keys are not strings, or an interval.
     """
 
     def __init__(
@@ -119,6 +119,8 @@ class Program:
                 entry[KIND // 8] = DECIMAL
                 entry[PRECISION // 8], entry[SCALE // 8] = precision, scale
                 return 0
+        if data_type not in _KINDS:
+            raise OptionsError([f"JSON has no values of the type {data_type}. Read a string"])
         entry[KIND // 8] = _KINDS[data_type]
         return 0
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from ..kernels.compiled import kernel_function
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_int64
 from . import context as at_
@@ -225,8 +227,7 @@ def _timestamp_of_pattern(
 
 @kernel_function
 def _default_offset(context: int, seconds: int) -> Any:
-    entry = load_int64(context + at_.ZONES)
-    return _offset_at(entry + zone.STRIDE * load_int64(context + at_.DEFAULT_ZONE), seconds)
+    return _offset_at(load_int64(context + at_.DEFAULT_ZONE), seconds)
 
 
 @kernel_function
@@ -372,29 +373,50 @@ def _offset_of(start: int, end: int) -> Any:
 
 @kernel_function
 def _named_offset(context: int, start: int, end: int, seconds: int) -> Any:
-    if end - start > zone.MAX_NAME_BYTES:
+    entry = load_int64(context + at_.LAST_ZONE)
+    if entry == 0 or _order(entry, start, end) != 0:
+        count = load_int64(context + at_.ZONE_COUNT)
+        entry = _zone_of(load_int64(context + at_.ZONES), count, start, end)
+        if entry == 0 and count > 0:
+            return -TYPE_MISMATCH, 0
+        if entry == 0 or load_int64(entry + zone.COUNT) == 0:
+            store_int64(context + at_.ZONE_TEXT, start)
+            store_int64(context + at_.ZONE_TEXT_BYTES, end - start)
+            return at_.NEEDS_ZONE, 0
+        store_int64(context + at_.LAST_ZONE, entry)
+    if load_int64(entry + zone.COUNT) < 0:
         return -TYPE_MISMATCH, 0
-    entry = load_int64(context + at_.ZONES)
-    for _ in range(load_int64(context + at_.ZONE_COUNT)):
-        if _is_named(entry, start, end):
-            if load_int64(entry + zone.COUNT) < 0:
-                return -TYPE_MISMATCH, 0
-            return 1, _offset_at(entry, seconds)
-        entry += zone.STRIDE
-    store_int64(context + at_.ZONE_TEXT, start)
-    store_int64(context + at_.ZONE_TEXT_BYTES, end - start)
-    return at_.NEEDS_ZONE, 0
+    return 1, _offset_at(entry, seconds)
 
 
 @kernel_function
-def _is_named(entry: int, start: int, end: int) -> Any:
-    if load_int64(entry + zone.NAME_BYTES) != end - start:
-        return False
+def _zone_of(zones: int, count: int, start: int, end: int) -> Any:
+    """Return the address of the entry that has a name, or 0."""
+    low = 0
+    high = count
+    while low < high:
+        middle = (low + high) >> 1
+        entry = zones + zone.STRIDE * middle
+        order = _order(entry, start, end)
+        if order == 0:
+            return entry
+        if order < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return 0
+
+
+@kernel_function
+def _order(entry: int, start: int, end: int) -> Any:
+    """Return a number below 0 if a zone's name is less than a text, and 0 if they are equal."""
     name = load_int64(entry + zone.NAME)
-    for place in range(end - start):
-        if load_uint8(name + place) != load_uint8(start + place):
-            return False
-    return True
+    size = load_int64(entry + zone.NAME_BYTES)
+    for place in range(min(size, end - start)):
+        order = np.int64(load_uint8(name + place)) - np.int64(load_uint8(start + place))
+        if order != 0:
+            return order
+    return size - (end - start)
 
 
 @kernel_function

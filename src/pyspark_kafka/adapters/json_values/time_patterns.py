@@ -10,7 +10,8 @@ import numpy as np
 from ..kernels.arrays import Int64Array
 from . import time_writing_kernel
 
-TIMESTAMP_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]"
+# Without an option, Spark writes the seconds of an offset (`DateTimeFormatter.ISO_DATE_TIME`).
+TIMESTAMP_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXXXX]"
 TIMESTAMP_NTZ_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss[.SSS]"
 DATE_PATTERN: Final = "yyyy-MM-dd"
 """The defaults of ``to_json`` (``JSONOptions``)."""
@@ -53,8 +54,10 @@ def time_steps(pattern: str, *, has_time: bool = True, has_offset: bool = False)
 
 def _field(text: str, *, has_time: bool, has_offset: bool) -> int:
     letter, width = text[0], len(text)
-    if has_offset and text in {"XXX", "xxx"}:
-        return time_writing_kernel.OFFSET | (letter == "X") << 8
+    if has_offset and letter in "Xx" and width in {3, 5}:
+        form = time_writing_kernel.HAS_Z if letter == "X" else 0
+        form |= time_writing_kernel.HAS_SECONDS if width == 5 else 0
+        return time_writing_kernel.OFFSET | form << 8
     if has_time and letter == "S" and width <= 9:
         return time_writing_kernel.FRACTION | width << 8
     is_two_digit_year = letter in "yu" and width == 2
@@ -63,7 +66,7 @@ def _field(text: str, *, has_time: bool, has_offset: bool) -> int:
         return _FIELDS[letter] | width << 8
     raise ValueError(
         f"'{text}' is not supported: a pattern to write may have yyyy, MM, dd, HH, mm, ss, SSS, "
-        "XXX, xxx and literals, as far as the type has them"
+        "XXX, XXXXX, xxx, xxxxx and literals, as far as the type has them"
     )
 
 

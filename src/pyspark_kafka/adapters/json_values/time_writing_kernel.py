@@ -26,7 +26,13 @@ FRACTION: Final = 7
 """As many digits of the fraction of a second as the argument, truncated."""
 
 OFFSET: Final = 8
-"""The offset from UTC: ``Z`` if it is zero and the argument is 1, or else ``+hh:mm[:ss]``."""
+"""The offset from UTC, ``+hh:mm``; the argument has bits of what is written else."""
+
+HAS_Z: Final = 1
+"""``Z`` if the offset is zero."""
+
+HAS_SECONDS: Final = 2
+"""The seconds of the offset, unless they are zero."""
 
 MICROS_PER_DAY: Final = 86_400_000_000
 _MICROS_PER_SECOND: Final = 1_000_000
@@ -112,12 +118,14 @@ def _put_fraction(at: int, micros: int, width: int) -> Any:
 
 
 @kernel_function
-def _put_offset(at: int, offset_s: int, has_z: int) -> Any:
-    if offset_s == 0 and has_z:
+def _put_offset(at: int, offset_s: int, form: int) -> Any:
+    seconds = -offset_s if offset_s < 0 else offset_s
+    if form & HAS_SECONDS == 0:
+        seconds -= seconds % 60
+    if seconds == 0 and form & HAS_Z:
         store_uint8(at, np.uint8(90))
         return at + 1
-    store_uint8(at, np.uint8(45 if offset_s < 0 else 43))
-    seconds = -offset_s if offset_s < 0 else offset_s
+    store_uint8(at, np.uint8(45 if offset_s < 0 and seconds > 0 else 43))
     at = put_digits(at + 1, seconds // 3600, 2)
     store_uint8(at, np.uint8(58))
     at = put_digits(at + 1, seconds // 60 % 60, 2)

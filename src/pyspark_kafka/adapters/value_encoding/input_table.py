@@ -56,13 +56,13 @@ class InputTable:
 
         Local times are in ``time_zone``, or else in each column's own.
 
-        :raises pa.ArrowInvalid: if Arrow does not know the time zone.
+        :raises ValueError: if there is no such time zone.
         """
         self._columns = columns
         self._has_local_times = has_local_times
         self._time_zone = time_zone
         self._table: Int64Array = np.zeros((len(columns), _WORDS), np.int64)
-        self._kept: list[pa.Array[Any]] = []
+        self._kept: list[pa.Array[Any] | Int64Array] = []
         self._add(0, array)
 
     @property
@@ -95,7 +95,7 @@ class InputTable:
             return
         local = local_times(array, self._time_zone or array.type.tz)
         self._kept.append(local)
-        entry[LOCAL // 8] = _address(local.buffers()[1]) + local.offset * 8
+        entry[LOCAL // 8] = local.ctypes.data
 
 
 def plain(array: pa.Array[Any], column: Column) -> pa.Array[Any]:

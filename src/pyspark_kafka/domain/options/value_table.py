@@ -247,6 +247,14 @@ def _flag(name: str, doc: str, *, default: bool) -> Option[bool]:
     return Option(name, boolean, default, "`true`, `false`", doc)
 
 
+_TIME_FORMATS: Final = (
+    text_option("dateFormat", "a pattern of Spark", "The format of dates."),
+    text_option("timestampFormat", "a pattern of Spark", "The format of timestamps."),
+    text_option(
+        "timestampNTZFormat", "a pattern of Spark", "The format of timestamps without a zone."
+    ),
+)
+
 FORMAT_OPTIONS: Final[Mapping[str, tuple[Option[Any], ...]]] = {
     JSON: (
         _flag("allowComments", "Ignores comments as in Java and C++.", default=False),
@@ -270,6 +278,7 @@ FORMAT_OPTIONS: Final[Mapping[str, tuple[Option[Any], ...]]] = {
         text_option(
             "timeZone", "a time zone", "The zone of timestamps that name none, by default `UTC`."
         ),
+        *_TIME_FORMATS,
         text_option("locale", "`en-US`", "The language of names of months and days."),
         text_option("maxNestingDepth", "a number, 1000", "How deeply a value may be nested."),
         text_option("maxNumLen", "a number, 1000", "How many digits a number may have."),
@@ -316,11 +325,7 @@ SINK_FORMAT_OPTIONS: Final[Mapping[str, tuple[Option[Any], ...]]] = {
     JSON: (
         _flag("ignoreNullFields", "Whether fields that are null are left out.", default=True),
         text_option("timeZone", "a time zone", "The zone of timestamps, by default the session's."),
-        text_option("dateFormat", "a pattern of Spark", "The format of dates."),
-        text_option("timestampFormat", "a pattern of Spark", "The format of timestamps."),
-        text_option(
-            "timestampNTZFormat", "a pattern of Spark", "The format of timestamps without a zone."
-        ),
+        *_TIME_FORMATS,
         _flag(
             "writeNonAsciiCharacterAsCodePoint",
             "Whether characters that are not ASCII are escaped.",

@@ -15,12 +15,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pyspark_kafka.adapters.json_values import decoder
+from pyspark_kafka.adapters.json_values.decode_kernel import decode_rows
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
-from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.json_values.json_options import OPTION_NAMES, parse_json_options
 from pyspark_kafka.adapters.json_values.value_format import VALUE_FORMAT
+from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
 from pyspark_kafka.domain.values.data_types import StructType
 from pyspark_kafka.domain.values.ddl import parse_struct
+from pyspark_kafka.domain.values.errors import DecodedTooLargeError
 from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
 from pyspark_kafka.ports.value_types import arrow_type
@@ -182,19 +187,29 @@ def test_some_fields_of_a_type() -> None:
     assert decoded.reasons.tolist() == [0]
 
 
-def test_the_last_time_zone_that_fits() -> None:
-    """More names of time zones than the table holds are still told apart."""
+def test_a_record_of_many_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are no zones do not let the kernel stop, however many a record has."""
+    calls: list[int] = []
+
+    def counted(context: int, table: int, first: int, last: int) -> int:
+        calls.append(first)
+        return decode_rows(context, table, first, last)
+
+    monkeypatch.setattr(decoder, "decode_rows", counted)
     names = [f"Nowhere/Z{number}" for number in range(1_200)]
-    zones = [*names, "Asia/Tokyo", *names[:5], "Europe/Berlin", "+01:00", "\u00e9"]
-    values = [f'{{"t":"2020-01-01 00:00:00 {name}"}}'.encode() for name in zones]
-    rows = rows_of("t timestamp", *values, timeZone="Asia/Kolkata")
-    found = {name: row["t"] for name, row in zip(zones, rows, strict=True) if row["t"] is not None}
+    zones = [*names, "Asia/Tokyo", "Europe", "Zulu!", "Europe/Berlin", "+01:00", "\u00e9", "PST"]
+    times = [{"t": f"2020-01-01 00:00:00 {name}"} for name in [*zones, *zones]]
+    ((row),) = rows_of("a array<struct<t:timestamp>>", json.dumps({"a": times}).encode())
+    found = {zone: at["t"] for zone, at in zip(zones * 2, row["a"], strict=True) if at["t"]}
     midnight = 1_577_836_800_000_000
     assert found == {
         "Asia/Tokyo": midnight - 9 * 3_600_000_000,
         "Europe/Berlin": midnight - 3_600_000_000,
         "+01:00": midnight - 3_600_000_000,
+        "PST": midnight + 8 * 3_600_000_000,
     }
+    # The names, three offsets, a part, and room for elements that is doubled.
+    assert len(calls) < 20
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -310,10 +325,42 @@ def test_a_schema_is_needed() -> None:
         VALUE_FORMAT.data_type(ValueOptions("key", "json", schema="a b c"), None)
 
 
-def test_maps_have_names_for_keys() -> None:
-    """A map of other keys is refused, as from_json refuses it."""
-    with pytest.raises(OptionsError, match="cannot have other keys"):
-        decoder_of("a map<int,int>")
+@pytest.mark.parametrize(
+    ("ddl", "problem"),
+    [
+        ("a map<int,int>", "cannot have other keys"),
+        ("a interval day to second", "no values of the type interval day to second"),
+    ],
+)
+def test_types_that_json_does_not_have(ddl: str, problem: str) -> None:
+    """They are refused when the query starts."""
+    with pytest.raises(OptionsError, match=problem):
+        decoder_of(ddl)
+
+
+def test_the_options_of_a_read_are_those_of_the_format() -> None:
+    """What the format can do can be reached from Spark, and the other way round."""
+    assert {option.name for option in FORMAT_OPTIONS["json"]} == set(OPTION_NAMES)
+
+
+def test_integers_are_timestamps_in_seconds() -> None:
+    """Those whose microseconds exceed 64 bits are bad, as is the least integer."""
+    seconds = [2**63 - 1, -(2**63), -(2**63) + 1, 9_223_372_036_854, -9_223_372_036_854, -5]
+    values = [f'{{"a":{second}}}'.encode() for second in seconds]
+    times = [row["a"] for row in rows_of("a timestamp", *values)]
+    assert times == [None] * 3 + [second * 1_000_000 for second in seconds[3:]]
+    assert failures_of("a timestamp", *values[:3]) == [(FailureReason.OUT_OF_RANGE, "a")] * 3
+
+
+def test_a_value_that_arrow_cannot_address_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails alone where it is the first of its batch; else the batch is decoded in parts."""
+    monkeypatch.setattr(column_set, "MAX_SIZE", 5_000)
+    small, large = b'{"a":"x"}', json.dumps({"a": "y" * 6_000}).encode()
+    with pytest.raises(DecodedTooLargeError):
+        decoder_of("a string").decode(payloads_of([small, large]))
+    found = decoder_of("a string").decode(payloads_of([large, small]))
+    assert found.reasons.tolist() == [FailureReason.TOO_LARGE, FailureReason.NONE]
+    assert found.column.to_pylist() == [None, {"a": "x"}]
 
 
 @pytest.mark.parametrize(
@@ -322,6 +369,11 @@ def test_maps_have_names_for_keys() -> None:
         ("lineSep", ",", "'linesep' is not an option"),
         ("allowComments", "yes", "allowComments must be true or false"),
         ("timeZone", "Nowhere", "timeZone 'Nowhere' is not a time zone"),
+        (
+            "enableDateTimeParsingFallback",
+            "x",
+            "S] enableDateTimeParsingFallback must be true or false, got 'x'$",
+        ),
         ("locale", "de-DE", "locale 'de-DE' is not supported"),
         ("maxNestingDepth", "0", "maxNestingDepth must be between 1 and"),
         ("maxNumLen", "-1", "maxNumLen must be between 1 and"),

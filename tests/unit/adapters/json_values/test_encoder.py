@@ -188,6 +188,8 @@ def test_times_are_in_the_zone_of_their_column() -> None:
         ("UTC-03:30", "1969-12-31T20:30:00.000-03:30"),
         ("+0100", "1970-01-01T01:00:00.000+01:00"),
         ("Asia/Kolkata", "1970-01-01T05:30:00.000+05:30"),
+        ("PST", "1969-12-31T16:00:00.000-08:00"),
+        ("+05:30:15", "1970-01-01T05:30:15.000+05:30:15"),
     ],
 )
 def test_times_are_in_the_zone_of_the_option(zone: str, text: str) -> None:
@@ -195,9 +197,28 @@ def test_times_are_in_the_zone_of_the_option(zone: str, text: str) -> None:
     assert texts_of(one_column(types.TIMESTAMP, timeZone=zone).encode(array)) == [f'"{text}"']
 
 
-def test_an_unknown_zone_is_refused() -> None:
-    with pytest.raises(OptionsError, match="'timeZone' is 'Mars/Base', which is not a known"):
-        one_column(types.TIMESTAMP, timeZone="Mars/Base")
+@pytest.mark.parametrize(
+    ("pattern", "offset", "text"),
+    [
+        ("HH:mm:ssXXX", "+05:41:16", "05:41:16+05:41"),
+        ("HH:mm:ssXXX", "-00:44:30", "23:15:30-00:44"),
+        ("HH:mm:ssXXX", "-00:00:30", "23:59:30Z"),
+        ("HH:mm:ssxxx", "-00:00:30", "23:59:30+00:00"),
+        ("HH:mm:ssXXXXX", "-00:00:30", "23:59:30-00:00:30"),
+        ("HH:mm:ssxxxxx", "+00:00", "00:00:00+00:00"),
+    ],
+)
+def test_a_pattern_says_whether_offsets_have_seconds(pattern: str, offset: str, text: str) -> None:
+    """As Java's ``appendOffset`` has it: only five letters write them."""
+    array = pa.array([{"x": 0}], pa.struct([("x", pa.timestamp("us", "UTC"))]))
+    encoder = one_column(types.TIMESTAMP, timestampFormat=pattern, timeZone=offset)
+    assert texts_of(encoder.encode(array)) == [f'"{text}"']
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "+99:99", "+25", "-18:30", "europe/paris"])
+def test_an_unknown_zone_is_refused(zone: str) -> None:
+    with pytest.raises(OptionsError, match="is not a time zone of this machine"):
+        one_column(types.TIMESTAMP, timeZone=zone)
 
 
 @pytest.mark.parametrize(

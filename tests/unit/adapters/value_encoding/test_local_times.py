@@ -30,24 +30,27 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 @example(dt.datetime(2500, 7, 1, tzinfo=dt.UTC), "Europe/Berlin")
 def test_clocks_show_what_python_says(moment: dt.datetime, zone: str) -> None:
     micros = (moment - EPOCH) // dt.timedelta(microseconds=1)
-    (local,) = local_times(pa.array([micros], pa.timestamp("us", "UTC")), zone).to_pylist()
-    assert local == moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+    (local,) = local_times(pa.array([micros], pa.timestamp("us", "UTC")), zone).tolist()
+    expected = moment.astimezone(ZoneInfo(zone)).replace(tzinfo=dt.UTC)
+    assert local == (expected - EPOCH) // dt.timedelta(microseconds=1)
 
 
 def test_near_and_far_times_may_stand_side_by_side() -> None:
     moments = [dt.datetime(year, 7, 1, 12, tzinfo=dt.UTC) for year in (2020, 2050, 3000)]
     array = pa.array([*moments, None], pa.timestamp("us", "UTC"))[0:3]
-    local = local_times(array, "Europe/Berlin").to_pylist()
-    assert [moment and moment.hour for moment in local] == [14, 14, 14]
+    local = local_times(array, "Europe/Berlin")
+    assert (local // 3_600_000_000 % 24).tolist() == [14, 14, 14]
 
 
 def test_an_unknown_zone_is_an_error() -> None:
-    with pytest.raises(pa.ArrowInvalid, match="Mars"):
+    with pytest.raises(ValueError, match="Mars"):
         local_times(pa.array([0], pa.timestamp("us", "UTC")), "Mars/Base")
 
 
-@pytest.mark.parametrize(("zone", "minutes"), [("+02:00", 120), ("-03:30", -210)])
-def test_an_offset_is_added(zone: str, minutes: int) -> None:
+@pytest.mark.parametrize(
+    ("zone", "seconds"),
+    [("+02:00", 7_200), ("-03:30", -12_600), ("GMT+5", 18_000), ("+05:30:15", 19_815)],
+)
+def test_an_offset_is_added(zone: str, seconds: int) -> None:
     array = pa.array([EPOCH, None], pa.timestamp("us", "UTC"))
-    expected = EPOCH.replace(tzinfo=None) + dt.timedelta(minutes=minutes)
-    assert local_times(array, zone).to_pylist() == [expected, None]
+    assert local_times(array, zone)[0] == seconds * 1_000_000
