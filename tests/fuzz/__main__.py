@@ -26,12 +26,14 @@ from typing import Final, final
 from . import fuzz_record_decoder, fuzz_values
 from .corpus import VALID, read_covering, write_covering
 from .findings import SUFFIX
-from .parsers import encode_input, try_input
+from .parsers import MAX_BYTES, encode_input, try_input
 from .targets import TARGETS
 
 KERNELS: Final = "kernels"
 _HUNG_S: Final = 30
-_MAX_BYTES: Final = 4_096
+_MAX_BYTES: Final = {"protobuf": 4_096}
+"""Of an input, if not ``MAX_BYTES``: a message becomes dozens of others."""
+
 _PROGRESS: Final = re.compile(
     r"^#(?P<tried>\d+)\s+\S+\s+cov: (?P<lines>\d+) ft: \d+ corp: (?P<kept>\d+)"
 )
@@ -85,7 +87,11 @@ class Run:
 
     def _run_libfuzzer(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "tests.fuzz.guided", self.target, str(self.findings)]
-        limits = [f"-timeout={_HUNG_S}", "-rss_limit_mb=0", f"-max_len={_MAX_BYTES}"]
+        limits = [
+            f"-timeout={_HUNG_S}",
+            "-rss_limit_mb=0",
+            f"-max_len={_MAX_BYTES.get(self.target, MAX_BYTES)}",
+        ]
         limits += [f"-artifact_prefix={self.findings}/ended-"]
         tried = 0
         with subprocess.Popen(

@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
+from pyspark_kafka.adapters.json_values.part_kernel import PARTS
 from pyspark_kafka.adapters.value_columns import column_set
+from pyspark_kafka.adapters.value_encoding.time_zones import zone_names
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.failure_reason import FailureReason
 from pyspark_kafka.domain.values.value_options import ValueOptions
@@ -25,7 +27,7 @@ from tests.unit.adapters.json_values.payloads import payloads_of, plain
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import mutated
-from .parsers import Parser, by_name
+from .parsers import MAX_BYTES, Parser, by_name, quickly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +42,7 @@ SCHEMAS: Final = (
         "d array<array<double>>, e map<string,map<string,bigint>>, f array<struct<a:array<date>>>"
     ),
     ", ".join(f"a_long_name_of_field_{number} string" for number in range(20)) + ", a string",
+    "a array<struct<t:timestamp>>, b map<string,timestamp>, c array<struct<t:date>>",
 )
 LENIENT: Final = dict.fromkeys(
     (
@@ -60,6 +63,9 @@ _NOT_PYTHONS: Final = re.compile(rb"'|[-+]I|[\x80-\xff]|\d{900}|\[{50}|\{{50}")
 """What Python's parser does not read as Jackson does, or not at all."""
 
 _NOT_JSON: Final = {FailureReason.MALFORMED, FailureReason.TRUNCATED}
+
+NAMES: Final = ("Nowhere/Z{}", "{}", "GMT+{}", "+00:00:{}", "a_long_name_of_field_{}", "\u00e9{}")
+"""Of what a record may name in any number: zones, fields and keys."""
 
 WORDS: Final = (
     rb'{ } [ ] : , "a" "b" "c" "d" "e" "f" "g" "h" null true false 0 -1 1.5e3 1e400 NaN -Infinity '
@@ -92,7 +98,11 @@ def _decoder(number: int) -> JsonDecoder:
     schema = SCHEMAS[number % len(SCHEMAS)]
     settings = OPTIONS[number // len(SCHEMAS) % len(OPTIONS)]
     options = ValueOptions("value", "json", settings=tuple(settings.items()))
-    return JsonDecoder(parse_struct(schema), parse_json_options(options))
+    for part in PARTS.values():
+        assert part.address  # compiled before time is taken
+    decoder = JsonDecoder(parse_struct(schema), parse_json_options(options))
+    decoder.decode(payloads_of(valid_values()))
+    return decoder
 
 
 def try_values(number: int, values: Sequence[bytes]) -> list[Row]:
@@ -124,7 +134,9 @@ def _decode(number: int, values: Sequence[bytes]) -> list[Row]:
         len(values),
         [None, payloads.values.buffers()[1], pa.py_buffer(data)],  # type: ignore[arg-type]
     )
-    decoded = _decoder(number).decode(replace(payloads, values=column))
+    decoder = _decoder(number)
+    with quickly():
+        decoded = decoder.decode(replace(payloads, values=column))
     decoded.column.validate(full=True)
     rows = plain(decoded.column)
     assert len(rows) == len(values)
@@ -158,9 +170,27 @@ def _hold_peer(value: bytes, reason: int, row: Any) -> None:
         assert reason not in _NOT_JSON, (value, reason)
 
 
+def many_names(dice: random.Random) -> bytes:
+    """Return a value of at most ``MAX_BYTES`` with as many zones, keys or fields as that allows."""
+    form = dice.choice(NAMES)
+    made = [form.format(number) for number in range(MAX_BYTES // 50)]
+    names = dice.choice((made, zone_names()))
+    times = [f"2020-01-01 00:00:00 {name}" for name in names]
+    value = dice.choice(
+        (
+            {"a": [{"t": time_} for time_ in times]},
+            {"b": dict(zip(names, times, strict=True))},
+            {**dict.fromkeys(names), "d": True},
+        )
+    )
+    return json.dumps(value, ensure_ascii=False).encode()[:MAX_BYTES]
+
+
 def made_value(dice: random.Random, valid: Sequence[bytes]) -> bytes:
-    """Return a valid value, a damaged one, or words of JSON in a row."""
+    """Return a valid value, a damaged one, one of many names, or words of JSON in a row."""
     kind = dice.random()
+    if kind < 0.001:
+        return many_names(dice)
     value = dice.choice(valid)
     if kind < 0.2:
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, final
@@ -11,7 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 CPU_S: Final = 2.0
-"""How much processor time one input may take."""
+"""How much processor time one input may take, with all that is held against it."""
+
+MAX_BYTES: Final = 64 * 1024
+DECODE_S: Final = 1.0
+"""How much processor time it may take to decode ``MAX_BYTES`` by kernels that are compiled."""
 
 
 class TooSlowError(BaseException):
@@ -58,6 +63,19 @@ def try_input(parsers: Mapping[str, Parser], data: bytes) -> None:
         return
     with limited_time(), suppress(*parser.errors):
         parser.read(content)
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Raise ``TooSlowError`` if the block took more than ``DECODE_S`` of processor time."""
+    begun = time.process_time()
+    try:
+        yield
+    finally:
+        spent = time.process_time() - begun
+        # Not an alarm as below: no handler runs before a kernel returns.
+        if spent > DECODE_S:
+            raise TooSlowError(f"{spent:.2f} s of processor time")
 
 
 @contextmanager

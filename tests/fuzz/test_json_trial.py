@@ -6,8 +6,8 @@ import random
 
 from pyspark_kafka.domain.values.failure_reason import FailureReason
 
-from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, try_values, valid_values
-from .parsers import encode_input, try_input
+from .json_trial import OPTIONS, SCHEMAS, VALUES, made_value, many_names, try_values, valid_values
+from .parsers import MAX_BYTES, encode_input, try_input
 
 
 def test_made_values_hold() -> None:
@@ -27,6 +27,15 @@ def test_made_values_hold() -> None:
         FailureReason.OUT_OF_RANGE,
         FailureReason.TOO_LARGE,
     }
+
+
+def test_many_names_in_one_value() -> None:
+    """Whatever a value names, the harness takes no more than its time for it."""
+    dice = random.Random(5)  # noqa: S311  # nothing is secret
+    values = [many_names(dice) for _ in range(30)]
+    assert max(map(len, values)) > MAX_BYTES / 2
+    for number in range(len(SCHEMAS)):
+        try_values(number, values)
 
 
 def test_inputs_of_the_guided_fuzzer() -> None:

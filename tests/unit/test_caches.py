@@ -1,0 +1,54 @@
+"""Memory that lives as long as a process has a bound."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyspark_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE: Final = Path(pyspark_kafka.__file__).parent
+REASONS: Final[dict[str, str]] = {
+    "adapters/clear_text.py::_warn_once": "two mechanisms",
+    "adapters/clear_text.py::_warn_once_about_registry": "a token or a password",
+    "adapters/kernels/kernel_cache.py::_hash_of_sources": "folders of a distribution",
+}
+"""Why a function of arguments may keep all its results, by ``path::name``."""
+
+
+def unbounded(text: str) -> Iterator[str]:
+    """Yield the functions that keep a result for each argument, whatever their number."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and _takes_any(node.args):
+            for decorator in node.decorator_list:
+                spelled = ast.unparse(decorator).removeprefix("functools.")
+                if spelled in {"cache", "lru_cache(None)", "lru_cache(maxsize=None)"}:
+                    yield node.name
+
+
+def _takes_any(arguments: ast.arguments) -> bool:
+    some = (arguments.posonlyargs, arguments.args, arguments.kwonlyargs)
+    return any(some) or arguments.vararg is not None or arguments.kwarg is not None
+
+
+def test_caches_have_a_bound() -> None:
+    """What is kept for each argument may grow with what records and queries name."""
+    found = {
+        f"{path.relative_to(SOURCE)}::{name}"
+        for path in SOURCE.rglob("*.py")
+        for name in unbounded(path.read_text(encoding="utf-8"))
+    }
+    assert found == REASONS.keys()
+
+
+def test_what_is_unbounded() -> None:
+    """A function without arguments has one result."""
+    text = (
+        "@cache\ndef a(x): ...\n@functools.lru_cache(maxsize=None)\ndef b(*x): ...\n"
+        "@cache\ndef c(): ...\n@lru_cache(maxsize=8)\ndef d(x): ...\n"
+    )
+    assert list(unbounded(text)) == ["a", "b"]
