@@ -12,6 +12,7 @@ from pyspark_kafka.adapters.confluent.partition_transactions import (
     PartitionTransactions,
     PendingOutputs,
 )
+from pyspark_kafka.adapters.confluent.transactional_producer import ProducerStoppedError
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing.world import await_until
 
@@ -94,4 +95,54 @@ def test_a_transaction_in_time_is_not_overdue() -> None:
     producer.may_commit.set()
     await_until(lambda: transactions.take_committed() == 7)
     assert transactions.is_settled
+    transactions.await_end()
+
+
+class StoppingProducer(WaitingProducer):
+    """A producer that fences nothing until another thread stops it."""
+
+    def __init__(self, stopped: threading.Event) -> None:
+        super().__init__()
+        self._stopped = stopped
+
+    def fence(self) -> None:
+        self._stopped.wait()
+        raise ProducerStoppedError
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        PartitionTransactions.await_fenced,
+        lambda transactions: transactions.add(PendingOutputs([], 9, 0)),
+    ],
+    ids=["for a fence", "for room"],
+)
+def test_a_wait_ends_with_the_thread(wait: Callable[[PartitionTransactions], object]) -> None:
+    """Nothing that it waits for will come."""
+    transactions = PartitionTransactions(
+        T0,
+        lambda stopped: cast("TransactionalProducer", StoppingProducer(stopped)),
+        lambda: None,
+        1_000,
+        60,
+        OverdueError,
+    )
+    transactions.stop()
+    transactions.join(30)
+    with pytest.raises(ProducerStoppedError):
+        wait(transactions)
+    transactions.await_end()
+
+
+def test_the_commit_of_an_assigned_offset_acknowledges_nothing() -> None:
+    """That of outputs does, be it at the same offset: the offset may have been lost meanwhile."""
+    producer = WaitingProducer()
+    producer.may_commit.set()
+    transactions = started(producer, timeout_s=60)
+    transactions.add(PendingOutputs([], 7, 0, is_polled=False))
+    await_until(lambda: transactions.is_settled)
+    assert transactions.take_committed() is None
+    transactions.add(PendingOutputs([], 7, 0))
+    await_until(lambda: transactions.take_committed() == 7)
     transactions.await_end()

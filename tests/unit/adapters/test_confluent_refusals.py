@@ -7,7 +7,12 @@ from confluent_kafka import KafkaError
 
 from pyspark_kafka.adapters.confluent import connection as connections
 from pyspark_kafka.adapters.confluent.connection import Connection
-from pyspark_kafka.adapters.confluent.refusals import is_tls_failure, login_refusal, tls_error
+from pyspark_kafka.adapters.confluent.refusals import (
+    is_plaintext,
+    is_tls_failure,
+    login_refusal,
+    tls_error,
+)
 from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.security.errors import AuthenticationError, AuthorizationError, TlsError
@@ -230,3 +235,25 @@ def test_a_refusal_without_a_known_right_is_a_failed_request(connection: Connect
     """An error names no unknown right."""
     error = connection.error("a request", KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED), TOPIC)
     assert isinstance(error, KafkaRequestError)
+
+
+UNTRUSTED = (
+    "sasl_ssl://localhost:1/bootstrap: SSL handshake failed: error:0A000086:SSL routines::"
+    "certificate verify failed: broker certificate could not be verified, verify that"
+)
+
+
+@pytest.mark.parametrize("place", ["probe", ".", "no/such/file"])
+@pytest.mark.parametrize("address", ["localhost:1", "localhost:99999", f"{'x' * 64}.example:1"])
+def test_an_untrusted_certificate_is_an_error_of_tls(place: str, address: str) -> None:
+    """However the trusted ones are given, and whatever address the metadata contain."""
+    event = UNTRUSTED.replace("localhost:1", address)
+    error = tls_error("b:9092", event, {"ssl.ca.location": place})
+    assert error.failure is TlsFailure.CERTIFICATE_NOT_TRUSTED
+
+
+@pytest.mark.parametrize("address", ["localhost:99999", f"{'x' * 64}.example:1"])
+def test_an_address_that_cannot_be_one_is_not_plaintext(address: str) -> None:
+    """It is not reached, and the first error counts."""
+    text = f"ssl://{address}/bootstrap: connecting to a PLAINTEXT broker listener?"
+    assert not is_plaintext(KafkaError(TRANSPORT, text))

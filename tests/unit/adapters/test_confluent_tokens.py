@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from pyspark_kafka.adapters.confluent.client_handle import handle_event, new_client
 from pyspark_kafka.adapters.confluent.connection import Connection
 from pyspark_kafka.adapters.confluent.librdkafka import PRODUCER, load
-from pyspark_kafka.adapters.confluent.tokens import set_token
+from pyspark_kafka.adapters.confluent.tokens import TokenRefresh, set_token
 from pyspark_kafka.adapters.tokens.providers import token_provider
 from pyspark_kafka.brokers.settings import free_ports
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
@@ -24,6 +24,8 @@ from pyspark_kafka.ports.token_provider import Token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark_kafka.ports.token_provider import TokenProvider
 
 TOKEN = "not-to-be-shown"  # noqa: S105
 
@@ -99,6 +101,40 @@ def test_a_token_that_librdkafka_does_not_accept(issuer: Issuer) -> None:
     try:
         assert set_token(library, client, issuer()) == ""
         assert "expire" in set_token(library, client, Token(TOKEN, 1_000))
+    finally:
+        library.rd_kafka_queue_destroy(queue)
+        library.rd_kafka_destroy(client)
+
+
+class FailingProvider:
+    """Raises what no provider should."""
+
+    def token(self) -> Token:
+        raise KeyError(TOKEN)
+
+
+@pytest.mark.usefixtures("issuer")
+def test_all_handles_of_a_connection_have_one_callback() -> None:
+    """A task that makes a producer for each partition would keep ever more of them."""
+    made = connection()
+    assert made.token_refresh(load()) is made.token_refresh(load())
+
+
+@pytest.mark.usefixtures("issuer")
+def test_an_unexpected_error_of_an_issuer_is_reported() -> None:
+    """By its name: librdkafka would wait for a token in vain, and the text may hold a secret."""
+    library, made = load(), connection()
+    client, queue = new_client(library, PRODUCER, made, made.config({}, {}))
+    try:
+        refresh = TokenRefresh(library, cast("TokenProvider", FailingProvider()))
+        refresh._refresh(client, b"", 0)
+        deadline = Deadline.after(20)
+        while "KeyError" not in made.last_error:
+            assert not deadline.has_passed
+            if event := library.rd_kafka_queue_poll(queue, 100):
+                handle_event(library, event, "a handle", made)
+                library.rd_kafka_event_destroy(event)
+        assert TOKEN not in made.last_error
     finally:
         library.rd_kafka_queue_destroy(queue)
         library.rd_kafka_destroy(client)

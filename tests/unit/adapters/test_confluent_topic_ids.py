@@ -76,3 +76,11 @@ def test_other_lines_are_ignored(ids: TopicIds, other: str) -> None:
 def test_the_users_own_lines_are_logged_as_well(given: dict[str, str], passed: str) -> None:
     """The context for ids is added to them."""
     assert topic_debug(given) == {"debug": passed}
+
+
+def test_an_id_is_compared_with_all_of_its_characters() -> None:
+    """A quarter of the ids end in the letter of which the id of no topic consists."""
+    ids, before = TopicIds(), f"{OLD[:-1]}A"
+    for old, new in ((before, NEW), (NEW, before), (before, NEW)):
+        ids.read_line(line("t", old, new))
+    assert ids.recreations("t") == 1

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from threading import Event
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
 
+from pyspark_kafka.adapters.confluent.exactly_once_writer import ExactlyOnceWriter
 from pyspark_kafka.adapters.confluent.librdkafka import load
 from pyspark_kafka.adapters.confluent.partition_transactions import (
     PartitionTransactions,
@@ -15,16 +18,21 @@ from pyspark_kafka.adapters.confluent.partition_transactions import (
 )
 from pyspark_kafka.adapters.confluent.stream_writer import SinkProducers
 from pyspark_kafka.adapters.confluent.transactional_producer import TransactionalProducer
-from pyspark_kafka.domain.errors import PysparkKafkaError
-from pyspark_kafka.domain.options import QueryKind, parse_sink_options
+from pyspark_kafka.adapters.confluent.wake_pipe import WakePipe
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.errors import LeaderUnavailableError, PysparkKafkaError
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
+from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports.stream_client import PolledRecords
 from pyspark_kafka.testing import await_until
 
 from ...servers.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from threading import Event
+
+    from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
 
 T0 = TopicPartition("input", 0)
 
@@ -92,3 +100,62 @@ def test_a_coordinator_that_does_not_answer_holds_no_wait(cluster: MockCluster) 
     transactions.stop()
     transactions.join(SLACK_S)
     await_until(lambda: threads() <= before)
+
+
+@pytest.mark.parametrize("brokers_catch_up", [True, False])
+def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
+    cluster: MockCluster, *, brokers_catch_up: bool
+) -> None:
+    """A broker may lag behind the one that was asked for the topic; its answers are spaced."""
+    counts: list[int] = []
+
+    class Producer:
+        """Is a ``SimpleProducer`` whose broker has fewer partitions at first."""
+
+        library = None
+        waited_s = 0.0
+
+        def partitions(self, _topic: str, _timeout_s: float) -> int:
+            counts.append(4 if brokers_catch_up and len(counts) > 2 else 1)
+            return counts[-1]
+
+        def wait(self, seconds: float) -> None:
+            self.waited_s += seconds
+            time.sleep(seconds)
+
+    options = {**cluster.options, "topic": "output", "kafka.default.api.timeout.ms": "400"}
+    made = parse_sink_options(options, QueryKind.STREAM)
+    producer = TransactionalProducer(
+        cast("SimpleProducer", Producer()),
+        SinkProducers(load(), made).connection,
+        group_id="group",
+        transactional_id="id",
+        stopped=Event(),
+    )
+    if brokers_catch_up:
+        producer._await_partition("output", 3)
+        assert counts == [1, 1, 1, 4]
+    else:
+        with pytest.raises(LeaderUnavailableError, match="know 1 partitions of 'output', and not"):
+            producer._await_partition("output", 3)
+        assert len(counts) < 20
+
+
+def test_what_was_revoked_is_forgotten_once_it_is_committed(cluster: MockCluster) -> None:
+    """Partitions come and go for as long as a task lives."""
+    source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
+    sink = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
+    with closing(WakePipe()) as wake:
+        producers = SinkProducers(load(), sink)
+        writer = ExactlyOnceWriter(producers, source, ContinuousSettings("group"), wake)
+        with closing(writer):
+            writer.assign(PartitionOffsets({T0: 0}))
+            writer.write(PolledRecords(T0, None, 1), [])
+            writer.revoke([T0])
+
+            def is_forgotten() -> bool:
+                writer.handle_events()
+                return not writer._all()
+
+            await_until(is_forgotten)
+            assert writer.take_acknowledged() == {T0: 1}

@@ -116,7 +116,7 @@ class Connection:
         config = self._current.current()
         source = token_source(settings)
         self.tokens = None if source is None else token_provider(source)
-        self._refreshes: list[TokenRefresh] = []
+        self._refresh: TokenRefresh | None = None
         self._mechanism = config.get("sasl.mechanisms", "") or config.get("sasl.mechanism", "")
         self._user = config.get("sasl.username", "")
         self.fetch_max_bytes = _fetch_max_bytes(config)
@@ -184,11 +184,11 @@ class Connection:
         return self._used is not None and self._current.current() is not self._used
 
     def token_refresh(self, library: ctypes.CDLL) -> TokenRefresh:
-        """Return the callback for the tokens of a handle; the connection refers to it as well."""
+        """Return the callback for the tokens of all handles, which the connection keeps."""
         if self.tokens is None:
             raise ValueError("the login has no tokens")
-        self._refreshes.append(TokenRefresh(library, self.tokens))
-        return self._refreshes[-1]
+        self._refresh = self._refresh or TokenRefresh(library, self.tokens)
+        return self._refresh
 
     def _token_callback(self) -> dict[str, Callable[[str], tuple[object, ...]]]:
         """Return the callback for the tokens of confluent-kafka's clients, if the login has some.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -58,8 +59,6 @@ class ExactlyOnceWriter(StreamWriter):
         self._running: dict[TopicPartition, PartitionTransactions] = {}
         self._revoked: dict[TopicPartition, PartitionTransactions] = {}
         self._advanced: dict[TopicPartition, int] = {}
-        self._given: dict[TopicPartition, int] = {}
-        """The offsets of partitions that were assigned again, which are no acknowledgements."""
         self._stop = weakref.finalize(self, _stop, self._running, self._revoked)
         self._stop.atexit = False
 
@@ -82,9 +81,8 @@ class ExactlyOnceWriter(StreamWriter):
             self._running[partition] = self._begin(partition)
         for partition in offsets:
             self._running[partition].await_fenced()
-        self._given |= again
         for partition, offset in again.items():
-            self._running[partition].add(PendingOutputs([], offset, 0))
+            self._running[partition].add(PendingOutputs([], offset, 0, is_polled=False))
         new = offsets.keys() - again.keys()
         committed = self._group.committed(self._settings.group_id, new) if new else {}
         return PartitionOffsets(
@@ -111,8 +109,10 @@ class ExactlyOnceWriter(StreamWriter):
             self._metadata.wait(0)
         for transactions in self._all():
             committed = transactions.take_committed()
-            if committed is not None and committed != self._given.get(transactions.partition):
+            if committed is not None:
                 self._advanced[transactions.partition] = committed
+        for partition in [each for each, revoked in self._revoked.items() if revoked.is_over]:
+            del self._revoked[partition]
 
     def take_acknowledged(self) -> Mapping[TopicPartition, int]:
         advanced, self._advanced = self._advanced, {}
@@ -138,8 +138,9 @@ class ExactlyOnceWriter(StreamWriter):
             transactions.join(deadline.remaining)
         self._running.clear()
         self._revoked.clear()
-        self._close_metadata()
-        self._group.close()
+        with ExitStack() as closing:
+            closing.callback(self._group.close)
+            closing.callback(self._close_metadata)
 
     def _connected(self) -> SimpleProducer:
         """Return the producer that asks for metadata, created at first use."""

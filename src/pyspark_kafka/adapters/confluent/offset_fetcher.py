@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
@@ -162,9 +162,9 @@ class ConfluentOffsetFetcher(OffsetFetcher):
                 time.sleep(RETRY_S)
 
     def close(self) -> None:
-        with self._watch.in_use():
-            self._close_admin()
-            self._close_committer()
+        with self._watch.in_use(), ExitStack() as closing:
+            closing.callback(self._close_committer)
+            closing.callback(self._close_admin)
 
     def handle_idle_events(self) -> bool:
         """Do as ``Watched`` says."""

@@ -26,11 +26,15 @@ _LOOK_S: Final = 0.2
 @final
 @dataclass(frozen=True, slots=True)
 class PendingOutputs:
-    """What was made of the records before ``next_offset``; ``size`` is in bytes."""
+    """What was made of the records before ``next_offset``; ``size`` is in bytes.
+
+    Without ``is_polled`` the offset is one that was assigned, whose commit acknowledges nothing.
+    """
 
     parts: Sequence[PartitionedRows]
     next_offset: int
     size: int
+    is_polled: bool = True
 
 
 @final
@@ -78,20 +82,26 @@ class PartitionTransactions:
         with self._changed:
             return not (self._pending or self._is_writing or self._committed is not None)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the thread has ended, and there is nothing to take or to raise."""
+        with self._changed:
+            return self._has_ended and self._committed is None and self._failure is None
+
     def await_fenced(self) -> None:
         """Wait until earlier producers are fenced."""
         self._wait(lambda: self._is_fenced)
 
     def add(self, outputs: PendingOutputs) -> None:
         """Write outputs with the next transaction; wait while too many bytes are pending."""
-        self._wait(lambda: self._pending_bytes < self._max_bytes)
+        self._wait(lambda: not self._has_ended and self._pending_bytes < self._max_bytes)
         with self._changed:
             self._pending.append(outputs)
             self._pending_bytes += outputs.size
             self._changed.notify_all()
 
     def take_committed(self) -> int | None:
-        """Return the offset that was committed since the last call, if one was."""
+        """Return the offset that was committed since the last call, if outputs were."""
         with self._changed:
             self._raise_failure()
             committed, self._committed = self._committed, None
@@ -123,6 +133,8 @@ class PartitionTransactions:
                 self._raise_failure()
                 if condition():
                     return
+                if self._has_ended:
+                    raise ProducerStoppedError
                 self._changed.wait(_LOOK_S)
 
     def _raise_failure(self) -> None:
@@ -165,7 +177,8 @@ class PartitionTransactions:
             next_offset = pending[-1].next_offset
             producer.write(parts, self.partition, next_offset)
             with self._changed:
-                self._committed = next_offset
+                if any(outputs.is_polled for outputs in pending):
+                    self._committed = next_offset
                 self._is_writing = False
             self._wake()
 

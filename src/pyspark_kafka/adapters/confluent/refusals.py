@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import ssl
@@ -38,6 +39,9 @@ _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """The request that every broker answers before a login, number 1, without a client's name."""
 
 _CONNECT_S: Final = 2.0
+
+_NOT_REACHED: Final = (OSError, OverflowError, ValueError)
+"""What Python's ``socket`` raises, also for a port or a name that metadata must not contain."""
 
 
 _TOO_SOON: Final = "Request not valid in current SASL state"
@@ -89,7 +93,7 @@ def is_plaintext(error: KafkaError) -> bool:
         with socket.create_connection(_address(broker), _CONNECT_S) as connection:
             connection.sendall(_API_VERSIONS)
             return connection.recv(8)[4:] == _API_VERSIONS[8:12]
-    except OSError:
+    except _NOT_REACHED:
         return False
 
 
@@ -103,13 +107,8 @@ def _reason(event: str) -> str:
 
 def _verify_message(host: str, port: int, config: Mapping[str, str]) -> str:
     """Return why Python does not trust the certificate of a broker; empty if it does."""
-    context = ssl.create_default_context(
-        cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
-    )
-    # librdkafka verifies without it as well.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.check_hostname = config.get("ssl.endpoint.identification.algorithm") != "none"
     try:
+        context = _context(config)
         with (
             socket.create_connection((host, port), _CONNECT_S) as connection,
             context.wrap_socket(connection, server_hostname=host),
@@ -117,5 +116,21 @@ def _verify_message(host: str, port: int, config: Mapping[str, str]) -> str:
             return ""
     except ssl.SSLCertVerificationError as error:
         return f"{_VERIFY_FAILED}: {error.verify_message}"
-    except OSError:
+    except _NOT_REACHED:
         return ""
+
+
+def _context(config: Mapping[str, str]) -> ssl.SSLContext:
+    # librdkafka takes a file, a directory, or `probe` for where the system has certificates.
+    place = config.get("ssl.ca.location")
+    place = None if place == "probe" else place
+    is_directory = place is not None and os.path.isdir(place)
+    context = ssl.create_default_context(
+        cafile=None if is_directory else place,
+        capath=place if is_directory else None,
+        cadata=config.get("ssl.ca.pem"),
+    )
+    # librdkafka verifies without it as well.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.check_hostname = config.get("ssl.endpoint.identification.algorithm") != "none"
+    return context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, final
 
 from ...domain.errors import UnsupportedFeatureError
@@ -112,9 +113,11 @@ class ConfluentStreamClient(StreamClient):
 
     def close(self) -> None:
         self._is_closed = True
-        self._consumer.close()
-        self._writer.close()
-        self._wake.close()
+        with ExitStack() as closing:
+            # Nothing may write to the pipe once it is closed.
+            closing.callback(self._wake.close)
+            closing.callback(self._writer.close)
+            closing.callback(self._consumer.close)
 
     def _renew(self) -> None:
         self._next_renewal = Deadline.after(RENEWAL_S)

@@ -36,6 +36,8 @@ class TokenRefresh:
             error = set_token(self._library, client, self._provider.token())
         except PysparkKafkaError as failure:
             error = str(failure)
+        except Exception as failure:  # noqa: BLE001  # ctypes drops it, and no token would come
+            error = type(failure).__name__
         if error:
             # librdkafka asks again after ten seconds, and reports the text as an error.
             self._library.rd_kafka_oauthbearer_set_token_failure(client, error.encode())

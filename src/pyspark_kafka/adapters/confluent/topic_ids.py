@@ -52,7 +52,7 @@ class TopicIds:
         if changed is None:
             return None
         topic, old, new = changed.groups()
-        known = self._ids.get(topic) or old.strip(_ZEROS)
+        known = self._ids.get(topic) or (old if old.strip(_ZEROS) else "")
         # A broker that lags behind has the id of before, and one before Kafka 2.8 has none.
         if new in self._replaced or not new.strip(_ZEROS):
             return None

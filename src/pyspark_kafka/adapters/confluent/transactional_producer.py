@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Final, final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from ...domain.errors import KafkaRequestError, ProducerFencedError, PysparkKafkaError
+from ...domain.errors import (
+    KafkaRequestError,
+    LeaderUnavailableError,
+    ProducerFencedError,
+    PysparkKafkaError,
+)
 from ...domain.producer.transaction_cycle import forgotten_error
 from ...domain.security.rights import (
     IDEMPOTENT_WRITE,
@@ -167,18 +172,21 @@ class TransactionalProducer:
 
     def _await_partition(self, topic: str, partition: int) -> None:
         deadline = Deadline.after(self._connection.timeout_s)
-        while self._partitions.get(topic, 0) <= partition and not deadline.has_passed:
-            self._refresh(topic, deadline)
-
-    def _refresh(self, topic: str, deadline: Deadline) -> None:
-        try:
-            self._partitions[topic] = self._producer.partitions(topic, deadline.remaining)
-        except KafkaException as error:
-            if deadline.has_passed:
-                raise self._connection.error(REQUEST, error.args[0]) from error
+        while self._partitions.get(topic, 0) <= partition:
+            try:
+                self._partitions[topic] = self._producer.partitions(topic, deadline.remaining)
+            except KafkaException as error:
+                if deadline.has_passed:
+                    raise self._connection.error(REQUEST, error.args[0]) from error
+            if self._stopped.is_set():
+                raise ProducerStoppedError
+            count = self._partitions.get(topic, 0)
+            if count > partition:
+                return
+            if deadline.remaining < _PAUSE_S:
+                reason = f"the brokers know {count} partitions of '{topic}', and not {partition}"
+                raise LeaderUnavailableError(REQUEST, reason)
             self._producer.wait(_PAUSE_S)
-        if self._stopped.is_set():
-            raise ProducerStoppedError
 
     def _send_offset(self, partition: TopicPartition, offset: int) -> None:
         library, client, topic = self._library, self._producer.client, partition.topic.encode()
