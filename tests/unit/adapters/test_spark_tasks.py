@@ -37,3 +37,5 @@ def test_any_other_cause_is_left_out(cause: Exception | None) -> None:
     text = shown(cause)
     assert text.endswith("Reason: it is gone\n")
     assert "a client's own" not in text
+    frames = [line for line in text.splitlines() if line.startswith("  File")]
+    assert len(frames) == 2  # of the block, and of what strips

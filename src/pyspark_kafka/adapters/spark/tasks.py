@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
@@ -67,19 +67,25 @@ def task_identity() -> TaskIdentity:
     return TaskIdentity(query_id or TaskIdentity().query, str(context.partitionId()))
 
 
-@contextmanager
-def strip_tracebacks() -> Iterator[None]:
+def strip_tracebacks() -> AbstractContextManager[None]:
     """Raise this library's errors without their traceback, and with one line for the cause.
 
     Spark shows the whole traceback of a Python worker: with a client's exception as the cause that
     is a screen of frames around one useful line. The traceback is logged at level DEBUG. A cause
     that is an error of this library is added as a note.
     """
-    try:
-        yield
-    except PysparkKafkaError as error:
-        log.debug("Failed in Spark's Python worker", exc_info=True)
-        # A copy, since contextlib restores the traceback of an exception that it has seen.
+    return _Stripping()
+
+
+@final
+class _Stripping(AbstractContextManager[None]):
+    """Not a generator: that would add its own frame and one of contextlib to each traceback."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if not isinstance(error, PysparkKafkaError):
+            return
+        log.debug("Failed in Spark's Python worker", exc_info=error)
+        # A copy, since Python restores the traceback of an exception that leaves the block.
         stripped = copy.copy(error)
         if isinstance(error.__cause__, PysparkKafkaError):
             stripped.add_note(f"Caused by: {error.__cause__}")
