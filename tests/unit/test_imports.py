@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -98,6 +99,38 @@ def test_a_base_install() -> None:
     assert done.returncode == 0, done.stderr
     [line] = done.stderr.splitlines()
     assert line.startswith("error: [KAFKA_BROKER_UNREACHABLE]")
+
+
+SETTINGS_PROGRAM: Final = """
+import sys
+import pyspark_kafka.bootstrap.container
+assert not {"fastapi", "fastapi.params", "pydantic", "pydantic_settings"} & sys.modules.keys()
+from dependency_injector import containers, providers
+import fastapi.params, pydantic_settings
+configuration = providers.Configuration()
+configuration.from_pydantic(pydantic_settings.BaseSettings())
+print(configuration())
+configuration.from_pydantic(object())
+"""
+
+
+def test_pydantic_and_web_frameworks_are_not_loaded(tmp_path: Path) -> None:
+    """They would slow each worker down. Programs can still use them with dependency-injector."""
+    (tmp_path / "pydantic.py").write_text("VERSION = '2.0'")
+    (tmp_path / "fastapi").mkdir()
+    (tmp_path / "fastapi" / "params.py").write_text("import pydantic; Depends = object")
+    (tmp_path / "pydantic_settings.py").write_text(
+        "import pydantic\nclass BaseSettings: model_dump = lambda self, **_: {'port': 9092}"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", SETTINGS_PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE.parent)])},
+    )
+    assert done.stdout == "{'port': 9092}\n", done.stderr
+    assert "Unable to recognize settings instance" in done.stderr
 
 
 def closure(requirements: tuple[str, ...]) -> set[str]:

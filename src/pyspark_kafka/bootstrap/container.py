@@ -9,8 +9,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from dependency_injector import containers, providers
-
 from ..adapters.memory.cluster import MemoryCluster
 from ..adapters.system.clock import SystemClock
 from ..adapters.system.logged import LoggingSourceEvents
@@ -44,6 +42,7 @@ from ..domain.sink_log import SINK_LOG
 from ..domain.values.dead_letter import TaskIdentity
 from .client_checks import check_writing, writer_factory
 from .clients import client_named
+from .injection import containers, providers
 from .plugins import CONTAINERS, SINK_CONTAINERS, configure
 from .schema_registries import open_registry
 from .value_decoders import ValueDecoders
