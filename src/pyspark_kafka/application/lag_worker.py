@@ -120,7 +120,8 @@ class LagWorker:
             self._is_closed = True
             thread = self._thread
             self._changed.notify_all()
-        if thread is not None:
+        # An exporter that closes its worker runs in this thread.
+        if thread is not None and thread is not threading.current_thread():
             thread.join(CLOSE_SECONDS)
         for feed in list(self._feeds):
             feed.end()
@@ -173,7 +174,7 @@ class LagWorker:
             return None
         try:
             return stack.enter_context(open_tool())
-        except PysparkKafkaError as error:
+        except Exception as error:  # noqa: BLE001 - the thread has to live
             self._warn_once(consequence, error)
             return None
 
@@ -197,7 +198,7 @@ class LagWorker:
             return None
         try:
             counted = counter.count(progress.query_id)
-        except PysparkKafkaError as error:
+        except Exception as error:  # noqa: BLE001 - the thread has to live
             self._warn_once(_NO_COUNTER, error)
             return None
         self._failing.discard(_NO_COUNTER)
@@ -208,15 +209,16 @@ class LagWorker:
             return {}
         try:
             lags = meter.measure_all(each.consumed for each in progress.sources.values())
-        except PysparkKafkaError as error:
+        except Exception as error:  # noqa: BLE001 - the thread has to live
             self._warn_once(_NO_METER, error)
             return {}
         self._failing.discard(_NO_METER)
         return dict(zip(progress.sources, lags, strict=True))
 
-    def _warn_once(self, consequence: str, error: PysparkKafkaError) -> None:
+    def _warn_once(self, consequence: str, error: Exception) -> None:
         if consequence not in self._failing:
-            log.warning("%s: %s", consequence, error)
+            traceback = None if isinstance(error, PysparkKafkaError) else error
+            log.warning("%s: %s", consequence, error, exc_info=traceback)
         self._failing.add(consequence)
 
     def _publish(self, lag: QueryLag) -> None:

@@ -12,7 +12,7 @@ from pyspark_kafka.application.lag_feed import MAX_BUFFERED, LagFeed
 from pyspark_kafka.application.lag_worker import LagWorker, QueryProgress, SourceProgress
 from pyspark_kafka.bootstrap.container import container_for
 from pyspark_kafka.bootstrap.plugins import PluginError
-from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.lag import QueryLag
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -98,7 +98,7 @@ class Metering:
     """Yields a meter of a cluster in memory, or fails."""
 
     def __init__(self, cluster: MemoryCluster) -> None:
-        self.error: PysparkKafkaError | None = None
+        self.error: Exception | None = None
         self.lent = self.given_back = 0
         given = {
             "kafka.bootstrap.servers": "memory",
@@ -185,10 +185,11 @@ def test_records_are_counted_with_a_meter(cluster: MemoryCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [BrokerUnreachableError("b:1", 10.0), PluginError("x:y", "it is none")]
+    "error",
+    [BrokerUnreachableError("b:1", 10.0), PluginError("x:y", "it is none"), KeyError("a bug")],
 )
 def test_what_cannot_be_counted_is_given_in_offsets(
-    cluster: MemoryCluster, error: PysparkKafkaError, caplog: pytest.LogCaptureFixture
+    cluster: MemoryCluster, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What Spark said is enough for offsets; the failure is logged once, until it is over."""
     metering, notes = Metering(cluster), Notes()
@@ -205,6 +206,40 @@ def test_what_cannot_be_counted_is_given_in_offsets(
     [record] = caplog.records
     expected = f"Lag is in offsets until records can be counted: {error}"
     assert record.getMessage() == expected
+
+
+def test_any_error_of_counting_leaves_the_worker_alive(
+    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is no error of this library's has its traceback in the log."""
+    notes = Notes()
+    worker = LagWorker([notes], Metering(cluster))
+    monkeypatch.setattr(cluster, "watermarks", lambda *_, **__: 1 / 0)
+    for batch_id in range(2):
+        notes.was_called.clear()
+        worker.progressed(progress(batch_id))
+        assert notes.was_called.wait(SECONDS)
+    worker.close()
+    assert notes.told == ["run 0: 2?", "run 1: 2?", "closed"]
+    [record] = caplog.records
+    assert record.exc_info is not None
+
+
+def test_an_exporter_may_close_its_worker() -> None:
+    """It runs in the worker's thread, which cannot wait for itself."""
+    closed = threading.Event()
+
+    class Closing(Notes):
+        def export(self, lag: QueryLag) -> None:
+            super().export(lag)
+            worker.close()
+            closed.set()
+
+    worker = LagWorker([Closing()], None)
+    feed = worker.feed(None)
+    worker.progressed(progress(0))
+    assert closed.wait(SECONDS)
+    assert len(list(feed.follow(SECONDS))) == 1
 
 
 def test_each_time_that_counting_fails_is_logged(
