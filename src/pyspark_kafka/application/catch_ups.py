@@ -25,6 +25,13 @@ class _CatchUp:
         target = self.target or PartitionOffsets()
         return all(offsets.get(partition, 0) >= offset for partition, offset in target.items())
 
+    def look(self, offsets: PartitionOffsets, latest: Callable[[], PartitionOffsets]) -> None:
+        """Find out what to wait for; partitions that were deleted since are not waited for."""
+        if self.target is None:
+            self.target = latest()
+        elif self.target.keys() - offsets.keys():
+            self.target = self.target.restrict(latest())
+
 
 @final
 class CatchUps:
@@ -50,7 +57,7 @@ class CatchUps:
             waiting = list(self._waiting)
         for each in waiting:
             try:
-                each.target = latest() if each.target is None else each.target
+                each.look(offsets, latest)
             except PysparkKafkaError:
                 return
             if each.is_reached(offsets):

@@ -197,6 +197,25 @@ def test_threads_that_wait_for_records_go_on_once_they_are_logged(
     query.run(script())
 
 
+def test_threads_do_not_wait_for_records_of_deleted_partitions(
+    kit: Kit, make: Callable[..., ScriptedQuery]
+) -> None:
+    kit.cluster.create_topic("t2", 1)
+    kit.produce(3, topic="t2")
+    query = make({"subscribePattern": "t.*", "startingOffsets": "earliest", **LENIENT})
+
+    def script() -> Script:
+        yield 2
+        done = query.execution.catch_up()
+        yield 2
+        assert not done.is_set()
+        kit.cluster.delete_topic("t2")
+        yield 4
+        assert done.is_set()
+
+    query.run(script())
+
+
 # The end
 
 
