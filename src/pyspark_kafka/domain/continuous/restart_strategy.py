@@ -5,6 +5,7 @@ Flink's failure-rate and exponential-delay strategies in one.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from dataclasses import dataclass
 from typing import final
@@ -41,5 +42,5 @@ class RestartStrategy:
         if len(self._restarts) >= limits.max_restarts:
             return None
         self._restarts.append(now)
-        delay: float = limits.first_delay_s * 2 ** (len(self._restarts) - 1)
-        return min(limits.max_delay_s, delay)
+        doublings = min(len(self._restarts) - 1, sys.float_info.max_exp - 1)
+        return min(limits.max_delay_s, limits.first_delay_s * 2.0**doublings)

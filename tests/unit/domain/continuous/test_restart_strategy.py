@@ -12,6 +12,11 @@ def test_the_pause_grows_to_its_bound() -> None:
     assert [strategy.delay_after_failure(now) for now in (0, 10, 20)] == [1, 2, 3]
 
 
+def test_the_pause_stays_at_its_bound_for_thousands_of_restarts() -> None:
+    strategy = RestartStrategy(RestartLimits(max_restarts=3_000, max_delay_s=3))
+    assert [strategy.delay_after_failure(0) for _ in range(3_000)][-1] == 3
+
+
 def test_too_many_failures_within_the_time_are_given_up() -> None:
     strategy = RestartStrategy(LIMITS)
     for now in (0, 10, 20):
