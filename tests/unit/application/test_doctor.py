@@ -132,7 +132,7 @@ def test_a_network_without_brokers() -> None:
         ports={1: ConnectionRefusedError("refused")},
     )
     found = examined(
-        network=network, cluster=Cluster(error=None), kafka__bootstrap__servers="no:9,[::1]:1"
+        network=network, cluster=Cluster(error=None), kafka__bootstrap__servers="no:9,[::1]:1,"
     )
     assert problems(found) == [
         ("dns", Level.ERROR, "no: OSError: Name or service not known"),

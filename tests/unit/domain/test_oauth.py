@@ -176,7 +176,7 @@ def test_a_source_travels_without_being_shown() -> None:
             AzureIdentity("https://ns.servicebus.windows.net/.default", "managed"),
         ),
         (
-            "ns.servicebus.windows.net:9093",
+            "ns.servicebus.windows.net:9093,",
             {HANDLER: "azure"},
             AzureIdentity("https://ns.servicebus.windows.net/.default"),
         ),

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ..durations import milliseconds
+from ..kafka_settings import server_list
 from ..options import DeliveryGuarantee
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def option_conflicts(source: SourceOptions, sink: SinkOptions) -> list[str]:
         problems.append(
             f"source and sink must use the same client, got '{source.client}' and '{sink.client}'"
         )
-    is_same = _servers(source.bootstrap_servers) & _servers(sink.bootstrap_servers)
+    servers = server_list(sink.bootstrap_servers)
+    is_same = not set(servers).isdisjoint(server_list(source.bootstrap_servers))
     if sink.guarantee is DeliveryGuarantee.EXACTLY_ONCE and not is_same:
         problems.append(
             "deliveryGuarantee 'exactly-once' needs source and sink in the same Kafka cluster: "
@@ -51,7 +53,3 @@ def option_conflicts(source: SourceOptions, sink: SinkOptions) -> list[str]:
             "'kafka.bootstrap.servers' have no server in common"
         )
     return problems
-
-
-def _servers(text: str) -> set[str]:
-    return {server.strip() for server in text.split(",")}

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from .options import server_list
 from .setting import BOOLEAN
 from .table import BOOTSTRAP_SERVERS, CALLBACK_HANDLERS
 from .tls import pem
@@ -141,8 +142,8 @@ def _msk_iam(settings: Mapping[str, str], jaas: Mapping[str, str]) -> MskIam:
 
 
 def _hosts(settings: Mapping[str, str]) -> list[str]:
-    servers = settings.get(BOOTSTRAP_SERVERS, "").split(",")
-    return [server.strip().rpartition(":")[0] for server in servers]
+    servers = server_list(settings.get(BOOTSTRAP_SERVERS, ""))
+    return [server.rpartition(":")[0] for server in servers]
 
 
 def _require_host(settings: Mapping[str, str], *domains: str) -> str:

@@ -24,6 +24,11 @@ def api_timeout_ms(settings: Mapping[str, str]) -> int:
     return int(settings.get(API_TIMEOUT_MS, DEFAULT_API_TIMEOUT_MS))
 
 
+def server_list(text: str) -> list[str]:
+    """Return the servers in ``bootstrap.servers``; Kafka's clients ignore empty parts as well."""
+    return [server for server in map(str.strip, text.split(",")) if server]
+
+
 def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
     """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names.
 
@@ -66,7 +71,7 @@ def consumer_problems(settings: Mapping[str, str]) -> list[str]:
 def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
     """Return what is wrong with the settings of any connection; ``role`` is the client's."""
     problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
-    if not settings.get(BOOTSTRAP_SERVERS):
+    if not server_list(settings.get(BOOTSTRAP_SERVERS, "")):
         problems.append(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )

@@ -30,7 +30,7 @@ def test_other_texts_are_refused(text: str) -> None:
 
 def conflicts(sink_servers: str, client: str = "kafka-python", **sink: str) -> list[str]:
     source = parse_source_options(
-        {"kafka.bootstrap.servers": "one:1,two:2", "subscribe": "t"}, QueryKind.STREAM
+        {"kafka.bootstrap.servers": "one:1,two:2,", "subscribe": "t"}, QueryKind.STREAM
     )
     given = {"kafka.bootstrap.servers": sink_servers, "client": client, "topic": "out", **sink}
     return option_conflicts(source, parse_sink_options(given, QueryKind.STREAM))
@@ -43,7 +43,7 @@ def test_another_cluster_may_be_written_to_at_least_once() -> None:
 def test_exactly_once_needs_one_cluster() -> None:
     exactly_once = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "/c"}
     assert conflicts("two:2, three:3", **exactly_once) == []
-    (problem,) = conflicts("three:3", **exactly_once)
+    (problem,) = conflicts("three:3, ,", **exactly_once)
     assert problem == (
         "deliveryGuarantee 'exactly-once' needs source and sink in the same Kafka cluster: the "
         "input's offsets are part of the output's transaction. Their 'kafka.bootstrap.servers' "
