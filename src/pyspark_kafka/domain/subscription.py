@@ -11,6 +11,8 @@ from .topic_partition import TopicPartition
 
 ASSIGN_EXAMPLE: Final = '{"topicA":[0,1],"topicB":[0,1]}'
 
+_JAVA_TOKENS: Final = re.compile(r"\\0[0-3][0-7]{2}|\\[^0]|\[\^?\]?|\]|&&", re.DOTALL)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,13 @@ class SubscribePattern:
     def __post_init__(self) -> None:
         if not self.pattern:
             raise ValueError("a pattern must not be empty")
+        found = _java_only(self.pattern)
+        if found is not None:
+            raise ValueError(
+                f"not the same regular expression in Python as in Java: {self.pattern!r}: "
+                f"'{found}' means something else in Java. Patterns are Python's: escape it, or "
+                "write the pattern without it"
+            )
         try:
             re.compile(self.pattern)
         except (re.error, OverflowError, RecursionError) as error:
@@ -102,6 +111,21 @@ class SubscribePattern:
 
     def __str__(self) -> str:
         return f"SubscribePattern[{self.pattern}]"
+
+
+def _java_only(pattern: str) -> str | None:
+    """Return what of a pattern Python would compile with another meaning than Java, if anything.
+
+    These are sets within sets, their intersections, and octal escapes of three digits.
+    """
+    is_in_set = False
+    for found in _JAVA_TOKENS.finditer(pattern):
+        token = found[0]
+        if token.startswith("\\0") or (is_in_set and token[0] in "[&"):
+            return "[" if token[0] == "[" else token
+        if token[0] in "[]":
+            is_in_set = token[0] == "["
+    return None
 
 
 Subscription = Assign | Subscribe | SubscribePattern

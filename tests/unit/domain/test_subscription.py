@@ -134,6 +134,36 @@ def test_malformed_pattern(pattern: str, problem: str) -> None:
         SubscribePattern(pattern)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("[a-z&&[^x]]", "&&"),
+        ("[a-c[x-z]]", "["),
+        (r"[^a\][b]]", "["),
+        ("[[:alpha:]]", "["),
+        ("[]a&&b]", "&&"),
+        (r"\0101", r"\0101"),
+        (r"[\0377]", r"\0377"),
+    ],
+)
+def test_what_java_reads_otherwise_is_refused(pattern: str, found: str) -> None:
+    """Python compiles it, and matches other topics than the JVM connector, mostly none."""
+    with pytest.raises(ValueError, match=re.escape(f"{pattern!r}: '{found}' means")):
+        SubscribePattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic"),
+    [
+        (r"^a&&b\[[x\[]$", "a&&b[x"),
+        (r"\\[]a]\053", "\\]+"),
+        (r"\0400", " 0"),
+    ],
+)
+def test_what_both_read_alike_is_accepted(pattern: str, topic: str) -> None:
+    assert SubscribePattern(pattern).matches(topic)
+
+
 def test_a_pattern_that_is_nested_too_deeply() -> None:
     """Thousands of parentheses are refused as any other pattern that cannot be compiled."""
     with pytest.raises(ValueError, match=r"^not a regular expression: .*recursion"):

@@ -118,7 +118,7 @@ SUBSCRIBE: Final = text_option(
 )
 SUBSCRIBE_PATTERN: Final = text_option(
     "subscribePattern",
-    "a regular expression",
+    "a regular expression of Python's `re`",
     "Reads all topics whose name contains a match; internal topics are left out.",
 )
 ASSIGN: Final = text_option(
