@@ -1,22 +1,26 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pyspark_kafka.adapters.confluent import offset_fetcher
+from pyspark_kafka.adapters.confluent import cluster_describer, offset_fetcher
 from pyspark_kafka.adapters.confluent.error_codes import NO_LEADERS
 from pyspark_kafka.adapters.confluent.offset_fetcher import MAX_ASKED, ConfluentOffsetFetcher
-from pyspark_kafka.domain.errors import InvalidResponseError
+from pyspark_kafka.domain.errors import InvalidResponseError, PysparkKafkaError
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
-from pyspark_kafka.domain.subscription import Assign
+from pyspark_kafka.domain.subscription import Assign, SubscribePattern
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.ports import deadline as deadlines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from pyspark_kafka.domain.options import SourceOptions
 
 API_TIMEOUT_S = 3.0
 
@@ -78,8 +82,8 @@ def failed(code: int) -> Future[Any]:
     return answer
 
 
-def fetcher_of_t() -> ConfluentOffsetFetcher:
-    options = parse_source_options(
+def options_of_t() -> SourceOptions:
+    return parse_source_options(
         {
             "client": "confluent",
             "kafka.bootstrap.servers": "127.0.0.1:1",
@@ -88,7 +92,10 @@ def fetcher_of_t() -> ConfluentOffsetFetcher:
         },
         QueryKind.BATCH,
     )
-    return ConfluentOffsetFetcher(options)
+
+
+def fetcher_of_t() -> ConfluentOffsetFetcher:
+    return ConfluentOffsetFetcher(options_of_t())
 
 
 @pytest.mark.parametrize("known", [MAX_ASKED, MAX_ASKED + 3])
@@ -122,3 +129,110 @@ def test_a_request_that_hangs_leaves_time_for_another(monkeypatch: pytest.Monkey
     monkeypatch.setattr(offset_fetcher, "RETRY_S", 0.0)
     assert fetcher_of_t().partitions(Assign(frozenset({TopicPartition("t", 0)}))) == frozenset()
     assert timeouts == [API_TIMEOUT_S / 3] * 2
+
+
+class Clock:
+    """Time that passes with what the fakes do."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        for module in (deadlines, offset_fetcher, cluster_describer):
+            monkeypatch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def answer(self, code: int, seconds: float) -> Future[Any]:
+        """Return an error that takes so long to come."""
+        self.sleep(seconds)
+        return failed(code)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Return the time of all deadlines."""
+    return Clock(monkeypatch)
+
+
+@dataclass
+class SlowClient:
+    """Is an admin client and a consumer: first answers come late, and then none."""
+
+    clock: Clock
+    asked: int = 0
+
+    def __call__(self, *_: object, **__: object) -> SlowClient:
+        return self
+
+    def _ask(self, code: int, timeout_s: float) -> Future[Any]:
+        self.asked += 1
+        is_first = self.asked == 1
+        return self.clock.answer(code, 0.9 * API_TIMEOUT_S if is_first else timeout_s)
+
+    def request_offsets(self, _wanted: object, _isolation: object, timeout: float) -> Future[Any]:
+        return self._ask(NO_LEADERS, timeout)
+
+    def describe_topics(self, wanted: Any, *, request_timeout: float, **_: object) -> Any:
+        answer = self._ask(KafkaError._TIMED_OUT, request_timeout)
+        return dict.fromkeys(wanted.topic_names, answer)
+
+    def list_topics(self, timeout: float) -> Any:
+        self._ask(0, timeout)
+        return SimpleNamespace(topics=["t"])
+
+    def describe_consumer_groups(self, groups: Any, *, request_timeout: float, **_: object) -> Any:
+        coordinator = KafkaError.COORDINATOR_NOT_AVAILABLE
+        return dict.fromkeys(groups, self._ask(coordinator, request_timeout))
+
+    def committed(self, _partitions: object, timeout: float) -> Any:
+        is_first = not self.asked
+        self._ask(0, timeout)
+        code = KafkaError.COORDINATOR_NOT_AVAILABLE if is_first else KafkaError._TIMED_OUT
+        raise KafkaException(KafkaError(code))
+
+    def poll(self, _timeout: float) -> None:
+        """Have no events."""
+
+    def close(self) -> None:
+        """Close without a client."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close without a client."""
+
+
+CALLS: Final[dict[str, Callable[[ConfluentOffsetFetcher], object]]] = {
+    "latest": lambda fetcher: fetcher.latest([TopicPartition("t", 0)]),
+    "pattern": lambda fetcher: fetcher.partitions(SubscribePattern("t.*")),
+    "committed": lambda fetcher: fetcher.committed("g", [TopicPartition("t", 0)]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_requests_of_a_call_have_one_deadline(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """What one needs is not there for the others: a call takes as long as the port says."""
+    client = SlowClient(clock)
+    monkeypatch.setattr(offset_fetcher, "OffsetsAdmin", client)
+    monkeypatch.setattr(offset_fetcher, "Consumer", client)
+    begun = clock.now
+    with pytest.raises(PysparkKafkaError):
+        CALLS[call](fetcher_of_t())
+    assert client.asked > 1
+    assert clock.now - begun <= API_TIMEOUT_S + 2 * offset_fetcher.RETRY_S
+
+
+def test_the_requests_of_a_description_have_one_deadline(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of the fetcher."""
+    client = SlowClient(clock)
+    monkeypatch.setattr(cluster_describer, "AdminClient", client)
+    begun = clock.now
+    with pytest.raises(PysparkKafkaError):
+        cluster_describer.ConfluentClusterDescriber(options_of_t()).group_operations("g")
+    assert client.asked > 1
+    assert clock.now - begun <= API_TIMEOUT_S + 2 * cluster_describer.RETRY_S

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from kafka import KafkaConsumer
 
-from pyspark_kafka.adapters.kafka_python import call_deadline
+from pyspark_kafka.adapters import call_deadline
 from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
 from pyspark_kafka.adapters.kafka_python.settings import client_settings
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient

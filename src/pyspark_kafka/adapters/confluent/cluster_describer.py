@@ -22,7 +22,6 @@ from ...domain.topic_description import (
     TopicDescription,
 )
 from ...ports.cluster_describer import ClusterDescriber
-from ...ports.deadline import Deadline
 from .client_closing import close_in_time
 from .connection import Connection
 from .error_codes import COORDINATOR_ERRORS, TIMED_OUT, UNKNOWN_TOPIC_ERRORS
@@ -69,20 +68,21 @@ class ConfluentClusterDescriber(ClusterDescriber):
     def describe_topics(self, topics: Collection[str]) -> Mapping[str, TopicDescription]:
         if not topics:
             return {}
-        wanted = TopicCollection(sorted(topics))
-        answers = self._answers(
-            lambda admin, timeout: admin.describe_topics(
-                wanted, include_authorized_operations=True, request_timeout=timeout
+        with self._connection.one_deadline():
+            wanted = TopicCollection(sorted(topics))
+            answers = self._answers(
+                lambda admin, timeout: admin.describe_topics(
+                    wanted, include_authorized_operations=True, request_timeout=timeout
+                )
             )
-        )
-        found: dict[str, Any] = {}
-        for topic, answer in answers.items():
-            if not isinstance(answer, KafkaError):
-                found[topic] = answer
-            elif answer.code() not in UNKNOWN_TOPIC_ERRORS:
-                right = topic_right(Operation.DESCRIBE, topic)
-                raise self._error(f"{METADATA} of '{topic}'", answer, right)
-        configs = self._configs(found)
+            found: dict[str, Any] = {}
+            for topic, answer in answers.items():
+                if not isinstance(answer, KafkaError):
+                    found[topic] = answer
+                elif answer.code() not in UNKNOWN_TOPIC_ERRORS:
+                    right = topic_right(Operation.DESCRIBE, topic)
+                    raise self._error(f"{METADATA} of '{topic}'", answer, right)
+            configs = self._configs(found)
         return {
             topic: TopicDescription(
                 {each.id: _partition(each) for each in described.partitions},
@@ -93,21 +93,21 @@ class ConfluentClusterDescriber(ClusterDescriber):
         }
 
     def group_operations(self, group_id: str) -> frozenset[Operation] | None:
-        deadline = Deadline.after(self._connection.timeout_s)
-        while True:
-            answer = self._answers(
-                lambda admin, timeout: admin.describe_consumer_groups(
-                    [group_id], include_authorized_operations=True, request_timeout=timeout
-                )
-            )[group_id]
-            if not isinstance(answer, KafkaError):
-                return _operations(answer)
-            if answer.code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
-                return None
-            # The coordinator of a new group may not be ready.
-            if answer.code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                raise self._error(GROUPS, answer, group_right(Operation.DESCRIBE, group_id))
-            time.sleep(RETRY_S)
+        with self._connection.one_deadline() as deadline:
+            while True:
+                answer = self._answers(
+                    lambda admin, timeout: admin.describe_consumer_groups(
+                        [group_id], include_authorized_operations=True, request_timeout=timeout
+                    )
+                )[group_id]
+                if not isinstance(answer, KafkaError):
+                    return _operations(answer)
+                if answer.code() == KafkaError._UNSUPPORTED_FEATURE:  # noqa: SLF001
+                    return None
+                # The coordinator of a new group may not be ready.
+                if answer.code() not in COORDINATOR_ERRORS or deadline.has_passed:
+                    raise self._error(GROUPS, answer, group_right(Operation.DESCRIBE, group_id))
+                time.sleep(RETRY_S)
 
     def transactional_id_operations(self, transactional_id: str) -> frozenset[Operation] | None:  # noqa: ARG002  # librdkafka begins a transaction to find its coordinator
         return None
@@ -135,13 +135,13 @@ class ConfluentClusterDescriber(ClusterDescriber):
         self, ask: Callable[[Any, float], Mapping[K, Future[Any]]]
     ) -> Mapping[K, Any | KafkaError]:
         """Send a request, and return what was answered: each a result or an error."""
-        deadline = Deadline.after(self._connection.timeout_s)
-        admin = self._client()
-        answers = ask(admin, self._connection.timeout_s)
-        while wait(answers.values(), EVENTS_S).not_done and not deadline.has_passed:
-            admin.poll(0)
-            self._connection.raise_refusal()
-        return {key: _result(answer) for key, answer in answers.items()}
+        with self._connection.one_deadline() as deadline:
+            admin = self._client()
+            answers = ask(admin, max(RETRY_S, deadline.remaining))
+            while wait(answers.values(), EVENTS_S).not_done and not deadline.has_passed:
+                admin.poll(0)
+                self._connection.raise_refusal()
+            return {key: _result(answer) for key, answer in answers.items()}
 
     def _error(self, request: str, error: KafkaError, *rights: Any) -> Exception:
         # The event that says why it could not connect has to be polled.

@@ -29,6 +29,7 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
+from ..call_deadline import CallDeadline
 from ..key_stores.rotation import Rotating
 from ..tokens.providers import token_provider
 from .client_handle import LOG_DEBUG, LOG_INFO, log
@@ -50,6 +51,7 @@ from .tokens import TokenRefresh, principal_of
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from ...domain.security.rights import Right
     from ...domain.topic_partition import TopicPartition
@@ -125,6 +127,7 @@ class Connection:
         self.principal = known
         protocol = config["security.protocol"].upper()
         self.has_login = protocol.startswith("SASL")
+        self._calls = CallDeadline()
         self._is_checked = protocol == "PLAINTEXT"
         self._refused: AuthenticationError | None = None
         self._refused_until = Deadline.after(0)
@@ -136,6 +139,10 @@ class Connection:
     def down_s(self) -> float:
         """How long ago no broker could be reached any more; negative if one could."""
         return time.monotonic() - self._down_since
+
+    def one_deadline(self) -> AbstractContextManager[Deadline]:
+        """Limit all waits of a block together to ``timeout_s``; blocks may be nested."""
+        return self._calls.within(self.timeout_s)
 
     @property
     def last_error(self) -> str:

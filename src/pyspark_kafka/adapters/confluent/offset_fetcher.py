@@ -106,13 +106,14 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self._watch = IdleWatch(self._connection)
 
     def partitions(self, subscription: Subscription) -> frozenset[TopicPartition]:
-        match subscription:
-            case Assign(partitions):
-                return self._described(subscription.topics) & partitions
-            case Subscribe(topics):
-                return self._described(topics, required=True)
-            case SubscribePattern():
-                return self._described(self._matching(subscription), internal=False)
+        with self._connection.one_deadline():
+            match subscription:
+                case Assign(partitions):
+                    return self._described(subscription.topics) & partitions
+                case Subscribe(topics):
+                    return self._described(topics, required=True)
+                case SubscribePattern():
+                    return self._described(self._matching(subscription), internal=False)
 
     def earliest(self, partitions: Collection[TopicPartition]) -> PartitionOffsets:
         return self._list_offsets(partitions, LISTED_EARLIEST)
@@ -129,20 +130,20 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         }
 
     def committed(self, group_id: str, partitions: Collection[TopicPartition]) -> PartitionOffsets:
-        deadline = Deadline.after(self._connection.timeout_s)
-        while True:
-            try:
-                found = self._committed(group_id, sorted(partitions))
-                break
-            except _RefusalError as error:
-                # The coordinator of a new group may not be ready.
-                if error.args[0].code() not in COORDINATOR_ERRORS or deadline.has_passed:
-                    rights = (
-                        group_right(Operation.DESCRIBE, group_id),
-                        *_topic_rights(Operation.DESCRIBE, partitions),
-                    )
-                    raise self._connection.error(COMMITTED, error.args[0], *rights) from error
-                time.sleep(RETRY_S)
+        with self._connection.one_deadline() as deadline:
+            while True:
+                try:
+                    found = self._committed(group_id, sorted(partitions))
+                    break
+                except _RefusalError as error:
+                    # The coordinator of a new group may not be ready.
+                    if error.args[0].code() not in COORDINATOR_ERRORS or deadline.has_passed:
+                        rights = (
+                            group_right(Operation.DESCRIBE, group_id),
+                            *_topic_rights(Operation.DESCRIBE, partitions),
+                        )
+                        raise self._connection.error(COMMITTED, error.args[0], *rights) from error
+                    time.sleep(RETRY_S)
         committed = [each for each in found if each.offset != OFFSET_INVALID]
         return _checked(COMMITTED, {_our_partition(each): each.offset for each in committed})
 
@@ -150,8 +151,7 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         next_offsets = [
             _client_partition(partition, offset) for partition, offset in offsets.items()
         ]
-        deadline = Deadline.after(self._connection.timeout_s)
-        with self._watch.in_use():
+        with self._watch.in_use(), self._connection.one_deadline() as deadline:
             while (error := self._commit(group_id, next_offsets, deadline)) is not None:
                 if error.code() not in COORDINATOR_ERRORS or deadline.has_passed:
                     rights = (
@@ -263,23 +263,23 @@ class ConfluentOffsetFetcher(OffsetFetcher):
             return self._attempt(request, ask)
 
     def _attempt(self, request: str, ask: Callable[[Any, float], T]) -> T:
-        deadline = Deadline.after(self._connection.timeout_s)
-        attempt_s = min(self._connection.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
-        while True:
-            try:
-                # A request to an unreachable broker lasts until the time-out of the attempt.
-                return ask(self._client(), min(attempt_s, max(RETRY_S, deadline.remaining)))
-            except KafkaException as error:
-                self._handle_events()
-                is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
-                if not is_retriable or deadline.remaining < RETRY_S:
-                    raise self._failure(request, error) from error
-            except RuntimeError as error:
-                # As many results as topics are asked for are expected.
-                raise InvalidResponseError(request, str(error)) from error
-            # An admin client never looks for other leaders: a new one does.
-            self.close()
-            time.sleep(RETRY_S)
+        with self._connection.one_deadline() as deadline:
+            attempt_s = min(self._connection.timeout_s / MIN_ATTEMPTS, ATTEMPT_S)
+            while True:
+                try:
+                    # A request to an unreachable broker lasts until the time-out of the attempt.
+                    return ask(self._client(), min(attempt_s, max(RETRY_S, deadline.remaining)))
+                except KafkaException as error:
+                    self._handle_events()
+                    is_retriable = error.args[0].code() in LIST_OFFSETS_RETRIABLE_ERRORS
+                    if not is_retriable or deadline.remaining < RETRY_S:
+                        raise self._failure(request, error) from error
+                except RuntimeError as error:
+                    # As many results as topics are asked for are expected.
+                    raise InvalidResponseError(request, str(error)) from error
+                # An admin client never looks for other leaders: a new one does.
+                self.close()
+                time.sleep(RETRY_S)
 
     def _committed(
         self, group_id: str, partitions: Sequence[TopicPartition]
@@ -305,24 +305,24 @@ class ConfluentOffsetFetcher(OffsetFetcher):
         self, consumer: Any, partitions: Sequence[ClientPartition]
     ) -> Sequence[ClientPartition]:
         """Return a group's offsets; the request waits in vain for a refused coordinator."""
-        deadline = Deadline.after(self._connection.timeout_s)
-        wait_s = MIN_COMMITTED_S
-        while True:
-            try:
-                found: Sequence[ClientPartition] = consumer.committed(
-                    partitions, timeout=min(wait_s, deadline.remaining)
-                )
-            except KafkaException as error:
-                # For the event that says why it could not connect, and the coordinator's refusal.
-                message = consumer.poll(0)
-                self._connection.raise_refusal()
-                if message is not None and message.error().code() in REFUSED_RESOURCES:
-                    raise KafkaException(message.error()) from error
-                if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
-                    raise
-                wait_s *= 2
-            else:
-                return found
+        with self._connection.one_deadline() as deadline:
+            wait_s = MIN_COMMITTED_S
+            while True:
+                try:
+                    found: Sequence[ClientPartition] = consumer.committed(
+                        partitions, timeout=min(wait_s, deadline.remaining)
+                    )
+                except KafkaException as error:
+                    # For the event that says why it could not connect, and for a refusal.
+                    message = consumer.poll(0)
+                    self._connection.raise_refusal()
+                    if message is not None and message.error().code() in REFUSED_RESOURCES:
+                        raise KafkaException(message.error()) from error
+                    if error.args[0].code() not in UNREACHABLE_ERRORS or deadline.has_passed:
+                        raise
+                    wait_s *= 2
+                else:
+                    return found
 
     def _commit(
         self, group_id: str, offsets: Sequence[ClientPartition], deadline: Deadline

@@ -21,7 +21,6 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
-from ...ports.deadline import Deadline
 from .error_codes import FENCED_ERRORS, FORGOTTEN_ID
 
 if TYPE_CHECKING:
@@ -108,16 +107,16 @@ class TransactionalProducer:
 
         :raises PysparkKafkaError: if a record cannot be delivered.
         """
-        deadline = Deadline.after(self._connection.timeout_s)
-        while True:
-            try:
-                self._write(parts, partition, next_offset)
-            except _AbortableError as error:
-                if deadline.has_passed:
-                    raise KafkaRequestError(REQUEST, str(error)) from error
-                self._abort()
-            else:
-                return
+        with self._connection.one_deadline() as deadline:
+            while True:
+                try:
+                    self._write(parts, partition, next_offset)
+                except _AbortableError as error:
+                    if deadline.has_passed:
+                        raise KafkaRequestError(REQUEST, str(error)) from error
+                    self._abort()
+                else:
+                    return
 
     def handle_events(self) -> None:
         """Handle log lines and errors of connections."""
@@ -171,22 +170,22 @@ class TransactionalProducer:
                 start = end
 
     def _await_partition(self, topic: str, partition: int) -> None:
-        deadline = Deadline.after(self._connection.timeout_s)
-        while self._partitions.get(topic, 0) <= partition:
-            try:
-                self._partitions[topic] = self._producer.partitions(topic, deadline.remaining)
-            except KafkaException as error:
-                if deadline.has_passed:
-                    raise self._connection.error(REQUEST, error.args[0]) from error
-            if self._stopped.is_set():
-                raise ProducerStoppedError
-            count = self._partitions.get(topic, 0)
-            if count > partition:
-                return
-            if deadline.remaining < _PAUSE_S:
-                reason = f"the brokers know {count} partitions of '{topic}', and not {partition}"
-                raise LeaderUnavailableError(REQUEST, reason)
-            self._producer.wait(_PAUSE_S)
+        with self._connection.one_deadline() as deadline:
+            while self._partitions.get(topic, 0) <= partition:
+                try:
+                    self._partitions[topic] = self._producer.partitions(topic, deadline.remaining)
+                except KafkaException as error:
+                    if deadline.has_passed:
+                        raise self._connection.error(REQUEST, error.args[0]) from error
+                if self._stopped.is_set():
+                    raise ProducerStoppedError
+                count = self._partitions.get(topic, 0)
+                if count > partition:
+                    return
+                if deadline.remaining < _PAUSE_S:
+                    reason = f"brokers know {count} partitions of '{topic}', and not {partition}"
+                    raise LeaderUnavailableError(REQUEST, reason)
+                self._producer.wait(_PAUSE_S)
 
     def _send_offset(self, partition: TopicPartition, offset: int) -> None:
         library, client, topic = self._library, self._producer.client, partition.topic.encode()
@@ -211,14 +210,14 @@ class TransactionalProducer:
 
         ``rights`` are all that it needs.
         """
-        deadline = Deadline.after(self._connection.timeout_s)
-        while error := call(_ATTEMPT_MS):
-            refusal = self._take(error)
-            self.handle_events()
-            if self._stopped.is_set():
-                raise ProducerStoppedError
-            if not refusal.is_retriable or deadline.has_passed:
-                raise self._failure(refusal, rights)
+        with self._connection.one_deadline() as deadline:
+            while error := call(_ATTEMPT_MS):
+                refusal = self._take(error)
+                self.handle_events()
+                if self._stopped.is_set():
+                    raise ProducerStoppedError
+                if not refusal.is_retriable or deadline.has_passed:
+                    raise self._failure(refusal, rights)
 
     def _take(self, error: int) -> _Refusal:
         library = self._library

@@ -26,7 +26,7 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import ResourceType
 from ...domain.security.tls_failures import TlsFailure, tls_failure
-from .call_deadline import CallDeadline
+from ..call_deadline import CallDeadline
 from .transports import HANGUPS
 
 if TYPE_CHECKING:

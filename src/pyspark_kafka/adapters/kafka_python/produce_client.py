@@ -28,8 +28,8 @@ from ...domain.producer.requests import (
 from ...domain.producer.sender import Sender
 from ...domain.security.rights import IDEMPOTENT_WRITE, Operation, topic_right
 from ...domain.topic_partition import TopicPartition
+from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.batch_headers import HEADER_BYTES
-from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import ProduceConnection
 from .failures import RETRIABLE_ERRORS, failure_of, reason_of
 from .rows import Rows
@@ -140,7 +140,7 @@ class ProduceClient:
                     if not self._can_begin_producer():
                         return self._retry_s
                 case FindLeaders():
-                    with self._attempts.next(self._errors, FindLeaders):
+                    with self._attempts.next(self._errors.one_deadline, FindLeaders):
                         self._perform(request)
                 case _:
                     self._perform(request)
@@ -150,7 +150,7 @@ class ProduceClient:
         """Ask for a producer id for a short time; return false if another attempt may get one."""
         self._producer_failing_since = min(self._producer_failing_since, time.monotonic())
         try:
-            with self._attempts.next(self._errors, InitProducerId):
+            with self._attempts.next(self._errors.one_deadline, InitProducerId):
                 self._begin_producer()
         except PysparkKafkaError as error:
             failing_s = time.monotonic() - self._producer_failing_since

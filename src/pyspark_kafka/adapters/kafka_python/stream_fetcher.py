@@ -22,9 +22,9 @@ from ...domain.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.option_values import INT64_MAX
 from ...domain.topic_identity import TopicIdentity
 from ...ports.stream_client import PolledRecords
+from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from ..kafka_format.column_buffers import MAX_ROWS
 from ..kafka_format.record_decoder import DecoderMemory, FetchedRecords, RecordDecoder
-from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import FetchConnection, ReceiveBuffer
 from .failures import RETRIABLE_ERRORS
 from .fetch_client import REFUSED_IDS, TRANSIENT_ERRORS, fetch_error
@@ -356,7 +356,7 @@ class StreamFetcher:
         if leader.connection is None:
             if self._metadata.connection_delay(leader.node):
                 raise kafka_errors.NodeNotReadyError(leader.node)
-            with self._attempts.next(self._errors, leader.node):
+            with self._attempts.next(self._errors.one_deadline, leader.node):
                 connected = self._metadata.connect(leader.node)
             leader.connection = FetchConnection(connected, self._settings, self._timeout_ms)
         return leader.connection
@@ -458,7 +458,7 @@ class StreamFetcher:
     def _find_leaders(self, now: float) -> None:
         due = [position for position in self._leaderless.values() if position.retry_at <= now]
         try:
-            with self._attempts.next(self._errors):
+            with self._attempts.next(self._errors.one_deadline):
                 self._metadata.refresh_topics({partition.topic for partition in self._positions})
         except RETRIABLE_ERRORS as error:
             for position in due:

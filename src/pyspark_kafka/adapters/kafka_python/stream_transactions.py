@@ -35,8 +35,8 @@ from ...domain.security.rights import (
     topic_right,
     transactional_id_right,
 )
+from ..call_deadline import MAX_ATTEMPT_S, Attempts
 from .awaited import receive_ready
-from .call_deadline import MAX_ATTEMPT_S, Attempts
 from .connections import CoordinatorConnection, CoordinatorRequest
 from .failures import RETRIABLE_ERRORS
 from .producer_factory import ProducerFactory
@@ -148,7 +148,7 @@ class _Coordinator:
         if kept is not None and kept.is_idle and kept.is_stale:
             self.close()
         if self._connection is None:
-            with self._attempts.next(self._factory.errors):
+            with self._attempts.next(self._factory.errors.one_deadline):
                 connected = self._connect()
             self._connection = CoordinatorConnection(
                 connected, self._factory.config["client_id"], self._timeout_ms

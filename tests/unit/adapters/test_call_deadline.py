@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from pyspark_kafka.adapters.kafka_python import call_deadline
-from pyspark_kafka.adapters.kafka_python.call_deadline import (
+from pyspark_kafka.adapters import call_deadline
+from pyspark_kafka.adapters.call_deadline import (
     MAX_ATTEMPT_S,
     Attempts,
     CallDeadline,
@@ -73,12 +73,12 @@ def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.0)
     errors, attempts = ErrorMapper("broker:9092", 60_000), Attempts()
     for _ in range(9):
-        with suppress(ValueError), attempts.next(errors, "slow"):
+        with suppress(ValueError), attempts.next(errors.one_deadline, "slow"):
             raise ValueError
     monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 1.0)
     left: list[float] = []
     for key in ("slow", "slow", "other"):
-        with attempts.next(errors, key), errors.one_deadline() as deadline:
+        with attempts.next(errors.one_deadline, key), errors.one_deadline() as deadline:
             left.append(deadline.remaining)
     assert MAX_ATTEMPT_S / 2 < left[0] <= MAX_ATTEMPT_S
     assert max(left[1:]) <= 1.0

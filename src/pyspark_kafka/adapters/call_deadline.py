@@ -7,12 +7,11 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from ...ports.deadline import Deadline
+from ..ports.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from .failures import ErrorMapper
+    from collections.abc import Callable, Hashable, Iterator
+    from contextlib import AbstractContextManager
 
 MIN_ATTEMPT_S: Final = 1.0
 MAX_ATTEMPT_S: Final = 8.0
@@ -49,10 +48,17 @@ class Attempts:
         self._timed_out: Counter[Hashable] = Counter()
 
     @contextmanager
-    def next(self, errors: ErrorMapper, key: Hashable = None) -> Iterator[None]:
-        """Limit all waits of a block, which is the next attempt of what ``key`` stands for."""
+    def next(
+        self,
+        one_deadline: Callable[[float], AbstractContextManager[Deadline]],
+        key: Hashable = None,
+    ) -> Iterator[None]:
+        """Limit all waits of a block, which is the next attempt of what ``key`` stands for.
+
+        ``one_deadline`` is the one of ``ErrorMapper``.
+        """
         seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], MAX_ATTEMPT_S)
-        with errors.one_deadline(seconds) as deadline:
+        with one_deadline(seconds) as deadline:
             try:
                 yield
             finally:
