@@ -71,7 +71,7 @@ def holds_secret(name: str, value: str) -> bool:
         return True
     try:
         return _has_secret(json.loads(value))
-    except ValueError:
+    except (RecursionError, ValueError):
         return False
 
 
