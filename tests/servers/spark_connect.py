@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyspark_kafka.adapters.spark.log_filter import SENSITIVE
+from pyspark_kafka.adapters.spark.session import REDACTION
 from pyspark_kafka.bootstrap.option_policy import SPARK_SETTING, VARIABLE
 from pyspark_kafka.brokers.errors import BrokerStartError
 from pyspark_kafka.brokers.process import JavaProcess
@@ -59,6 +61,10 @@ def _command(port: int, directory: Path) -> list[str]:
         "spark.sql.session.timeZone": "UTC",
         SPARK_SETTING: SPARK_DISALLOWED,
         AllowList.OPTIONS.spark_setting: SPARK_ALLOWED,
+        REDACTION: SENSITIVE,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": directory.as_uri(),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }
     options = [text for name, value in settings.items() for text in ("--conf", f"{name}={value}")]

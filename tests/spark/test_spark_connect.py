@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -23,6 +24,8 @@ from ..servers.spark_connect import DISALLOWED, SPARK_ALLOWED, SPARK_DISALLOWED
 from .queries import OURS, read, read_stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -135,6 +138,44 @@ def test_only_the_environment_of_the_server_forbids_options(
         unlisted.count()
 
 
+SECRET = "canary-6f1c"  # noqa: S105
+SECRETS = {
+    "kafka.sasl.password": SECRET,
+    "kafka.sasl.jaas.config": f'M required username="u" password="{SECRET}";',
+    "kafka.ssl.keystore.key": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n",
+    "kafka.ssl.keystore.location": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n",
+    "schema.registry.url": f"http://me:{SECRET}@127.0.0.1:1",
+    "metadataPath": f"s3://AKIA:ab/{SECRET}@bucket/x",
+    "metadataStorageOptions": f'{{"key": "{SECRET}"}}',
+}
+
+
+def test_the_event_log_shows_no_secret(connect: SparkSession) -> None:
+    """Events of a server have the statements of its clients, with options under any name."""
+    pyspark_kafka.register(connect)
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "seen-1", **SECRETS}
+    listed = ", ".join(f"`{name}` '{value}'" for name, value in options.items())
+    statements: tuple[Callable[[], object], ...] = (
+        lambda: connect.read.format(OURS).options(**options).load().collect(),
+        lambda: connect.range(1).write.format(OURS).options(**options).mode("append").save(),
+        lambda: connect.sql(f"CREATE TEMPORARY VIEW seen_2 USING {OURS} OPTIONS ({listed})"),
+    )
+    for statement in statements:
+        with pytest.raises(AnalysisException):
+            statement()
+    logs = Path(urlsplit(connect.conf.get("spark.eventLog.dir") or "").path)
+    events = ""
+    for _ in range(100):
+        # Events are written in order, and a little later.
+        connect.sql("select 'seen-3'").collect()
+        events = "".join(path.read_text() for path in logs.rglob("events_*"))
+        if "seen-3" in events:
+            break
+    assert "seen-1" in events
+    assert "seen-3" in events
+    assert SECRET not in events
+
+
 @pytest.fixture(scope="module")
 def sessions(connect_url: str) -> dict[str, Any]:
     """Ask for sessions in a process that has no other Spark."""
@@ -156,6 +197,7 @@ def test_a_session_sets_what_a_client_can(sessions: dict[str, Any]) -> None:
     lacking = ", ".join(sorted(TUNED_DEFAULTS.keys() - RUNTIME_DEFAULTS.keys()))
     assert sessions["remote"] == {
         "filters": FILTERS,
+        "redacts": True,
         "warnings": [f"The Spark Connect server lacks {lacking}"],
         "same": True,
     }
@@ -165,6 +207,7 @@ def test_a_local_connect_server_has_all_settings(sessions: dict[str, Any]) -> No
     """A session with a server of its own process sets its JVM's settings."""
     assert sessions["local"] == {
         "filters": FILTERS,
+        "redacts": True,
         "warnings": [],
         "same": True,
         "buffer": "1048576",

@@ -9,6 +9,7 @@ import sys
 from pyspark.sql import SparkSession
 
 import pyspark_kafka
+from pyspark_kafka.adapters.spark.log_filter import STRING_REDACTION
 
 FILTERS = "spark.sql.python.filterPushdown.enabled"
 
@@ -24,6 +25,7 @@ def main(url: str) -> None:
     remote = {
         "warnings": said[:],
         "filters": spark.conf.get(FILTERS, None),
+        "redacts": is_redacting(spark),
         "same": pyspark_kafka.session() is spark,
     }
     spark.stop()
@@ -33,12 +35,18 @@ def main(url: str) -> None:
     server = {
         "warnings": said[:],
         "filters": spark.conf.get(FILTERS, None),
+        "redacts": is_redacting(spark),
         "buffer": spark.conf.get("spark.buffer.size"),
         "daemon": spark.conf.get("spark.python.daemon.module"),
         "same": pyspark_kafka.session() is spark,
     }
     spark.stop()
     print(json.dumps({"remote": remote, "local": server}))
+
+
+def is_redacting(spark: SparkSession) -> bool:
+    """Return whether the session has a pattern, which Spark does not show."""
+    return "redacted" in str(spark.sql(f"SET {STRING_REDACTION}").collect()[0].value)
 
 
 def local() -> SparkSession.Builder:

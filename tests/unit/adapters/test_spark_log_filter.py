@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.spark.log_filter import SENSITIVE, hide_secrets
+from pyspark_kafka.adapters.spark.log_filter import (
+    SENSITIVE,
+    STATEMENTS,
+    hide_secrets,
+)
 from pyspark_kafka.adapters.spark.session import redaction
 from tests.documents import ROOT
 
@@ -70,5 +74,6 @@ def test_a_session_that_is_asked_for_again_hides_the_same() -> None:
 
 def test_the_documents_have_the_pattern() -> None:
     """What to set on a cluster that does not use ``session`` is what ``session`` sets."""
-    page = ROOT / "docs" / "connect" / "security.md"
-    assert f"\nspark.redaction.regex  {SENSITIVE}\n" in page.read_text()
+    page = (ROOT / "docs" / "connect" / "security.md").read_text()
+    assert f"\nspark.redaction.regex  {SENSITIVE}\n" in page
+    assert f"\nspark.redaction.string.regex  {STATEMENTS}\n" in page

@@ -6,6 +6,8 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final, final
 
+from pyspark.errors import PySparkException
+
 from ...domain.secret_names import SENSITIVE_NAMES, SENSITIVE_VALUES
 
 if TYPE_CHECKING:
@@ -15,6 +17,21 @@ log = logging.getLogger("pyspark_kafka")
 
 SENSITIVE: Final = f"(?i:{SENSITIVE_NAMES}|{SENSITIVE_VALUES})"
 """A pattern, for Python and for Java, of texts that may show a secret."""
+
+STATEMENTS: Final = (
+    f'(?i:key: ".*(?:{SENSITIVE_NAMES}).*[^a-z]+value: .*'
+    f'|(?:value|query|sql): ".*(?:{SENSITIVE_NAMES}|{SENSITIVE_VALUES}).*)'
+)
+"""A pattern, for Java, of what may show a secret in a statement of Spark Connect.
+
+Statements are protocol buffers as text, with one field on a line. It has no backslash, which
+``spark-defaults.conf`` would need twice.
+"""
+
+STRING_REDACTION: Final = "spark.sql.redaction.string.regex"
+"""What Spark hides in texts. A session may set it; the default is the server's, without ``sql``."""
+
+_UNDEFINED: Final = "<undefined>"
 
 _PY4J: Final = ("py4j.clientserver", "py4j.java_gateway")
 
@@ -38,6 +55,23 @@ def hide_secrets(spark: SparkSession) -> None:
         log4j.core.config.Configurator.setLevel(_SQL_PARSER, log4j.Level.WARN)
     except Exception:
         log.debug("Cannot set the level of %s: no Log4j 2", _SQL_PARSER, exc_info=True)
+
+
+def hide_secrets_of_statements(spark: SparkSession) -> None:
+    """Keep secrets out of the UI and the event log of a Spark Connect server, for a session.
+
+    Its events have each statement as a text, with all options: ``spark.redaction.regex`` does not
+    apply (SparkListenerConnectOperationStarted). A pattern of the server's or of the session stays.
+    """
+    names = (STRING_REDACTION, STRING_REDACTION.replace("sql.", ""))
+    try:
+        # `conf.get` does not tell a hidden value, such as a pattern with "secret", from none.
+        found = [spark.sql(f"SET {name}").collect()[0].value for name in names]
+        if found == [_UNDEFINED] * 2:
+            spark.conf.set(STRING_REDACTION, STATEMENTS)
+    except PySparkException:
+        # As in a declarative pipeline.
+        log.warning("Cannot set %s: set it on the Spark Connect server", STRING_REDACTION)
 
 
 @final

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 
 from .job_group import is_classic
-from .log_filter import hide_secrets
+from .log_filter import hide_secrets, hide_secrets_of_statements
 from .spark_api import REGISTRATION
 
 _PYTHONPATH = "PYTHONPATH"
@@ -33,6 +33,8 @@ def register_source(
         hide_secrets(spark)
         archive = _archive_of(Path(__file__))
         path = {} if archive is None else _python_path(spark, archive)
+    else:
+        hide_secrets_of_statements(spark)
     given = {**path, **variables}
     with worker_variables(spark, given):
         try:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from .connect_mode import STATIC_MODES, connects_to_server, existing_connect_session, local_master
 from .job_group import is_classic
-from .log_filter import SENSITIVE, hide_secrets
+from .log_filter import SENSITIVE, hide_secrets, hide_secrets_of_statements
 from .spark_api import HAS_FILTERS, HAS_UNIX_SOCKETS
 
 log = logging.getLogger("pyspark_kafka")
@@ -71,12 +71,15 @@ def tuned_session(
     if is_classic(session):
         hide_secrets(session)
         _warn_about_missing(session, settings)
+    else:
+        hide_secrets_of_statements(session)
     return session
 
 
 def _with_runtime_defaults(session: SparkSession, given: Mapping[str, str]) -> SparkSession:
     for name in RUNTIME_DEFAULTS.keys() - given.keys():
         session.conf.set(name, RUNTIME_DEFAULTS[name])
+    hide_secrets_of_statements(session)
     # A JVM's settings are part of its sessions, all but REDACTION.
     missing = sorted(name for name in TUNED_DEFAULTS if session.conf.get(name, None) is None)
     if missing:
