@@ -52,7 +52,7 @@ def install_wheel(base: Path, directory: Path, wheel: Path, extras: str = "") ->
     subprocess.run([base, "-m", "venv", "--clear", "--without-pip", directory], check=True)
     python = directory / "bin" / "python"
     install = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-    subprocess.run([*install, f"{wheel}[{extras}]"], check=True)
+    subprocess.run([*install, f"{wheel}[{extras}]" if extras else wheel], check=True)
     return python
 
 

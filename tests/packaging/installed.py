@@ -82,5 +82,5 @@ class Installed:
 
     def running(self, *arguments: str) -> AbstractContextManager[Running]:
         """Return the running command ``pyspark-kafka``."""
-        command = (self.python.parent / "pyspark-kafka", *arguments)
+        command: list[str | Path] = [self.python.parent / "pyspark-kafka", *arguments]
         return running_command(command, self.environment, self.directory)

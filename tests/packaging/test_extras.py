@@ -127,7 +127,7 @@ def written(topics: Topics) -> str:
 
 
 @pytest.fixture
-def servers(kafka: KafkaCluster) -> Sequence[str]:
+def at_kafka(kafka: KafkaCluster) -> Sequence[str]:
     """Return the arguments with the run's broker."""
     return ("--bootstrap-servers", kafka.bootstrap_servers)
 
@@ -184,24 +184,24 @@ def test_help(name: str, installed: Installed) -> None:
 
 
 def test_commands_without_extras(
-    installed: Installed, servers: Sequence[str], written: str, topics: Topics, tmp_path: Path
+    installed: Installed, at_kafka: Sequence[str], written: str, topics: Topics, tmp_path: Path
 ) -> None:
     """All but those that start Spark, the embedded broker or an exporter."""
     empty, checkpoint = topics.create(), tmp_path / "orders"
     write(checkpoint, 0, f'{{"{written}":{{"0":1}}}}')
     stopped = ("--query-is-stopped", "--yes")
     runs: dict[str, tuple[Sequence[str], str]] = {
-        "doctor": (("--topic", written, *servers), f"'{written}': 1 partition"),
-        "topics": ((f"^{written}$", *servers), written),
-        "tail": ((written, "--from=earliest", "--once", *servers), "2\n"),
-        "lag": (("--checkpoint", str(checkpoint), "--json", *servers), '"total": 2'),
+        "doctor": (("--topic", written, *at_kafka), f"'{written}': 1 partition"),
+        "topics": ((f"^{written}$", *at_kafka), written),
+        "tail": ((written, "--from=earliest", "--once", *at_kafka), "2\n"),
+        "lag": (("--checkpoint", str(checkpoint), "--json", *at_kafka), '"total": 2'),
         "offsets show": ((str(checkpoint),), written),
-        "offsets diff": ((str(checkpoint), *servers), "+2"),
+        "offsets diff": ((str(checkpoint), *at_kafka), "+2"),
         "offsets export": ((str(checkpoint),), f'{{"{written}":{{"0":1}}}}\n'),
-        "offsets rewrite": ((str(checkpoint), "--to=latest", *stopped, *servers), "+2"),
+        "offsets rewrite": ((str(checkpoint), "--to=latest", *stopped, *at_kafka), "+2"),
         "offsets undo": ((str(checkpoint), *stopped), ""),
-        "dead-letters list": (("--topic", empty, *servers), "0 records in 0 letters"),
-        "dead-letters replay": (("--topic", empty, "--to", written, *servers), "0 "),
+        "dead-letters list": (("--topic", empty, *at_kafka), "0 records in 0 letters"),
+        "dead-letters replay": (("--topic", empty, "--to", written, *at_kafka), "Wrote no records"),
         "warm": (("--records-only",), ""),
         "completion": (("bash",), "pyspark-kafka"),
     }
@@ -263,7 +263,7 @@ def check_storage(installed: Installed, path: str, options: str = "{}") -> None:
 
 
 def test_a_schema_registry(
-    installed: Installed, servers: Sequence[str], topics: Topics, schema_registry: str
+    installed: Installed, at_kafka: Sequence[str], topics: Topics, schema_registry: str
 ) -> None:
     """Values are decoded with its schema."""
     topic = topics.create()
@@ -271,16 +271,16 @@ def test_a_schema_registry(
     number = registry.register(f"{topic}-value", Schema(SchemaType.AVRO, AVRO))
     topics.values(topic, [id_prefix(number) + b"\x02"])
     given = ("--as=avro", f"--option=schema.registry.url={schema_registry}")
-    assert tailed(installed, topic, *servers, *given) == {"id": 1}
+    assert tailed(installed, topic, *at_kafka, *given) == {"id": 1}
 
 
-def test_protobuf_values(installed: Installed, servers: Sequence[str], topics: Topics) -> None:
+def test_protobuf_values(installed: Installed, at_kafka: Sequence[str], topics: Topics) -> None:
     """Values are decoded with the text of a .proto file, which is compiled."""
     topic = topics.create()
     topics.values(topic, [b"\x08\x01"])
     (installed.directory / "order.proto").write_text(PROTO)
     given = ("--as=protobuf", "--option=valueSchema=order.proto")
-    assert tailed(installed, topic, *servers, *given) == {"id": 1}
+    assert tailed(installed, topic, *at_kafka, *given) == {"id": 1}
 
 
 def tailed(installed: Installed, topic: str, *given: str) -> object:
@@ -290,12 +290,12 @@ def tailed(installed: Installed, topic: str, *given: str) -> object:
 
 
 def test_an_exporter(
-    installed: Installed, servers: Sequence[str], written: str, tmp_path: Path
+    installed: Installed, at_kafka: Sequence[str], written: str, tmp_path: Path
 ) -> None:
     """The lag of a checkpoint is scraped."""
     write(tmp_path / "orders", 0, f'{{"{written}":{{"0":1}}}}')
     given = ("--checkpoint", str(tmp_path / "orders"), "--port", "0", "--interval", "0.2")
-    with installed.running("prometheus", *servers, *given) as exporter:
+    with installed.running("prometheus", *at_kafka, *given) as exporter:
         url = exporter.await_line(bool).split()[-1]
         await_until(lambda: 2 in scrape(url).values())
         assert exporter.end(signal.SIGTERM) == 0
@@ -347,9 +347,9 @@ def test_a_guide(name: str, installed: Installed, topics: Topics, tmp_path: Path
         check_page(name, run, topics, tmp_path)
 
 
-def test_the_demo_on_a_cluster(installed: Installed, servers: Sequence[str]) -> None:
+def test_the_demo_on_a_cluster(installed: Installed, at_kafka: Sequence[str]) -> None:
     """It needs Spark, and no embedded broker."""
-    assert "All 2,000 events" in installed.printed("demo", "--events=2000", *servers)
+    assert "All 2,000 events" in installed.printed("demo", "--events=2000", *at_kafka)
 
 
 def test_a_real_broker(installed: Installed) -> None:
