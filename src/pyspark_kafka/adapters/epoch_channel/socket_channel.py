@@ -43,8 +43,9 @@ class SocketEpochChannel(EpochChannel):
         ping_interval_s: float = PING_INTERVAL_S,
         handshake_timeout_s: float = HANDSHAKE_TIMEOUT_S,
     ) -> None:
-        family = socket.AF_INET6 if ":" in bind_address else socket.AF_INET
-        listener = socket.create_server((bind_address, port), family=family, backlog=_BACKLOG)
+        # Spark writes IPv6 addresses in brackets (Utils.addBracketsIfNeeded).
+        bound = bind_address.strip("[]")
+        listener = socket.create_server((bound, port), family=_family(bound), backlog=_BACKLOG)
         host = bind_address if advertised_host is None else advertised_host
         location = f"{host}:{listener.getsockname()[1]}"
         self._address = ChannelAddress(SOCKET, location, new_key())
@@ -72,3 +73,10 @@ class SocketEpochChannel(EpochChannel):
         if not self._is_closed:
             self._is_closed = True
             self._loop.close()
+
+
+def _family(host: str) -> socket.AddressFamily:
+    """Return the family of a host's addresses: IPv6 if there is no other."""
+    found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM) if host else ()
+    families = {family for family, *_ in found}
+    return socket.AF_INET6 if families == {socket.AF_INET6} else socket.AF_INET

@@ -142,7 +142,7 @@ def _connect(address: ChannelAddress, timeout_s: float) -> tuple[socket.socket, 
     deadline = Deadline.after(timeout_s)
     host, _, port = address.location.rpartition(":")
     try:
-        connected = socket.create_connection((host, int(port)), timeout_s)
+        connected = socket.create_connection((host.strip("[]"), int(port)), timeout_s)
     except OSError as error:
         reason = f"{address.location} cannot be reached: {error.strerror or type(error).__name__}"
         raise DriverLostError(reason) from error
