@@ -61,5 +61,5 @@ class RecordSizes:
             return
         rows = sum(batch.num_rows for batch in batches)
         if rows:
-            size = sum(batch.get_total_buffer_size() for batch in batches)
+            size = sum(batch.nbytes for batch in batches)
             self._bytes_per_record[offset_range.partition] = size / rows

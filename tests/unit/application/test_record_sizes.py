@@ -163,3 +163,13 @@ def test_partitions_without_records_give_way_to_others(kit: Kit, looking: Lookin
     for _ in range(2):
         measured = sizes.measure(begin, until)
     assert measured[tp(8)] >= 1_000
+
+
+def test_a_part_of_a_batch_counts_alone(kit: Kit, looking: Looking) -> None:
+    """A reader may return slices, whose buffers they share."""
+    produce(kit, 0, 10, 1_000)
+    read = looking.reader.read
+    looking.reader.read = lambda *given: (  # type: ignore[method-assign]
+        batch.slice(row, 1) for batch in read(*given) for row in range(batch.num_rows)
+    )
+    assert RecordSizes(lambda: looking).measure(offsets(0), offsets(10))[tp(0)] <= 1_100
