@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -188,3 +190,12 @@ def test_no_lag_is_exported_while_no_broker_answers() -> None:
     with LagListener([notes]) as listener:
         listener.progressed(IDLE)
     assert notes.lags == []
+
+
+def test_the_lag_of_an_ended_query_is_followed_for_the_time_that_is_given() -> None:
+    """Zero seconds are no seconds."""
+    with LagListener(()) as listener:
+        ended = SimpleNamespace(runId="run", isActive=False)
+        before = time.monotonic()
+        assert list(listener.lags(ended, 0)) == []  # type: ignore[arg-type]
+        assert time.monotonic() - before < 3

@@ -88,9 +88,8 @@ class LagListener(StreamingQueryListener, ProgressListener):
         feed = self._worker.feed(str(query.runId))
         if not query.isActive:
             # Spark may have reported the end before this listener was added.
-            timeout_seconds = min(
-                _MAX_EVENT_DELAY_SECONDS, timeout_seconds or _MAX_EVENT_DELAY_SECONDS
-            )
+            given = _MAX_EVENT_DELAY_SECONDS if timeout_seconds is None else timeout_seconds
+            timeout_seconds = min(_MAX_EVENT_DELAY_SECONDS, given)
         return feed.follow(timeout_seconds)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
