@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ..read_limits import ReadLimit
     from .policy import OptionPolicy
 
+_ANY_TOPIC: Final = "(any)"
+"""No topic of Kafka has this name."""
+
 _TABLE: Final = (*table.TABLE, *value_table.TABLE)
 _SINK_TABLE: Final = (*sink_table.TABLE, *value_table.SINK_TABLE)
 
@@ -116,7 +119,7 @@ def parse_any_source_options(
 def with_any_topic(raw: Mapping[str, str]) -> dict[str, str]:
     """Add a topic to options that name none, for callers that get the topics from elsewhere."""
     named = lower(raw).keys() & {option.key for option in table.STRATEGIES}
-    return dict(raw) if named else {**raw, table.SUBSCRIBE.name: "any"}
+    return dict(raw) if named else {**raw, table.SUBSCRIBE.name: _ANY_TOPIC}
 
 
 def ignored_options(raw: Mapping[str, str], query: QueryKind) -> list[str]:
