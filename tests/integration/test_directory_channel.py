@@ -274,4 +274,4 @@ def test_a_heartbeat_that_is_replaced_during_a_listing_is_not_missed(
     monkeypatch.setattr(LocalDirectory, "files", lambda _: iter(next(listings)))
     SignedFiles(LocalDirectory(path), b"key").remove_abandoned()
     assert driver.exists()
-    assert channel.address
+    assert channel.address.location == str(path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyspark_kafka.adapters.epoch_channel import connection_loop, socket_channel, task_connection
+from pyspark_kafka.adapters.epoch_channel import connection_loop, task_connection
 from pyspark_kafka.adapters.epoch_channel.frames import FrameWriter
 from pyspark_kafka.adapters.epoch_channel.handshake import (
     GREETING,
@@ -418,14 +418,14 @@ def test_a_driver_with_an_ipv6_address(host: str) -> None:
 
 def test_a_driver_whose_name_has_an_ipv6_address_only(monkeypatch: pytest.MonkeyPatch) -> None:
     found = socket.getaddrinfo("::1", 0, type=socket.SOCK_STREAM)
-    monkeypatch.setattr(socket_channel.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     families = []
 
     def refuse(*_: object, family: int, **__: object) -> None:
         families.append(family)
         raise OSError("enough")
 
-    monkeypatch.setattr(socket_channel.socket, "create_server", refuse)
+    monkeypatch.setattr(socket, "create_server", refuse)
     with pytest.raises(OSError, match="enough"):
         SocketEpochChannel("driver.example")
     assert families == [socket.AF_INET6]

@@ -133,7 +133,10 @@ def test_an_error_of_closing_is_the_error_of_the_query(
     scripted: ScriptedQuery, error: type[Exception]
 ) -> None:
     """Any error: a query that has ended is not waited for."""
-    close = unreachable if error is BrokerUnreachableError else lambda: 1 / 0
+
+    def close() -> None:
+        raise BrokerUnreachableError("memory", 1) if error is BrokerUnreachableError else error
+
     query = start(scripted, lambda _: iter(()), close=close)
     with pytest.raises(error):
         query.awaitTermination(30)
