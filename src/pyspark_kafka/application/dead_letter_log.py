@@ -80,11 +80,14 @@ class DeadLetterLog:
     def ranges(self, starts: PartitionOffsets = _NOWHERE) -> list[OffsetRange]:
         """Return what the topic holds now, from these offsets on where they are given.
 
+        A partition that ends before them was created again, and is returned as a whole.
+
         :raises UnknownTopicError: if the topic does not exist.
         """
         partitions = self._partitions()
         earliest, latest = self._fetcher.earliest(partitions), self._fetcher.latest(partitions)
-        firsts = {one: max(earliest[one], starts.get(one, 0)) for one in earliest}
+        reached = {one: offset for one, offset in starts.items() if offset <= latest.get(one, -1)}
+        firsts = {one: max(first, reached.get(one, 0)) for one, first in earliest.items()}
         return [
             OffsetRange(partition, firsts[partition], end)
             for partition, end in sorted(latest.items())

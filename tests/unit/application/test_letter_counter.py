@@ -79,6 +79,17 @@ def test_a_letter_is_counted_once(world: MemoryWorld) -> None:
             world.delete_records(TopicPartition("letters", partition), number)
 
 
+def test_a_topic_that_was_created_again_is_counted_from_its_start(world: MemoryWorld) -> None:
+    """Its end lies before the place that the counter had reached."""
+    counting = counter(world)
+    write(world, "a", *[FailureReason.MALFORMED] * 3)
+    assert counting.count("a").total == 3
+    world.delete_topic("letters")
+    world.create("letters", 2)
+    write(world, "a", FailureReason.BAD_UTF8)
+    assert counting.count("a").total == 4
+
+
 def test_letters_of_kafka_connect_have_no_reason_of_ours(world: MemoryWorld) -> None:
     """They are of connectors, not of queries."""
     names = ("topic", "partition", "offset", "connector.name", "exception.class.name")
