@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..application.dead_letter_log import LetterSummary, ReplayStats
 from ..bootstrap.dead_letters import dead_letter_log_for, letter_replay_for
-from ..bootstrap.option_policy import operator_policy
 from ..domain.error_text import excerpt
-from ..domain.options import QueryKind, parse_source_options
-from .connection import DEFAULTS
+from .connection import Connection
 from .console import Console
 from .process import ending_with_the_pipe, logs_redirected_to
 from .progress_bar import advancing
@@ -76,16 +74,10 @@ def _advancing(ranges: Iterable[OffsetRange], found: Iterable[Letters]) -> Itera
 
 
 def _options(source: LetterSource) -> SourceOptions:
-    given = {
-        **DEFAULTS,
-        # Letters that retention deletes meanwhile are no longer listed.
-        "failOnDataLoss": "false",
-        **dict(source.options),
-        "kafka.bootstrap.servers": source.bootstrap_servers,
-        "client": source.client,
-        "subscribe": source.topic,
-    }
-    return parse_source_options(given, QueryKind.STREAM, operator_policy())
+    # Letters that retention deletes meanwhile are no longer listed.
+    options = (("failOnDataLoss", "false"), *source.options)
+    connection = Connection(source.bootstrap_servers, source.client, options)
+    return connection.source_options(subscribe=source.topic)
 
 
 def _print_json(summary: LetterSummary) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from pyspark_kafka.__main__ import main
 from pyspark_kafka.application.dead_letter_log import LetterFilter
 from pyspark_kafka.cli.dead_letter_arguments import LetterSource
 from pyspark_kafka.cli.parser import ListLettersSettings, ReplayLettersSettings, parse_arguments
@@ -82,3 +83,12 @@ def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> Non
     settings = parse_arguments(["dead-letters", "list", *GIVEN, "--until", "1970-01-01T00:00:01"])
     assert isinstance(settings, ListLettersSettings)
     assert settings.source.wanted.until_ms == 1_000
+
+
+def test_options_take_precedence_over_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in the other commands: here the servers, which the option takes away."""
+    given = ("--topic", "letters", "--bootstrap-servers", "127.0.0.1:1")
+    options = ("kafka.bootstrap.servers=", "kafka.default.api.timeout.ms=300")
+    listed = [*given, *(text for option in options for text in ("--option", option))]
+    assert main(["dead-letters", "list", *listed]) == 1
+    assert "'kafka.bootstrap.servers' must be specified" in capsys.readouterr().err
