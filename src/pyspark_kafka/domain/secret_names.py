@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 SENSITIVE_NAMES: Final = (
-    r"secret|password|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
+    r"secret|pass?w|pwd|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
     r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options|user[._-]?info"
+    r"|basic[._-]?auth|ssl[._-]?key(?![._a-z])"
 )
 """A pattern of such names, for Python and for Java, in upper or lower case.
 
 Java's clients, librdkafka, kafka-python (with underscores for dots), fsspec and the clients of
-schema registries name them. It matches some names too many: of files, addresses and times.
+schema registries name them, and some are misspelled. It matches some names too many: of files,
+addresses and times.
 """
 
 SENSITIVE_VALUES: Final = (
     r"://[^/@: ]*:(?![0-9]{2,5}/)[^@ ]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|[?&](?:[a-z-]*signature|sig|delegation)="
+    r"|(?:[?]|&)(?:[a-z-]*signature|sig|delegation)="
 )
 """A pattern of values that are secrets under any name: private keys, URLs with a password.
 

@@ -85,6 +85,13 @@ def test_settings_of_an_admin_client_are_hidden(caplog: pytest.LogCaptureFixture
     assert SECRET not in caplog.text
 
 
+def test_an_error_of_a_connection_hides_a_password(caplog: pytest.LogCaptureFixture) -> None:
+    """An error that names a proxy's URL is logged without its login."""
+    error = ValueError(f"Unable to parse proxy_url: socks5://me:{SECRET}@proxy")
+    logging.getLogger("kafka.net.manager").error("Connection failed: %s", error)
+    assert caplog.messages == ["Connection failed: Unable to parse proxy_url: socks5://proxy"]
+
+
 def test_other_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A request that is no login is logged as kafka-python does."""
     protocol = KafkaProtocol(client_id="c")
@@ -95,4 +102,4 @@ def test_other_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_filter_is_added_once() -> None:
     """A second call adds no second filter."""
     log_filter.hide_secrets()
-    assert [len(logging.getLogger(name).filters) for name in log_filter.LOGGERS] == [1, 1, 1]
+    assert [len(logging.getLogger(name).filters) for name in log_filter.LOGGERS] == [1, 1, 1, 1]

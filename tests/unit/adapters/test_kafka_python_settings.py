@@ -44,6 +44,32 @@ def problems(settings: dict[str, str]) -> tuple[str, ...]:
     return caught.value.problems
 
 
+@pytest.mark.parametrize("name", ["proxy.url", "socks5.proxy"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:hush#x@host:1",
+        "//user:hush@host:1",
+        "user:hush@host:1",
+        "https://user:hush@host:1",
+        "http://user:hush@host",
+        "http://user:hush@host:port",
+        "http://host:1?hush",
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_not_shown(name: str, url: str) -> None:
+    """kafka-python would log its URL at each connection, and the error would repeat a part."""
+    (problem,) = problems({name: url, "sasl.mechanism": "PLAIN"})
+    assert problem.startswith(f"Option 'kafka.{name}': a proxy must be a URL with host and port")
+    assert "hush" not in problem
+
+
+def test_a_proxy_is_passed() -> None:
+    """A password may be part of the URL."""
+    config = client_config(SERVERS | {"proxy.url": "socks5h://user:p%23@[::1]:1080"})
+    assert config["proxy_url"] == "socks5h://user:p%23@[::1]:1080"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "config"),
     [
@@ -153,7 +179,8 @@ def test_own_settings_exist(name: str) -> None:
     known = name.replace(".", "_")
     assert known in KafkaConsumer.DEFAULT_CONFIG
     is_flag = isinstance(KafkaConsumer.DEFAULT_CONFIG[known], bool)
-    assert known in translated(**{name: "true" if is_flag else "1"})
+    value = "http://host:1" if "proxy" in name else "true" if is_flag else "1"
+    assert known in translated(**{name: value})
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,17 @@ def test_no_error_shows_a_broken_jaas_line() -> None:
     assert not [text for text in refused if SECRET in text]
 
 
+def test_no_error_shows_a_password_in_a_wrong_place(client: str) -> None:
+    """A password may stand before the servers, or in place of the login module."""
+    for servers in (f"u:{SECRET}@h:1", f"SASL_SSL://u:{SECRET}@h:1"):
+        shown = refusal(client, {"bootstrap.servers": servers})
+        assert "'kafka.bootstrap.servers' must be host:port, without a user" in shown
+        assert SECRET not in shown
+    shown = refusal(client, {**LOGINS["PLAIN"], "sasl.jaas.config": f"{SECRET} required a=b;"})
+    assert "the login module is not supported" in shown
+    assert SECRET not in shown
+
+
 @pytest.mark.parametrize("pasted", PASTED)
 def test_nothing_shows_a_secret_in_a_wrong_option(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, client: str, pasted: str

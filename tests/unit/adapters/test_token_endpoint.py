@@ -110,6 +110,25 @@ def test_an_endpoint_that_gives_no_token(respond: Callable[[Request], Response],
     assert text in refusal(respond)
 
 
+@pytest.mark.parametrize("encodes_header", [False, True])
+def test_an_endpoint_that_repeats_the_header(*, encodes_header: bool) -> None:
+    """Neither the header nor the secret in the spelling of a URL is shown."""
+    secret = Secret("hush/ %ä")
+
+    def respond(request: Request) -> Response:
+        header = request.headers["Authorization"]
+        decoded = base64.b64decode(header.removeprefix("Basic ")).decode()
+        return Response(json.dumps({"error": f"{header} is {decoded}"}).encode(), 401)
+
+    with serving(respond) as url:
+        provider = OidcTokenProvider(
+            replace(source(url), client_secret=secret, encodes_header=encodes_header)
+        )
+        with pytest.raises(AuthenticationError) as raised:
+            provider.token()
+    assert "HTTP 401 Basic [hidden] is me:[hidden]." in str(raised.value)
+
+
 def test_failures_that_pass() -> None:
     """An endpoint that is overloaded is asked again; a refusal is not repeated."""
     statuses = [503, 429, 200]

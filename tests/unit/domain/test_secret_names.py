@@ -13,6 +13,10 @@ from pyspark_kafka.domain.secret_names import hide, holds_secret, is_secret, wit
     [
         "kafka.sasl.jaas.config",
         "kafka.sasl.password",
+        "kafka.sasl.pasword",
+        "kafka.sasl.passwd",
+        "kafka.ssl.key",
+        "schema.registry.basic.auth",
         "sasl_plain_password",
         "kafka.ssl.keystore.password",
         "kafka.ssl.keystore.key",
@@ -58,6 +62,7 @@ def test_places_of_secrets_are_no_secrets() -> None:
     [
         "kafka.ssl.keystore.location",
         "kafka.ssl.key.location",
+        "schema.registry.basic.auth.credentials.source",
         "kafka.ssl.truststore.certificates",
         "kafka.ssl.keystore.certificate.chain",
         "kafka.sasl.oauthbearer.token.endpoint.url",

@@ -13,11 +13,14 @@ from typing import Final, final
 
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
-from ...domain.secret_names import is_secret
+from ...domain.secret_names import HIDDEN, is_secret, without_secrets
 
-HIDDEN: Final = "[hidden]"
-
-LOGGERS: Final = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
+LOGGERS: Final = (
+    "kafka.admin.client",
+    "kafka.net.connection",
+    "kafka.net.manager",
+    "kafka.protocol.parser",
+)
 """The loggers of the modules that log what a client sends, receives or is set to.
 
 A filter of a logger does not apply to its children: ``kafka`` alone would filter nothing.
@@ -55,6 +58,9 @@ def _argument(value: object) -> object:
     if isinstance(value, bytes | bytearray | memoryview):
         # Frames of a login by SASL v0 have no header by which they could be told from others.
         return f"{len(value)} bytes"
+    if isinstance(value, Exception):
+        # Of a connection through a proxy, whose URL may have a password.
+        return without_secrets(str(value))
     return f"{type(value).__name__}({HIDDEN})" if isinstance(value, _SASL) else value
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from ...domain.errors import OptionsError
 from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
@@ -50,6 +51,8 @@ RECONNECT_BACKOFF_MAX_MS: Final = 1_000
 
 _VERSION_REQUEST: Final = "api.version.request"
 _VERSION_FALLBACK: Final = "broker.version.fallback"
+_PROXIES: Final = ("proxy.url", "socks5.proxy")
+_PROXY_SCHEMES: Final = ("http", "socks5", "socks5h")
 _CHECK_HOSTNAME: Final = "ssl.check.hostname"
 
 OWN_SETTINGS: Final = frozenset(
@@ -169,10 +172,25 @@ def _translate(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
         if name in (_VERSION_REQUEST, _VERSION_FALLBACK):
             return _api_version(settings)
         if name in OWN_SETTINGS:
-            return {known: _value(text, _default(known))}
+            return {known: _proxy(text) if name in _PROXIES else _value(text, _default(known))}
     except ValueError as error:
         raise ValueError(f"Option '{PREFIX}{name}': {error}") from error
     raise ValueError(not_known(name, CLIENT_NAME))
+
+
+def _proxy(url: str) -> str:
+    """Return the URL of a proxy that kafka-python can use; no message repeats it."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in _PROXY_SCHEMES and bool(parts.hostname and parts.port)
+    except ValueError:
+        is_usable = False
+    if not is_usable or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(
+            f"a proxy must be a URL with host and port, and one of {', '.join(_PROXY_SCHEMES)}; "
+            "in a password, write other signs than letters and digits as in '%23' for '#'"
+        )
+    return url
 
 
 def _default(name: str) -> Any:

@@ -14,6 +14,7 @@ from requests import RequestException, Session
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError
 
+from ...domain.secret_names import hide
 from ...domain.values.errors import (
     IncompatibleSchemaError,
     RegistryRefusedError,
@@ -214,11 +215,10 @@ class RestClient:
 
     def _shown(self, text: str, max_text: int = 300) -> str:
         """Return a text in one line and without secrets, which a server may repeat."""
-        for server in self._settings.servers:
-            password = server.login.partition(":")[2]
-            for secret in (_base64(server.login), password, str(self._settings.token)):
-                text = text.replace(secret, "[hidden]") if secret else text
-        return readable(text, max_text).rstrip(".")
+        logins = [server.login for server in self._settings.servers]
+        passwords = [login.partition(":")[2] for login in logins]
+        secrets = (*map(_base64, logins), *passwords, str(self._settings.token))
+        return readable(hide(text, secrets), max_text).rstrip(".")
 
     def _current_session(self) -> Session:
         tls = self._tls.context if self._tls else None

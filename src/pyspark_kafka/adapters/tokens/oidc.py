@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote_plus, urlencode
 
 from ...domain.kafka_settings.oauth import OAUTHBEARER
+from ...domain.secret_names import hide
 from ...domain.security.errors import AuthenticationError, TokenUnavailableError
 from ...ports.clock import epoch_ms
 from ...ports.deadline import Deadline
@@ -60,7 +61,7 @@ class OidcTokenProvider(TokenProvider):
             response = self._response(Deadline.after(self._timeout_s))
             return _token(response, source)
         except _RefusedError as error:
-            reason = readable(str(error).replace(source.client_secret, "[hidden]"))
+            reason = readable(hide(str(error), (source.client_secret, _encoded(source))))
             raise AuthenticationError(self._place, OAUTHBEARER, source.client_id, reason) from None
         except PostError as error:
             raise TokenUnavailableError(self._place, readable(str(error))) from error
@@ -113,10 +114,14 @@ def _tls(source: ClientCredentials) -> ssl.SSLContext | None:
 
 
 def _basic(source: ClientCredentials) -> str:
+    return f"Basic {_encoded(source)}"
+
+
+def _encoded(source: ClientCredentials) -> str:
     parts = [source.client_id, str(source.client_secret)]
     if source.encodes_header:
         parts = [quote_plus(part) for part in parts]
-    return "Basic " + base64.b64encode(":".join(parts).encode()).decode()
+    return base64.b64encode(":".join(parts).encode()).decode()
 
 
 def _token(response: Response, source: ClientCredentials) -> Token:

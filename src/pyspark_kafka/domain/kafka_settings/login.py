@@ -17,6 +17,8 @@ _PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _KERBEROS_MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
 
+_CLASS: Final = re.compile(r"[a-z]\w*(?:\.\w+)+\.[A-Z]\w*")
+
 _MECHANISMS: Final[Mapping[str, tuple[str, ...]]] = {
     _PLAIN_MODULE: ("PLAIN",),
     _SCRAM_MODULE: ("SCRAM-SHA-256", "SCRAM-SHA-512"),
@@ -79,8 +81,10 @@ def _login_module(text: str, mechanism: str) -> tuple[str, Mapping[str, str]]:
     """Return the login module of a JAAS line, which has to be the mechanism's, and its options."""
     module, options = jaas_entry(text)
     if module not in _MECHANISMS:
+        # Another word than a class may be a password in the wrong place.
+        shown = f" '{module}'" if _CLASS.fullmatch(module) else ""
         raise ValueError(
-            f"{_JAAS}: the login module '{module}' is not supported: no Java class runs here; use "
+            f"{_JAAS}: the login module{shown} is not supported: no Java class runs here; use "
             "the login module of PLAIN, SCRAM, OAUTHBEARER, Kerberos or MSK IAM"
         )
     if mechanism not in _MECHANISMS[module]:

@@ -75,6 +75,12 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
         problems.append(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )
+    elif "@" in settings[BOOTSTRAP_SERVERS]:
+        # It may be a user's password: it is not repeated, here or by a client that cannot connect.
+        problems.append(
+            "Option 'kafka.bootstrap.servers' must be host:port, without a user: set the login in "
+            "'kafka.sasl.jaas.config'"
+        )
     return problems
 
 
