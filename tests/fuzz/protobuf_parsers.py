@@ -71,6 +71,9 @@ def little_room() -> Iterator[None]:
 
 def warm_up() -> None:
     """Compile the kernel, and the schemas."""
+    descriptor = message_named(NAMES[0])
+    decoder = ProtobufDecoder(descriptor, message_type(descriptor, PLAIN), PLAIN)
+    decoder.decode(_guarded_payloads([b""]))
     for name in NAMES:
         try_values(name, PLAIN, [b""])
 

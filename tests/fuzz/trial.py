@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -31,7 +32,7 @@ from tests.unit.adapters.kafka_format.reading import T, rows_of, rows_of_peer
 
 from .guarded import GuardedNumpy, guarded_copy, replaced
 from .inputs import END
-from .parsers import quickly
+from .parsers import DECODE_S, quickly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,12 @@ def try_case(case: Case) -> Outcome:
     stretch = FetchedRecords.of(
         guarded_copy(case.blob), [AbortedTransaction(*transaction) for transaction in case.aborted]
     )
+    begun = time.process_time()
     usual = _outcome(case, stretch)
+    if time.process_time() - begun > DECODE_S:
+        # The first time may have been a compiler's.
+        with quickly():
+            _outcome(case, stretch)
     with little_room(case.room):
         tight = _outcome(case, stretch)
     _hold_same(case, stretch, usual, tight)
@@ -84,8 +90,7 @@ def _outcome(case: Case, stretch: FetchedRecords) -> Outcome:
     found: list[pa.RecordBatch] = []
     error: str | None = None
     try:
-        with quickly():
-            found += decoder.decode(stretch, case.from_offset, case.until_offset)
+        found += decoder.decode(stretch, case.from_offset, case.until_offset)
     except (CorruptBatchError, MalformedTimestampError, OversizedRecordError) as problem:
         error = f"{type(problem).__name__}: {problem}"
     for batch in found:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 import pytest
 
+from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
 from pyspark_kafka.adapters.protobuf_values.value_format import VALUE_FORMAT
 from pyspark_kafka.domain.errors import OptionsError
+from pyspark_kafka.domain.options.value_table import FORMAT_OPTIONS
 from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.registered_schema import Schema, SchemaType
 from pyspark_kafka.domain.values.value_options import ValueOptions
@@ -87,3 +90,10 @@ def test_a_type_that_the_message_does_not_have() -> None:
     atoms = VALUE_FORMAT.data_type(OPTIONS, registered(PROTO3))
     with pytest.raises(OptionsError, match=r"the message 'p\.A' has no field 'i32'"):
         VALUE_FORMAT.decoder(replace(OPTIONS, descriptor=ONE), None, atoms)
+
+
+def test_the_options_of_a_read_are_those_of_the_format() -> None:
+    """What the format can do can be reached from Spark, and the other way round."""
+    names = ", ".join(sorted(option.name for option in FORMAT_OPTIONS["protobuf"]))
+    with pytest.raises(OptionsError, match=f"Its options are {re.escape(names)}[.]"):
+        protobuf_settings(replace(OPTIONS, settings=(("x", "1"),)))
