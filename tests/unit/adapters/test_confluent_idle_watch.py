@@ -88,3 +88,22 @@ def test_a_client_without_a_login_needs_no_watch() -> None:
     adapter = Adapter()
     watch(has_login=False).start(adapter)
     assert watching() == 0
+
+
+def test_an_unexpected_error_ends_no_watch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged once: a client whose events nobody handles may log in again and again."""
+    adapter, watched = Adapter(), watch()
+
+    def fail() -> bool:
+        adapter.handled += 1
+        raise KeyError("what no adapter expects")
+
+    monkeypatch.setattr(adapter, "handle_idle_events", fail)
+    watched.start(adapter)
+    await_until(lambda: adapter.handled > 2)
+    monkeypatch.undo()
+    adapter.has_client = False
+    await_until(lambda: watching() == 0)
+    assert len(caplog.records) == 1

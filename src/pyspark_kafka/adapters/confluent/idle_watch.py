@@ -6,6 +6,7 @@ logs in with the old one several times a second until its events are polled.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import weakref
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .connection import Connection
+
+log = logging.getLogger(__name__)
 
 _EVERY_S: Final = 0.2
 """A broker answers a wrong password after 0.1 s or later (``connection.failed.authentication
@@ -83,7 +86,15 @@ class IdleWatch:
 
 
 def _watch(reference: weakref.ref[Watched], process: _Process) -> None:
-    while _check(reference, process):
+    is_logged = False
+    while True:
+        try:
+            if not _check(reference, process):
+                return
+        except Exception:
+            if not is_logged:
+                log.exception("The events of an idle client cannot be handled")
+            is_logged = True
         time.sleep(_EVERY_S)
 
 
