@@ -53,7 +53,8 @@ class LagMeter:
 
         ``subscription`` matters if it assigns partitions: the query does not read the others of
         these topics. ``max_counted`` is in offsets of a partition, 0 turns counting off;
-        ``count_timeout_ms`` limits one measurement, except for the last request.
+        ``count_timeout_ms`` limits one measurement, except for the last request; it begins anew
+        with the first batch of all, before which kernels may be compiled.
         """
         self._fetcher = fetcher
         self._reader = reader
@@ -63,6 +64,8 @@ class LagMeter:
         )
         self._max_counted = max_counted
         self._count_timeout_ms = count_timeout_ms
+        self._deadline_ms = 0
+        self._has_read = False
         self._counts: Mapping[TopicPartition, tuple[_Span, int]] = {}
 
     def measure(self, consumed: PartitionOffsets) -> SourceLag:
@@ -79,10 +82,10 @@ class LagMeter:
 
     def measure_all(self, consumed: Iterable[PartitionOffsets]) -> list[SourceLag]:
         """Return the lag of several sources, as ``measure`` does for one."""
-        deadline = self._clock.now_ms() + self._count_timeout_ms
+        self._start_time()
         counts: dict[TopicPartition, tuple[_Span, int]] = {}
         lags = [
-            SourceLag.of(self._with_count(each, deadline, counts) for each in self._in_offsets(one))
+            SourceLag.of(self._with_count(each, counts) for each in self._in_offsets(one))
             for one in consumed
         ]
         self._counts = counts
@@ -117,27 +120,33 @@ class LagMeter:
                 return frozenset()
             return frozenset().union(*(self._partitions_of({topic}) for topic in topics))
 
+    def _start_time(self) -> None:
+        self._deadline_ms = self._clock.now_ms() + self._count_timeout_ms
+
     def _with_count(
-        self, lag: PartitionLag, deadline: int, counts: dict[TopicPartition, tuple[_Span, int]]
+        self, lag: PartitionLag, counts: dict[TopicPartition, tuple[_Span, int]]
     ) -> PartitionLag:
         if lag.is_exact or lag.lag > self._max_counted:
             return lag
         span = lag.latest - lag.lag, lag.latest
         known = self._counts.get(lag.partition)
-        count = known[1] if known and known[0] == span else self._count(lag, span, deadline)
+        count = known[1] if known and known[0] == span else self._count(lag, span)
         if count is None:
             return lag
         counts[lag.partition] = span, count
         return lag.counted(count)
 
-    def _count(self, lag: PartitionLag, span: _Span, deadline: int) -> int | None:
+    def _count(self, lag: PartitionLag, span: _Span) -> int | None:
         """Return the number of records of a span; ``None`` if that fails or takes too long."""
-        if self._clock.now_ms() >= deadline:
+        if self._clock.now_ms() >= self._deadline_ms:
             return None
         count = 0
         try:
             for batch in self._reader().read(OffsetRange(lag.partition, *span), _OFFSETS_ONLY):
-                if self._clock.now_ms() >= deadline:
+                if not self._has_read:
+                    self._has_read = True
+                    self._start_time()
+                if self._clock.now_ms() >= self._deadline_ms:
                     return None
                 count += batch.num_rows
         except PysparkKafkaError:

@@ -186,6 +186,19 @@ def test_counting_ends_with_its_time(kit: Kit, milliseconds: int) -> None:
     kit.produce(3)
     kit.produce(3, partition=1)
     measuring, reader = metered(kit, count_timeout_ms=50)
+    assert measuring.measure(consumed()).is_exact
+    kit.produce(1)
+    kit.produce(1, partition=1)
     reader.milliseconds = milliseconds
+    reader.ranges.clear()
     assert [each.is_exact for each in measuring.measure(consumed()).partitions] == [False, False]
-    assert reader.ranges == ["t-0[0, 3)"]
+    assert reader.ranges == ["t-0[0, 4)"]
+
+
+def test_the_time_of_counting_begins_with_the_first_batch(kit: Kit) -> None:
+    """Before it, a process may compile for many seconds what decodes batches."""
+    kit.produce(3)
+    kit.produce(3, partition=1)
+    measuring, reader = metered(kit, count_timeout_ms=50)
+    reader.milliseconds = 40
+    assert measuring.measure(consumed()).is_exact
