@@ -14,15 +14,11 @@ import pytest
 from kafka import KafkaConsumer
 
 from pyspark_kafka.adapters import call_deadline
+from pyspark_kafka.adapters.kafka_format.column_buffers import MAX_ROWS
 from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
 from pyspark_kafka.adapters.kafka_python.settings import client_settings
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
-from pyspark_kafka.adapters.kafka_python.stream_fetcher import (
-    MAX_ROWS,
-    StreamFetcher,
-    _Fetched,
-    _Leader,
-)
+from pyspark_kafka.adapters.kafka_python.stream_fetcher import StreamFetcher, _Fetched, _Leader
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options

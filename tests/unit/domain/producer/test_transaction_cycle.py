@@ -205,16 +205,17 @@ def test_a_fence_is_raised_at_once() -> None:
 def test_a_transaction_is_quiet_between_requests_that_were_answered() -> None:
     """One whose connection was lost may still be handled, as one in flight."""
     cycle = new_cycle()
-    assert not cycle.is_quiet
+    quiet = [cycle.is_quiet]
     cycle.append([], 7)
     [offsets] = cycle.next_requests(0)
-    assert not cycle.is_quiet
+    quiet.append(cycle.is_quiet)
     cycle.succeeded(offsets, 0)
-    assert cycle.is_quiet
+    quiet.append(cycle.is_quiet)
     [commit] = cycle.next_requests(0)
     cycle.failed(commit, TransactionError.DISCONNECTED, "gone", 0)
-    assert not cycle.is_quiet
+    quiet.append(cycle.is_quiet)
     assert succeed(cycle, BACKOFF_S) == [commit]
-    assert cycle.is_quiet
+    quiet.append(cycle.is_quiet)
     succeed(cycle, BACKOFF_S)
-    assert not cycle.is_quiet
+    quiet.append(cycle.is_quiet)
+    assert quiet == [False, False, True, False, True, False]
