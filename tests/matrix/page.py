@@ -32,6 +32,9 @@ HEAD: Final = """\
 | Java, for Spark | 17 or newer | {tested_java} |
 | Kafka brokers | 2.1 or newer | {tested_kafka} |
 
+Python 3.14 is not tested. Each package that is always installed has a wheel for it, or is pure
+Python, as is Spark (looked up in November 2026).
+
 Checkpoints, offsets and the initial offsets of a stream have the format of Spark's JVM connector,
 and [can be exchanged](../get-started/migrate.md) with it.
 """
@@ -70,12 +73,14 @@ results. A version is listed as tested if all tests of a run with it passed.
 PACKAGES: Final = """
 ## Packages
 
-| package | versions | tested | comes with |
-|---|---|---|---|
+| package | versions | tested | comes with | notes |
+|---|---|---|---|---|
 """
 
 COLUMNS: Final = 10
 """Of the table of runs."""
+
+_QUOTED: Final = re.compile(r'"([^"]+)"')
 
 REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(.*)")
 
@@ -91,6 +96,7 @@ def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> 
     extras: dict[str, list[str]] = project["optional-dependencies"]
     by_cell = {result.cell: result for result in results}
     tested = _tested(by_cell.values())
+    notes = notes_of(settings)
     [spark] = extras["spark"]
     return "".join(
         [
@@ -105,12 +111,12 @@ def page_of(settings: str, cells: Iterable[Cell], results: Iterable[Result]) -> 
             RUN.format(features="".join(map(_feature, FEATURES))),
             *(_run(cell, by_cell.get(cell.name)) for cell in cells),
             PACKAGES,
-            *_rows(project["dependencies"], "always", tested),
+            *_rows(project["dependencies"], "always", tested, notes),
             *(
                 row
                 for extra, requirements in extras.items()
                 if extra != "all"
-                for row in _rows(requirements, f"the extra `{extra}`", tested)
+                for row in _rows(requirements, f"the extra `{extra}`", tested, notes)
             ),
         ]
     )
@@ -162,10 +168,27 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def _rows(requirements: list[str], where: str, tested: Mapping[str, set[str]]) -> Iterator[str]:
+def notes_of(settings: str) -> dict[str, str]:
+    """Return the comments above requirements: what a package is for, and why no older one is."""
+    notes: dict[str, str] = {}
+    comment: list[str] = []
+    for line in map(str.strip, settings.splitlines()):
+        if line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+            continue
+        if comment:
+            notes = dict.fromkeys(_QUOTED.findall(line), " ".join(comment)) | notes
+        comment = []
+    return notes
+
+
+def _rows(
+    requirements: list[str], where: str, tested: Mapping[str, set[str]], notes: Mapping[str, str]
+) -> Iterator[str]:
     for requirement in requirements:
         name, versions = _versions(requirement)
-        yield f"| `{name}` | {versions} | {_listed(tested, name)} | {where} |\n"
+        note = notes.get(requirement, "")
+        yield f"| `{name}` | {versions} | {_listed(tested, name)} | {where} | {note} |\n"
 
 
 def _versions(requirement: str) -> tuple[str, str]:

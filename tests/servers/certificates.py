@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cryptography import x509
@@ -22,7 +25,6 @@ from cryptography.x509.oid import NameOID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -145,11 +147,26 @@ class Authority:
 
 def truststore(trusted: Sequence[Authority], password: str) -> bytes:
     """Return a PKCS12 truststore that Java reads, with one authority or more."""
+    if not hasattr(pkcs12, "serialize_java_truststore"):  # cryptography before 45
+        return _store_of_keytool(trusted, password)
     entries = [
         pkcs12.PKCS12Certificate(authority.certificate, f"authority-{number}".encode())
         for number, authority in enumerate(trusted)
     ]
     return pkcs12.serialize_java_truststore(entries, _store_encryption(password))
+
+
+def _store_of_keytool(trusted: Sequence[Authority], password: str) -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        store, certificate = Path(directory, "trust.p12"), Path(directory, "ca.pem")
+        for number, authority in enumerate(trusted):
+            pem = authority.certificate.public_bytes(Encoding.PEM)
+            certificate.write_bytes(pem)
+            command = f"keytool -importcert -noprompt -storetype PKCS12 -alias authority-{number}"
+            given: list[str | Path] = ["-keystore", store, "-storepass", password]
+            given += ["-file", certificate]
+            subprocess.run([*command.split(), *given], check=True, capture_output=True)
+        return store.read_bytes()
 
 
 def certificates_pem(certificates: Iterable[x509.Certificate]) -> str:

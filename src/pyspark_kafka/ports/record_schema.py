@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..domain.projection import Projection
 
 HEADERS: Final = pa.list_(
@@ -29,3 +31,11 @@ TYPES: Final[dict[str, pa.DataType]] = {
 def record_schema(projection: Projection) -> pa.Schema:
     """Return the schema of the projected columns."""
     return pa.schema([pa.field(column, TYPES[column]) for column in projection.columns])
+
+
+def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of batches of one schema as one batch, as ``pa.concat_batches`` since 19."""
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.concat_arrays(list(parts)) for parts in columns], schema=batches[0].schema
+    )

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pyspark_kafka.adapters.spark.spark_api import FEATURES
 from tests.matrix.cells import Cell, Environment
-from tests.matrix.page import page_of
+from tests.matrix.page import notes_of, page_of
+from tests.matrix.project import ROOT, Project
 from tests.matrix.results import Counts, Outcome, Result
 
 SETTINGS = """
 [project]
 requires-python = ">=3.11"
-dependencies = ["numpy>=1.26"]
+dependencies = [
+    # Arrays. The first
+    # for this Python.
+    "numpy>=1.26",
+]
 
 [project.optional-dependencies]
 spark = ["pyspark>=4.2,<5"]
@@ -61,7 +66,7 @@ def test_tested_versions_are_of_runs_that_passed() -> None:
     page = page_of(SETTINGS, map(cell, ("one", "two", "three")), results).splitlines()
     assert "| Python | 3.11 or newer | 3.11.7 and 3.12.1 |" in page
     assert "| Spark | 4.2 or newer, older than 5 | 4.2.0 |" in page
-    assert "| `numpy` | 1.26 or newer | 1.26.0 and 1.100.0 | always |" in page
+    assert "| `numpy` | 1.26 or newer | 1.26.0 and 1.100.0 | always | Arrays. The first for this Python. |" in page
 
 
 def test_what_older_releases_of_spark_lack_is_what_is_refused() -> None:
@@ -74,3 +79,17 @@ def test_what_older_releases_of_spark_lack_is_what_is_refused() -> None:
 def test_before_the_first_run_nothing_is_tested() -> None:
     """The page says so."""
     assert "| Kafka brokers | 2.1 or newer | not tested |" in page_of(SETTINGS, [cell("one")], [])
+
+
+def test_the_comment_of_a_package_is_its_note() -> None:
+    """All of its lines."""
+    page = page_of(SETTINGS, [cell("one")], []).splitlines()
+    note = "Arrays. The first for this Python."
+    assert f"| `numpy` | 1.26 or newer | not tested | always | {note} |" in page
+
+
+def test_each_package_has_a_note() -> None:
+    """It says why no older version will do."""
+    project = Project.read()
+    named = {*project.dependencies, *(one for extra in project.extras.values() for one in extra)}
+    assert named <= notes_of((ROOT / "pyproject.toml").read_text()).keys()

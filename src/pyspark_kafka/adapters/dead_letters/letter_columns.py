@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ...domain.values import dead_letter
 from ...domain.values.errors import MalformedValueError
-from ...ports.record_schema import HEADERS
+from ...ports.record_schema import HEADERS, concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ def joined(found: Sequence[BadRecords]) -> BadRecords:
         return found[0]
     return replace(
         found[0],
-        records=pa.concat_batches([each.records for each in found]),  # type: ignore[attr-defined]  # the stubs lack it
+        records=concatenated([each.records for each in found]),
         reasons=np.concatenate([each.reasons for each in found]),
         errors=pa.concat_arrays([each.errors for each in found]),
     )

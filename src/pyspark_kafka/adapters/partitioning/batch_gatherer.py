@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-import pyarrow as pa
+from ...ports.record_schema import concatenated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
     Gathered: TypeAlias = tuple[pa.RecordBatch, str | None]
 
@@ -45,7 +47,7 @@ class BatchGatherer:
         """Yield what is gathered, as one batch."""
         batches, self._batches, self._bytes = self._batches, [], 0
         if batches:
-            yield pa.concat_batches(batches) if len(batches) > 1 else batches[0], self._topic  # type: ignore[attr-defined]  # the stubs lack it
+            yield concatenated(batches) if len(batches) > 1 else batches[0], self._topic
 
     def adapt(self, groups: int) -> None:
         """Gather enough for as many partitions, or topics, as the last batch was for."""

@@ -14,7 +14,15 @@ from google.protobuf.descriptor import FieldDescriptor
 from ...domain.values import data_types as types
 from ..value_encoding.input_table import fields_of
 from .descriptors import InvalidDescriptorError
-from .field_shapes import UINT64, Shape, inner_message, shape_of
+from .field_shapes import (
+    UINT64,
+    Shape,
+    inner_message,
+    is_packed,
+    is_repeated,
+    is_required,
+    shape_of,
+)
 from .settings import ProtobufSettings
 
 if TYPE_CHECKING:
@@ -158,12 +166,12 @@ class EncodeProgram:
                 )
             found[one.number] = one, field.type, number
         for one in message.fields:
-            if one.is_required and one.number not in found:
+            if is_required(one) and one.number not in found:
                 raise InvalidDescriptorError(f"the required field '{one.full_name}' is missing")
         for _, (one, data_type, number) in sorted(found.items()):
             place = len(self._nodes)
             self._add_field(one, data_type, number)
-            self._nodes[place][IS_REQUIRED // 8] = one.is_required
+            self._nodes[place][IS_REQUIRED // 8] = is_required(one)
             self._add_others(self._nodes[place], one, found)
 
     def _add_others(
@@ -191,7 +199,7 @@ class EncodeProgram:
             )
         if shape_of(field, _NO_SETTINGS) is Shape.MAP:
             self._add_map(field, data_type, column)
-        elif not field.is_repeated:
+        elif not is_repeated(field):
             self._add_value(field, data_type, column)
             self._nodes[self._last][IS_IMPLICIT // 8] = not field.has_presence
         elif isinstance(data_type, types.ArrayType):
@@ -205,7 +213,7 @@ class EncodeProgram:
         element = len(self._nodes)
         self._add_value(field, data_type.element, column + 1)
         self._nodes[element][IS_REQUIRED // 8] = 1
-        if field.is_packed:
+        if is_packed(field):
             node[IS_PACKED // 8], node[TAG // 8] = 1, _tag(field, _LENGTH_DELIMITED)
             self._nodes[element][TAG // 8] = -1
         node[END // 8] = len(self._nodes)

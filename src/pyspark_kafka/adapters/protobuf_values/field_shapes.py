@@ -6,6 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Final, cast
 
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pb2 import FeatureSet
 
 from ...domain.values import data_types as types
 
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 
     from ...domain.values.data_types import DataType
     from .settings import ProtobufSettings
+
+_NEVER_PACKED: Final = frozenset(
+    {
+        FieldDescriptor.TYPE_STRING,
+        FieldDescriptor.TYPE_BYTES,
+        FieldDescriptor.TYPE_MESSAGE,
+        FieldDescriptor.TYPE_GROUP,
+    }
+)
 
 
 class Shape(enum.Enum):
@@ -90,10 +100,36 @@ def inner_message(field: FieldDescriptor) -> Descriptor:
     return cast("Descriptor", field.message_type)
 
 
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Return whether a field is a list or a map."""
+    try:
+        return field.is_repeated
+    except AttributeError:  # protobuf before 6.31
+        return bool(field.label == FieldDescriptor.LABEL_REPEATED)  # type: ignore[attr-defined]
+
+
+def is_required(field: FieldDescriptor) -> bool:
+    """Return whether a message without the field is malformed."""
+    try:
+        return field.is_required
+    except AttributeError:  # as above
+        return bool(field.label == FieldDescriptor.LABEL_REQUIRED)  # type: ignore[attr-defined]
+
+
+def is_packed(field: FieldDescriptor) -> bool:
+    """Return whether the values of a list stand in one field on the wire."""
+    try:
+        return field.is_packed
+    except AttributeError:  # as above
+        features = field._GetFeatures()  # type: ignore[attr-defined]  # noqa: SLF001
+        is_asked_for = features.repeated_field_encoding == FeatureSet.PACKED
+        return bool(is_asked_for and field.type not in _NEVER_PACKED)
+
+
 def is_map(field: FieldDescriptor) -> bool:
     """Return whether a field is a map."""
     message = field.message_type
-    return bool(field.is_repeated and message is not None and message.GetOptions().map_entry)
+    return bool(is_repeated(field) and message is not None and message.GetOptions().map_entry)
 
 
 def atom_type(field: FieldDescriptor, settings: ProtobufSettings) -> DataType:

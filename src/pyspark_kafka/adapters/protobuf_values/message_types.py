@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...domain.values.data_types import STRING, ArrayType, MapType, StructField, StructType
 from .descriptors import InvalidDescriptorError
-from .field_shapes import Shape, inner_message, shape_of, value_type
+from .field_shapes import Shape, inner_message, is_repeated, shape_of, value_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ class _Converter:
             if shape is Shape.MESSAGE
             else value_type(field, shape, self._settings)
         )
-        return ArrayType(kind) if kind is not None and field.is_repeated else kind
+        return ArrayType(kind) if kind is not None and is_repeated(field) else kind
 
     def _map(
         self, field: FieldDescriptor, depths: Mapping[str, int], depth: int

@@ -15,7 +15,15 @@ from ..value_columns.layout import ROOT, columns_of
 from . import program_layout as at
 from . import wire_kernel as wire
 from .descriptors import InvalidDescriptorError
-from .field_shapes import UINT64, Shape, inner_message, shape_of, value_type
+from .field_shapes import (
+    UINT64,
+    Shape,
+    inner_message,
+    is_repeated,
+    is_required,
+    shape_of,
+    value_type,
+)
 from .message_types import DUMMY
 
 if TYPE_CHECKING:
@@ -151,7 +159,7 @@ class _Compiler:
             oneof = oneofs.get(one.number, -1)
             if one.number in found:
                 self._wanted(place, one, *found[one.number], oneof)
-            elif one.is_required or oneof >= 0:
+            elif is_required(one) or oneof >= 0:
                 self._unwanted(place, one, oneof)
 
     def _oneofs(
@@ -184,7 +192,7 @@ class _Compiler:
     def _unwanted(self, place: _Place, one: FieldDescriptor, oneof: int) -> None:
         """Note that a field was given whose value is not wanted."""
         slot = -1
-        if one.is_required:
+        if is_required(one):
             slot = self._new_slots(1)
             place.steps.append(_step(at.REQUIRE_SLOT, slot=slot))
             place.steps.append(_step(at.CLEAR_SLOT, slot=slot))
@@ -198,7 +206,7 @@ class _Compiler:
             self._map(place, one, wanted, column)
             return
         element = wanted
-        if one.is_repeated:
+        if is_repeated(one):
             if not isinstance(wanted, ArrayType):
                 raise _wrong_type(place, one, "an array", wanted)
             element = wanted.element
@@ -225,7 +233,7 @@ class _Compiler:
         self, place: _Place, one: FieldDescriptor, wanted: StructType, column: int, oneof: int
     ) -> None:
         inner = _Place(f"{place.path}{one.name}.")
-        if one.is_repeated:
+        if is_repeated(one):
             self._fields(inner, inner_message(one), wanted, column)
             inner.steps.append(_step(at.CLOSE_STRUCT, column))
             self._act(place, one, self._descend(one, column, self._node(inner, column)))
@@ -250,7 +258,7 @@ class _Compiler:
         self._act(inner, seconds, {at.ACTION: at.SECONDS, at.COLUMN: column, at.SLOT: slot})
         self._act(inner, nanos, {at.ACTION: at.NANOS, at.COLUMN: column, at.SLOT: slot})
         put = _step(at.PUT_TIME, column, slot, int(place.entry_slot is not None))
-        if one.is_repeated:
+        if is_repeated(one):
             inner.steps.append(put)
         else:
             self._require_slot(place, one, column, slot)
@@ -266,9 +274,9 @@ class _Compiler:
         self._value(inner, inner_message(one).fields[0], kind, column, -1)
         steps = inner.steps
         inner.steps = []
-        if one.is_repeated or place.entry_slot is not None:
+        if is_repeated(one) or place.entry_slot is not None:
             steps.append(_step(at.NULL_ELEMENT, column))
-        if one.is_repeated:
+        if is_repeated(one):
             inner.steps = [*steps, _step(at.CLEAR_SLOT, slot=slot)]
         elif place.entry_slot is not None:
             place.steps += [*steps, _step(at.CLEAR_SLOT, slot=slot)]
@@ -281,10 +289,10 @@ class _Compiler:
     def _any(self, place: _Place, one: FieldDescriptor, column: int, oneof: int) -> None:
         """Compile a message whose bytes are kept, to be shown as JSON (``any_json``)."""
         self._any_columns.append(column)
-        flags = at.REPEATED * one.is_repeated | at.MERGED
+        flags = at.REPEATED * is_repeated(one) | at.MERGED
         action = {at.ACTION: at.BYTES, at.COLUMN: column, at.FLAGS: flags, at.ONEOF: oneof}
         self._act(place, one, action)
-        if one.is_required:
+        if is_required(one):
             place.steps.append(_step(at.REQUIRE_VALUE, column))
         elif place.entry_slot is not None:
             place.steps.append(_step(at.PUT_DEFAULT_BYTES, column))
@@ -292,7 +300,7 @@ class _Compiler:
     def _descend(
         self, one: FieldDescriptor, column: int, node: int, slot: int = -1, oneof: int = -1
     ) -> _Action:
-        flags = at.REPEATED * one.is_repeated | at.DELIMITED * (one.type == _F.TYPE_GROUP)
+        flags = at.REPEATED * is_repeated(one) | at.DELIMITED * (one.type == _F.TYPE_GROUP)
         return {
             at.ACTION: at.MESSAGE,
             at.COLUMN: column,
@@ -304,7 +312,7 @@ class _Compiler:
         }
 
     def _require_slot(self, place: _Place, one: FieldDescriptor, column: int, slot: int) -> None:
-        if one.is_required:
+        if is_required(one):
             place.steps.append(_step(at.REQUIRE_SLOT, column, slot))
 
     def _map(self, place: _Place, one: FieldDescriptor, wanted: DataType, column: int) -> None:
@@ -329,7 +337,7 @@ class _Compiler:
     ) -> None:
         is_entry = place.entry_slot is not None
         slot = -1 if place.entry_slot is None else place.entry_slot
-        is_implicit = not one.has_presence and not one.is_repeated
+        is_implicit = not one.has_presence and not is_repeated(one)
         emits_zero = is_entry or (is_implicit and self._settings.emit_defaults)
         action: _Action = {
             at.ACTION: at.BYTES if one.type in _TEXTS else at.SCALAR,
@@ -344,16 +352,16 @@ class _Compiler:
             at.WIRE: _WIRES.get(one.type, wire.VARINT),
         }
         self._act(place, one, action)
-        if one.is_repeated and one.type not in _TEXTS:
+        if is_repeated(one) and one.type not in _TEXTS:
             number = self._add({**action, at.ACTION: at.PACKED})
             place.tags[one.number << 3 | wire.SIZED] = number
-        if one.is_required:
+        if is_required(one):
             place.steps.append(_step(at.REQUIRE_VALUE, column))
-        elif (one.has_default_value or emits_zero) and not one.is_repeated:
+        elif (one.has_default_value or emits_zero) and not is_repeated(one):
             place.steps.append(self._default(one, kind, column))
 
     def _value_flags(self, place: _Place, one: FieldDescriptor, is_implicit: bool) -> int:
-        flags = at.REPEATED * one.is_repeated | at.IMPLICIT * is_implicit
+        flags = at.REPEATED * is_repeated(one) | at.IMPLICIT * is_implicit
         if one.type == _F.TYPE_STRING:
             # As needsUtf8Check of Java's FieldDescriptor.
             features: Any = one
@@ -420,7 +428,7 @@ class _Compiler:
 
     def _act(self, place: _Place, one: FieldDescriptor, action: _Action) -> None:
         place.tags[one.number << 3 | _WIRES.get(one.type, wire.VARINT)] = self._add(action)
-        is_packable = one.is_repeated and one.type not in _WIRES
+        is_packable = is_repeated(one) and one.type not in _WIRES
         if action[at.ACTION] == at.SKIP and is_packable:
             place.tags[one.number << 3 | wire.SIZED] = self._add(action)
 

@@ -115,8 +115,7 @@ class ObjectDirectory(LogDirectory):
         path, writer = self._child(name), uuid.uuid4().hex
         for _ in range(_MAX_CONFLICTS):
             try:
-                signed = self._signed(writer)
-                self._ask("_pipe_file", path, content, deadline=deadline, mode="create", **signed)
+                self._put_new(path, content, writer, deadline)
             except FileExistsError:
                 return self._is_signed(path, writer, deadline)
             except OSError as error:
@@ -130,8 +129,22 @@ class ObjectDirectory(LogDirectory):
                 return True
         raise OSError(f"S3 found another writer of '{name}' {_MAX_CONFLICTS} times, and no object")
 
-    def _signed(self, writer: str) -> dict[str, Any]:
-        return {"Metadata": {_WRITER: writer}} if self._is_s3() else {}
+    def _put_new(self, path: str, content: bytes, writer: str, deadline: Deadline) -> None:
+        if not self._is_s3():
+            self._ask("_pipe_file", path, content, deadline=deadline, mode="create")
+            return
+        bucket, key, _ = self._filesystem.split_path(path)
+        # Older releases of s3fs ignore `mode`. All leave out what their botocore does not know.
+        self._ask(
+            "_call_s3",
+            "put_object",
+            Bucket=bucket,
+            Key=key,
+            Body=content,
+            IfNoneMatch="*",
+            Metadata={_WRITER: writer},
+            deadline=deadline,
+        )
 
     def _is_signed(self, path: str, writer: str, deadline: Deadline) -> bool:
         """Whether an existing object is from this writer.

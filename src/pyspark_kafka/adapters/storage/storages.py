@@ -71,12 +71,12 @@ def _objects(location: Location) -> LogDirectory:
 
 def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     """Return a new filesystem without a cache of listings, since other processes write too."""
-    import fsspec
+    from fsspec.core import url_to_fs
 
     scheme = url.partition("://")[0]
     own = {"skip_instance_cache": True, "use_listings_cache": False}
     try:
-        filesystem, path = fsspec.url_to_fs(url, **{**options, **own})
+        filesystem, path = url_to_fs(url, **{**options, **own})
     except ImportError as error:
         raise OSError(f"a package for '{scheme}' is not installed: {error}") from error
     return filesystem, str(path)

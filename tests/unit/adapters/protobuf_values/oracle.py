@@ -19,7 +19,12 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pyspark_kafka.adapters.kafka_format.utf8 import valid_utf8
 from pyspark_kafka.adapters.protobuf_values.decoder import ProtobufDecoder
-from pyspark_kafka.adapters.protobuf_values.field_shapes import Shape, inner_message, shape_of
+from pyspark_kafka.adapters.protobuf_values.field_shapes import (
+    Shape,
+    inner_message,
+    is_repeated,
+    shape_of,
+)
 from pyspark_kafka.adapters.protobuf_values.settings import ProtobufSettings
 from pyspark_kafka.domain.values.data_types import ArrayType, MapType, StructType
 from pyspark_kafka.ports.value_decoder import DecodedValues, Payloads
@@ -106,7 +111,7 @@ def _last(value: Any, field: FieldDescriptor) -> Any:
     :raises Refused: if one is not UTF-8. Java checks texts of maps in any syntax
         (``needsUtf8Check``).
     """
-    if not field.is_repeated:
+    if not is_repeated(field):
         return value
     if any(isinstance(text, bytes) for text in value):
         raise Refused

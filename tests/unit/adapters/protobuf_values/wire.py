@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from pyspark_kafka.adapters.protobuf_values.field_shapes import inner_message
+from pyspark_kafka.adapters.protobuf_values.field_shapes import (
+    inner_message,
+    is_repeated,
+    is_required,
+)
 
 if TYPE_CHECKING:
     import random
@@ -101,7 +105,7 @@ def message_bytes(dice: random.Random, descriptor: Descriptor, depth: int = 0) -
         field = dice.choice(fields)
         out += _unlikely(dice, field) if dice.random() < 0.05 else field_bytes(dice, field, depth)
     for field in fields:
-        if field.is_required and dice.random() < 0.9:
+        if is_required(field) and dice.random() < 0.9:
             out += field_bytes(dice, field, depth)
     return out
 
@@ -114,7 +118,7 @@ def field_bytes(dice: random.Random, field: FieldDescriptor, depth: int = 0) -> 
             group(field.number, inner) if field.type == F.TYPE_GROUP else sized(field.number, inner)
         )
     wire, make = _scalar(field)
-    if field.is_repeated and wire != 2 and dice.random() < 0.5:
+    if is_repeated(field) and wire != 2 and dice.random() < 0.5:
         return sized(field.number, *(make(dice) for _ in range(dice.randrange(5))))
     content = make(dice)
     return tag(field.number, wire) + (varint(len(content)) if wire == 2 else b"") + content
