@@ -25,7 +25,12 @@ author = "The authors of pyspark-kafka"
 project_copyright = author
 version = release = pyspark_kafka.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.intersphinx"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["inventories"]
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4
