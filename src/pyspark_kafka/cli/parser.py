@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn, final
 
 from .. import __version__
+from ..domain.secret_names import without_secrets
 from .broker_arguments import BrokerSettings, add_broker
 from .completion_arguments import CompletionSettings, add_completion
 from .dead_letter_arguments import (
@@ -88,9 +89,17 @@ _COMMANDS: Final = (
 """In the order of the help."""
 
 
+@final
+class _Parser(argparse.ArgumentParser):
+    """Repeats no secret of an argument in an error."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(without_secrets(message))
+
+
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="pyspark-kafka", description="Kafka for Spark in pure Python."
     )
     parser.add_argument("--version", action="version", version=f"pyspark-kafka {__version__}")

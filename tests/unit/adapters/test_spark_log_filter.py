@@ -60,6 +60,13 @@ def test_pickled_functions_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == [f"{COMMAND}call\nj[hidden]\ne"]
 
 
+def test_texts_of_answers_are_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    """The value of an option has no name in an answer; other answers are shown."""
+    for answer in (f"!ys{SECRET}\\n{SECRET}", "!yro12"):
+        logging.getLogger("py4j.clientserver").debug("Answer received: %s", answer)
+    assert caplog.messages == ["Answer received: !ys[hidden]", "Answer received: !yro12"]
+
+
 def test_other_calls_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A call without a secret is logged as Py4J does."""
     logging.getLogger("py4j.clientserver").debug("%soption\nssubscribe\nst\ne", COMMAND)

@@ -97,6 +97,8 @@ CLUSTER = ("--bootstrap-servers", "h:9092")
             "--storage-options-file",
         ),
         (["lag", "--checkpoint", "s3://k:geheim@b/c", *CLUSTER], "--storage-options-file"),
+        (["lag", "--checkpoint", "s3://k:ge/geheim@b/c", *CLUSTER], "--storage-options-file"),
+        (["lag", "--checkpoint", "abfss://c@a/x?sig=geheim", *CLUSTER], "--storage-options-file"),
     ],
 )
 def test_secrets_are_refused_on_the_command_line(
@@ -109,6 +111,13 @@ def test_secrets_are_refused_on_the_command_line(
     assert "holds a secret, and other users of this machine can read the command line" in said
     assert said.rstrip().endswith(f"write it to a file and pass the file with {instead}")
     assert "geheim" not in said
+
+
+def test_a_wrong_argument_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names what is wrong, which is logged elsewhere than the command line is."""
+    with pytest.raises(SystemExit):
+        parse_arguments([*LAG, "--interval", "s3://k:geheim@b/c"])
+    assert "'s3://b/c' is not a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["geheim", "[1]", '{"secret": "geheim"'])

@@ -44,6 +44,19 @@ def test_settings() -> None:
     assert kafka_settings(given_options) == {"bootstrap.servers": "b:9092", "kafka.x": "1"}
 
 
+def test_secrets_are_hidden_where_settings_are_represented() -> None:
+    """As by tools that show the variables of a traceback."""
+    options = {
+        "kafka.sasl.password": " hush ",
+        "kafka.ssl_password": "hush",
+        "kafka.client.id": "c",
+    }
+    settings = kafka_settings(options)
+    assert settings["sasl.password"] == "hush"
+    assert "hush" not in repr(settings)
+    assert "'client.id': 'c'" in repr(settings)
+
+
 def test_settings_of_java_have_one_spelling() -> None:
     """kafka-python's underscores become dots, but in names that Java's clients do not have."""
     given_options = {

@@ -39,6 +39,9 @@ _SENSITIVE: Final = re.compile(SENSITIVE)
 _BYTES: Final = re.compile(r"^j[A-Za-z0-9+/=]+$", re.MULTILINE)
 """Bytes as Py4J sends them: pickled functions, with the options of their query."""
 
+_ANSWER: Final = re.compile(r"(Answer received: !ys).*", re.DOTALL)
+"""A text of the JVM's: the value of an option, without its name."""
+
 _SQL_PARSER: Final = "org.apache.spark.sql.execution.SparkSqlParser"
 
 
@@ -76,14 +79,14 @@ def hide_secrets_of_statements(spark: SparkSession) -> None:
 
 @final
 class _SecretFilter(logging.Filter):
-    """Hides calls that name a secret, and all bytes; drops no record."""
+    """Hides calls that name a secret, all bytes and texts of answers; drops no record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
         if _SENSITIVE.search(text):
             shown = f"{text.partition(':')[0]}: [hidden]"
         else:
-            shown = _BYTES.sub("j[hidden]", text)
+            shown = _ANSWER.sub(r"\1[hidden]", _BYTES.sub("j[hidden]", text))
         record.msg, record.args = shown, ()
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ..secret_names import is_secret
 from .setting import PREFIX, Refused, Setting
 from .table import (
     API_TIMEOUT_MS,
@@ -14,6 +15,7 @@ from .table import (
     ISOLATION_LEVEL,
     SETTINGS,
 )
+from .values import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,9 +34,13 @@ def server_list(text: str) -> list[str]:
 def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
     """Return the ``kafka.*`` options without their prefix; ``given`` has lower-case names.
 
-    kafka-python's underscores become dots in the settings that Java's clients have.
+    kafka-python's underscores become dots in the settings that Java's clients have. Tools that show
+    variables of a traceback show the ``repr`` of a secret.
     """
-    return {_in_dots(name): value.strip() for name, value in _without_prefix(given)}
+    return {
+        _in_dots(name): Secret(value.strip()) if is_secret(name) else value.strip()
+        for name, value in _without_prefix(given)
+    }
 
 
 def spelling_problems(given: Mapping[str, str]) -> list[str]:
