@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+import uuid
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -294,6 +295,7 @@ def test_an_exporter(
 ) -> None:
     """The lag of a checkpoint is scraped."""
     write(tmp_path / "orders", 0, f'{{"{written}":{{"0":1}}}}')
+    (tmp_path / "orders" / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     given = ("--checkpoint", str(tmp_path / "orders"), "--port", "0", "--interval", "0.2")
     with installed.running("prometheus", *at_kafka, *given) as exporter:
         url = exporter.await_line(bool).split()[-1]
