@@ -29,8 +29,11 @@ LATE_WRITE: Final = "by a late write"
 _REPLACED: Final = "a transaction that was aborted, and replaced, is taken for committed"
 _ALL_COMMITTED: Final = "partly lost, says a driver, and another one has committed all"
 
+_REVIVED: Final = "an entry that was on its way when the log was deleted"
+
 KNOWN: Final = frozenset(
     {
+        _REVIVED,
         "lost in part: FENCED by a late request",
         "lost in part: FENCED by task",
         "fences what began after its check",
@@ -109,11 +112,11 @@ class Oracle:
         ends = {kafka.fates[each].end for each in entry.transactions if each in kafka.fates}
         is_committed = ends == {TransactionEnd.COMMITTED}
         if entry.state is BatchState.COMMITTED and ends and not is_committed:
-            values = checkpoint.values(entry.batch_id)
-            if Fault.DELETED_LOG in self._world.interference and all(
-                map(self._world.is_visible, values)
-            ):
-                return  # a late write: the batch was written again before the log was deleted
+            is_late = "(late)" in self._adders.get(number - 1, "")
+            is_revived = is_late or self._world.known[_REVIVED] > 0
+            if Fault.DELETED_LOG in self._world.interference and is_revived:
+                self._violate(_REVIVED, str(entry))
+                return
             self._violate(_kind_of("logged as committed, and is not", ends), str(entry))
         is_shared = Fault.COPIED in self._world.interference
         if entry.state is BatchState.DROPPED and TransactionEnd.COMMITTED in ends and not is_shared:
@@ -288,6 +291,8 @@ class Oracle:
 
     def _kind_of_loss(self) -> str:
         world = self._world
+        if world.known[_REVIVED]:
+            return _REVIVED
         is_readable = world.settings.is_log_in_checkpoint or world.settings.is_checkpoint_readable
         if Fault.RESTORED in world.interference and not is_readable:
             return "lost: a checkpoint that the driver cannot read was restored"
