@@ -71,12 +71,8 @@ def scan_number(context: int, start: int, end: int) -> Any:
     is_zero_first = load_uint8(first) == 48 and count > 1
     if is_zero_first and load_int64(context + at_.FLAGS) & at_.LEADING_ZEROS == 0:
         return -MALFORMED, mantissa, 0, 0, True
-    # Jackson counts a single zero only before a fraction with an exponent.
-    is_zero = load_uint8(first) == 48 and count == 1
-    parts = 0
     if at < end and load_uint8(at) == 46:
         is_integer = False
-        parts += 1
         at += 1
         first = at
         while at < end:
@@ -95,15 +91,31 @@ def scan_number(context: int, start: int, end: int) -> Any:
             return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
     if at < end and (load_uint8(at) | 0x20) == 101:
         is_integer = False
-        parts += 1
         first, at, power = _scan_exponent(at + 1, end)
         if at == first:
             return (-TRUNCATED if at >= end else -MALFORMED), mantissa, 0, 0, True
         exponent += power
         count += at - first
-    if count - (is_zero and parts == 1) > load_int64(context + at_.MAX_DIGITS):
+    maximum = load_int64(context + at_.MAX_DIGITS)
+    if count > maximum and count - _uncounted(start, at) > maximum:
         return -TOO_LARGE, mantissa, 0, 0, True
     return at, mantissa, exponent, digits, is_integer
+
+
+@kernel_function
+def _uncounted(start: int, end: int) -> Any:
+    """Return 1 for a number of one zero before a fraction or an exponent, but not both.
+
+    That zero is no digit to Jackson (``ReaderBasedJsonParser``).
+    """
+    zero = start + (load_uint8(start) == 45)
+    if load_uint8(zero) != 48 or is_digit(load_uint8(zero + 1)):
+        return 0
+    if load_uint8(zero + 1) == 46:
+        for at in range(zero + 2, end):
+            if not is_digit(load_uint8(at)):
+                return 0
+    return 1
 
 
 @kernel_function
