@@ -26,4 +26,5 @@ def open_registry(options: RegistryOptions) -> SchemaCache:
     try:
         return SchemaCache(HttpSchemaRegistry(registry_settings(options)))
     except ValueError as error:
-        raise OptionsError([str(error)]) from error
+        # Not chained: the option may hold a key in place of a file.
+        raise OptionsError([str(error)]) from None

@@ -15,6 +15,7 @@ from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
 from pyspark_kafka.bootstrap import option_checks
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
+from pyspark_kafka.bootstrap.schema_registries import open_registry
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
 from pyspark_kafka.domain.errors import PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
@@ -31,6 +32,7 @@ from pyspark_kafka.domain.options import (
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.secret_names import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -192,6 +194,14 @@ def test_no_error_shows_the_secret_of_a_storage(url: str, storage_options: str) 
     parsed = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", **options}
     with pytest.raises(PysparkKafkaError) as refused:
         container_for(parse_source_options(parsed, QueryKind.STREAM)).metadata_log()
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+def test_no_error_shows_a_key_in_place_of_a_file_of_a_registry() -> None:
+    """Nor does the error that it was raised from."""
+    settings = (("ssl.truststore.location", PRIVATE_KEY),)
+    with pytest.raises(PysparkKafkaError, match="cannot be read") as refused:
+        open_registry(RegistryOptions("https://127.0.0.1:1", settings))
     assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
