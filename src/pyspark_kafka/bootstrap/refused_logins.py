@@ -53,11 +53,9 @@ class RefusedLogins:
         except AuthenticationError as error:
             now = self._clock.now_ms()
             until_ms = now + self._seconds * 1_000
-            # Passwords that are not tried any more are not kept.
-            self._refusals = {
-                each: refusal for each, refusal in self._refusals.items() if refusal.until_ms > now
-            }
-            self._refusals[login] = _Refusal(copy.copy(error), until_ms)
+            # Passwords that are not tried any more are not kept. Other threads read the old one.
+            kept = {each: one for each, one in self._refusals.items() if one.until_ms > now}
+            self._refusals = {**kept, login: _Refusal(copy.copy(error), until_ms)}
             raise
 
 

@@ -15,10 +15,10 @@ MIN_PYTHON: Final = (3, 11)
 
 MIN_VERSIONS: Final[Mapping[str, str]] = {
     "pyspark": "4.0",
-    "pyarrow": "19.0",
+    "pyarrow": "18.0",
     "kafka-python": "3.0.12",
     "confluent-kafka": "2.15.1",
-    "numba": "0.61",
+    "numba": "0.57",
 }
 """The minimum versions of packages, which ``pyproject.toml`` has as well."""
 
