@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -125,7 +126,7 @@ def _copy_mode(replaced: Path, path: Path) -> None:
 
 def _give_away(path: Path) -> None:
     """Let what root has made belong to the owner of its directory, whose query reads it."""
-    if os.name != "nt" and os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         owner = path.parent.stat()
         with suppress(PermissionError):  # a network filesystem may not trust this root
             os.chown(path, owner.st_uid, owner.st_gid)
