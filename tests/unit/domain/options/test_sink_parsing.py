@@ -302,6 +302,14 @@ def test_bootstrap_servers(servers: dict[str, str]) -> None:
     assert sink_problems({"topic": "t", **servers}, QueryKind.BATCH) == (NO_SERVERS,)
 
 
+def test_bootstrap_servers_have_no_user() -> None:
+    """It may be a password, and is not repeated."""
+    servers = {"kafka.bootstrap.servers": "SASL_SSL://ann:SECRET@b:9092"}
+    (problem,) = sink_problems({"topic": "t", **servers}, QueryKind.BATCH)
+    assert problem.startswith("Option 'kafka.bootstrap.servers' must be host:port, without a user")
+    assert "SECRET" not in problem
+
+
 WRONG: Final = {
     "kafka.key.serializer": "Kafka option 'key.serializer' is not supported as",
     "kafka.transactional.id": "Kafka option 'transactional.id' is not supported:",

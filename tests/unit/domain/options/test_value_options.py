@@ -263,6 +263,10 @@ def test_options_of_another_distributions_format() -> None:
             {"valueFormat": "json", "valueSchema": "a in"},
             ("Option 'valueSchema': the type 'in' is not known",),
         ),
+        (
+            {"valueFormat": "avro", "valueSchema": "s3://k:SECRET@b/orders"},
+            ("Option 'valueSchema': the file of a schema must end with .avsc, .desc, .pb, .proto",),
+        ),
         ({"valueSchema": "a int"}, ("Option 'valueSchema' needs 'valueFormat'",)),
         (
             JSON | {"keyFraming": "none", "flattenKey": "true"},
