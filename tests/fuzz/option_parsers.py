@@ -101,7 +101,8 @@ def _policy(content: bytes) -> None:
 
 def _path(content: bytes) -> None:
     path = StoragePath(content.decode(errors="replace"))
-    assert str(path.child("a")).endswith("/a")
+    assert path.child("a").url.endswith("/a")
+    assert str(path)
     location_of(path)
 
 

@@ -104,6 +104,7 @@ class KeepsFoundSources:
 def test_lists_of_options_are_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what a registration would add to a source that Spark has found is refused."""
     session: Any = KeepsFoundSources()
+    monkeypatch.setattr(registration, "hide_secrets_of_statements", lambda _: None)
     register_source(session, DefaultSource, {})
     monkeypatch.setattr(registration, "is_classic", lambda _: True)
     monkeypatch.setattr(registration, "hide_secrets", lambda _: None)

@@ -37,6 +37,7 @@ def test_what_an_encoding_lacks_is_escaped(
 ) -> None:
     out = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("COLUMNS", "500")  # or the path is cut
     assert main(["offsets", "show", checkpoint]) == 0
     out.seek(0)
     assert "\\xfc" in out.read()
