@@ -360,7 +360,7 @@ def test_a_real_broker(installed: Installed) -> None:
         line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
         servers = line.strip().partition("=")[2]
         assert "orders" in installed.printed("topics", "--bootstrap-servers", servers)
-        assert broker.end(signal.SIGINT) == 0
+        assert broker.end(signal.SIGTERM) == 0
 
 
 def test_an_embedded_broker(installed: Installed) -> None:
@@ -369,7 +369,7 @@ def test_an_embedded_broker(installed: Installed) -> None:
         line = broker.await_line(lambda line: "kafka.bootstrap.servers=" in line)
         given = ("--bootstrap-servers", line.strip().partition("=")[2], "--client", "confluent")
         assert "orders" in installed.printed("topics", *given)
-        assert broker.end(signal.SIGINT) == 0
+        assert broker.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.parametrize("more", [(), ("--continuous", "--client=confluent")])
