@@ -23,6 +23,7 @@ from pyspark_kafka.ports.deadline import Deadline
 from pyspark_kafka.ports.token_provider import Token
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Iterator
 
     from pyspark_kafka.ports.token_provider import TokenProvider
@@ -66,6 +67,16 @@ def connection() -> Connection:
     return Connection(parse_source_options(options, QueryKind.STREAM, UNRESTRICTED))
 
 
+def await_error(library: ctypes.CDLL, queue: int, made: Connection, text: str) -> None:
+    """Handle the events of a handle until its last error has a text."""
+    deadline = Deadline.after(20)
+    while text not in made.last_error:
+        assert not deadline.has_passed
+        if event := library.rd_kafka_queue_poll(queue, 100):
+            handle_event(library, event, "a handle", made)
+            library.rd_kafka_event_destroy(event)
+
+
 def test_no_client_without_a_token(issuer: Issuer) -> None:
     """The refusal of the first token is raised where a client is made."""
     issuer.error = AuthenticationError("the issuer", "OAUTHBEARER", "", "sealed")
@@ -81,13 +92,8 @@ def test_a_handle_says_why_it_has_no_token(issuer: Issuer) -> None:
     library, made = load(), connection()
     client, queue = new_client(library, PRODUCER, made, made.config({}, {}))
     issuer.error = TokenUnavailableError("the issuer", "sealed")
-    deadline = Deadline.after(20)
     try:
-        while "There is no token from the issuer for the login: sealed" not in made.last_error:
-            assert not deadline.has_passed
-            if event := library.rd_kafka_queue_poll(queue, 100):
-                handle_event(library, event, "a handle", made)
-                library.rd_kafka_event_destroy(event)
+        await_error(library, queue, made, "There is no token from the issuer for the login: sealed")
         assert TOKEN not in made.last_error
     finally:
         library.rd_kafka_queue_destroy(queue)
@@ -128,12 +134,7 @@ def test_an_unexpected_error_of_an_issuer_is_reported() -> None:
     try:
         refresh = TokenRefresh(library, cast("TokenProvider", FailingProvider()))
         refresh._refresh(client, b"", 0)
-        deadline = Deadline.after(20)
-        while "KeyError" not in made.last_error:
-            assert not deadline.has_passed
-            if event := library.rd_kafka_queue_poll(queue, 100):
-                handle_event(library, event, "a handle", made)
-                library.rd_kafka_event_destroy(event)
+        await_error(library, queue, made, "KeyError")
         assert TOKEN not in made.last_error
     finally:
         library.rd_kafka_queue_destroy(queue)
