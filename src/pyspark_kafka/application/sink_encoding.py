@@ -161,7 +161,7 @@ class SinkEncoding:
         try:
             return subject_of(options, topic, record_name)
         except ValueError as error:
-            raise OptionsError([str(error)]) from error
+            raise OptionsError([str(error)]) from None
 
     def _encoder(self, column: EncodedColumn) -> ValueEncoder:
         make = self._formats(column.options.format).encoder

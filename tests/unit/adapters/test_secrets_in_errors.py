@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pickle
 import traceback
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import pyspark_kafka
 from pyspark_kafka.adapters.kafka_python.settings import ALTERNATIVE_NAMES, OWN_SETTINGS
+from pyspark_kafka.adapters.key_stores.rotation import Rotating
 from pyspark_kafka.adapters.spark.batch_reader import KafkaBatchReader
 from pyspark_kafka.adapters.spark.tasks import input_partitions
 from pyspark_kafka.bootstrap import option_checks
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.bootstrap.schema_registries import open_registry
 from pyspark_kafka.bootstrap.spark import ContainerUseCases
-from pyspark_kafka.domain.errors import PysparkKafkaError
+from pyspark_kafka.domain.errors import OptionsError, PysparkKafkaError
 from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.table import SETTINGS
 from pyspark_kafka.domain.offset_range import OffsetRange
@@ -32,11 +36,13 @@ from pyspark_kafka.domain.options import (
 from pyspark_kafka.domain.projection import Projection
 from pyspark_kafka.domain.secret_names import is_secret
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.values.ddl import parse_struct
 from pyspark_kafka.domain.values.value_options import RegistryOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+SOURCE = Path(pyspark_kafka.__file__).parent
 SECRET = "canary-6f1c"  # noqa: S105
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = f'{MODULE} required username="u" password="{SECRET}";'
@@ -156,6 +162,90 @@ def test_nothing_shows_a_secret_in_a_wrong_option(
             caplog.clear()
     assert len(OPTIONS) < 2 * refused < 4 * len(OPTIONS)
     assert not leaks
+
+
+KAFKA = {"kafka.bootstrap.servers": "127.0.0.1:1"}
+FORMATS = {
+    "json": "a int",
+    "avro": '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}',
+    "protobuf": 'syntax = "proto3"; message R { int32 a = 1; }',
+}
+
+
+@pytest.mark.parametrize("pasted", PASTED)
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_shows_a_secret_in_an_option_of_a_format(name: str, pasted: str) -> None:
+    """Neither the errors of planning, nor the errors that they were raised from."""
+    common = {"valueFormat": name, "valueSchema": FORMATS[name], "valueFraming": "none"}
+    options = dict.fromkeys(one.name for one in (*value_table.TABLE, *value_table.SINK_TABLE))
+    shown = {
+        (option, plan.__name__): plan({**common, option: PASTED[pasted]})
+        for option, plan in product(options, (planned_read, planned_write))
+    }
+    assert sum("Traceback" in text for text in shown.values()) > len(options)
+    assert not [(place, text) for place, text in shown.items() if SECRET in text]
+
+
+def planned_read(given: Mapping[str, str]) -> str:
+    """Return all that is shown of the error of a read's planning, or an empty text."""
+    try:
+        parsed = parse_source_options({**KAFKA, "subscribe": "t", **given}, QueryKind.BATCH)
+        with ContainerUseCases().value_schemas(parsed) as schemas:
+            schemas.resolve()
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error))
+    return ""
+
+
+def planned_write(given: Mapping[str, str]) -> str:
+    """Return all that is shown of the error of a write's planning, or an empty text."""
+    try:
+        parsed = parse_sink_options({**KAFKA, "topic": "t", **given}, QueryKind.BATCH)
+        with ContainerUseCases().sink_encoding(parsed) as encoding:
+            encoding.prepare({"value": parse_struct("a int")})
+    except PysparkKafkaError as error:
+        return "".join(traceback.format_exception(error))
+    return ""
+
+
+def test_errors_of_options_are_not_chained() -> None:
+    """Their text has no secret, which the error that they were raised from can repeat."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    makers = {OptionsError.__name__} | {
+        node.name
+        for _, node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and node.returns is not None
+        and ast.unparse(node.returns) == OptionsError.__name__
+    }
+    chained = {
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path, node in nodes
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and ast.unparse(node.exc.func).rpartition(".")[2] in makers
+        and isinstance(node.cause, ast.Name)
+    }
+    assert not chained
+    assert {"options_error", "_unusable"} <= makers
+
+
+def test_no_log_shows_a_secret_of_changed_files(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """A password of a URL in place of a file is left out of the warning that it cannot be used."""
+    file = tmp_path / "store"
+
+    def read() -> None:
+        if file.exists():
+            raise ValueError(f"Option 'x': '{PASTED['a URL']}' cannot be read")
+
+    rotating = Rotating([str(file)], read)
+    file.touch()
+    rotating.current()
+    assert "cannot be used; new connections use what was read before" in caplog.text
+    assert SECRET not in caplog.text
 
 
 def source(given: Mapping[str, str]) -> str:

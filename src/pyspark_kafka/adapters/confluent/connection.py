@@ -171,7 +171,7 @@ class Connection:
         try:
             return client(config, logger=logger)
         except KafkaException as error:
-            raise self.options_error(error.args[0].str()) from error
+            raise self.options_error(error.args[0].str()) from None
 
     def config(self, forced: Mapping[str, str], tuned: Mapping[str, str]) -> dict[str, str]:
         """Return a client's settings: forced ones override the user's, and these the tuned ones."""
@@ -316,5 +316,5 @@ class Connection:
             try:
                 require_loadable(config)
             except KafkaException as error:
-                raise self.options_error(error.args[0].str()) from error
+                raise self.options_error(error.args[0].str()) from None
         return config

@@ -161,7 +161,7 @@ class EncodeProgram:
         try:
             steps = time_steps(pattern, has_time=has_time, has_offset=has_offset)
         except ValueError as error:
-            raise OptionsError([f"'{option}' is '{pattern}': {error}"]) from error
+            raise OptionsError([f"'{option}' is '{pattern}': {error}"]) from None
         self._kept.append(steps)
         self._longest_time = max(self._longest_time, _MAX_STEP * len(steps))
         return steps

@@ -24,7 +24,7 @@ def _data_type(options: ValueOptions, _schema: Schema | None) -> StructType:
     try:
         return parse_struct(options.schema)
     except ValueError as error:
-        raise OptionsError([f"'{options.column}Schema' cannot be used: {error}"]) from error
+        raise OptionsError([f"'{options.column}Schema' cannot be used: {error}"]) from None
 
 
 def _decoder(options: ValueOptions, _schema: Schema | None, data_type: StructType) -> JsonDecoder:

@@ -99,12 +99,12 @@ class TransactionRequests:
         request = _init_producer_id(transactional_id, timeout_ms)
         try:
             answer = self._of_coordinator(transactional_id, request)
-        except kafka_errors.InvalidTransactionTimeoutError as error:
+        except kafka_errors.InvalidTransactionTimeoutError:
             problem = (
                 f"'kafka.transaction.timeout.ms' is {timeout_ms}, more than the brokers allow: "
                 "lower it, or raise the brokers' 'transaction.max.timeout.ms' (900000 by default)"
             )
-            raise OptionsError([problem]) from error
+            raise OptionsError([problem]) from None
         return Transaction(transactional_id, *_producer(answer))
 
     def add_partitions(

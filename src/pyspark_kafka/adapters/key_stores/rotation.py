@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, final
 
 from ...domain.errors import PysparkKafkaError
+from ...domain.secret_names import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -59,7 +60,7 @@ class Rotating(Generic[T]):
             log.warning(
                 "The files of TLS have changed and cannot be used; new connections use what was "
                 "read before until they are changed again: %s",
-                error,
+                without_secrets(str(error)),
             )
 
 

@@ -68,7 +68,7 @@ def _function(name: str) -> Callable[[pa.RecordBatch, int], object]:
     try:
         return named_function(name)
     except ValueError as error:
-        raise OptionsError([f"Option '{_OPTION}': {error}"]) from error
+        raise OptionsError([f"Option '{_OPTION}': {error}"]) from None
 
 
 def _describe(found: object) -> str:

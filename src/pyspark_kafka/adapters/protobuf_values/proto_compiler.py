@@ -122,8 +122,8 @@ def _run(command: list[str]) -> None:
         done = subprocess.run(  # noqa: S603
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_S, check=False
         )
-    except subprocess.TimeoutExpired as error:
-        raise OptionsError([f"A Protobuf schema was not compiled in {WAIT_S} s."]) from error
+    except subprocess.TimeoutExpired:
+        raise OptionsError([f"A Protobuf schema was not compiled in {WAIT_S} s."]) from None
     if done.returncode == _KILLED:
         # Out of memory: the machine's fault, not the schema's.
         raise OptionsError(["The compiler of a Protobuf schema was killed."])

@@ -30,7 +30,7 @@ def _data_type(options: ValueOptions, schema: Schema | None) -> StructType:
         try:
             return message_type(_message(options, schema), settings)
         except InvalidDescriptorError as error:
-            raise _unusable(options, error) from error
+            raise _unusable(options, error) from None
 
 
 def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -> ValueDecoder:
@@ -43,7 +43,7 @@ def _decoder(options: ValueOptions, schema: Schema | None, wanted: StructType) -
         try:
             return ProtobufDecoder(_message(options, schema), wanted, settings)
         except InvalidDescriptorError as error:
-            raise _unusable(options, error) from error
+            raise _unusable(options, error) from None
 
 
 def _message(options: ValueOptions, schema: Schema | None) -> Descriptor:
@@ -97,7 +97,7 @@ def _encoder(options: ValueOptions, schema: Schema | None, struct: StructType) -
         try:
             return ProtobufEncoder(options.column, _message(options, schema), schema, struct)
         except InvalidDescriptorError as error:
-            raise _unusable(options, error) from error
+            raise _unusable(options, error) from None
 
 
 VALUE_FORMAT: Final = ValueFormat(_data_type, _decoder, _encoder)
