@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.bootstrap.container import container_for
-from pyspark_kafka.brokers.settings import free_ports
+from pyspark_kafka.brokers.settings import free_ports, ports_from
 from pyspark_kafka.domain.options import QueryKind, parse_source_options
 from pyspark_kafka.domain.projection import Projection
 
@@ -92,7 +93,20 @@ def test_brokers_listen_on_the_given_port() -> None:
         taken = run("broker", "--kafka", "--port", str(port))
         assert started.end(signal.SIGINT) == 0
     assert (taken.returncode, taken.stdout) == (1, "")
-    assert taken.stderr == f"error: port {port} of 127.0.0.1 is taken, or may not be used\n"
+    assert taken.stderr == (
+        f"error: port {port} of 127.0.0.1 is taken, or may not be used: end the process that "
+        "listens there, or choose another port\n"
+    )
+
+
+def test_the_port_of_a_broker_that_has_ended_is_free_at_once() -> None:
+    """Its side of a connection is in the state TIME_WAIT for a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address) as client:
+            server.accept()[0].close()
+            assert client.recv(1) == b""
+    assert ports_from(address[1], 1) == (address[1],)
 
 
 def test_a_missing_java_is_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import random
 import socket
 import uuid
@@ -153,12 +154,19 @@ def ports_from(first: int, count: int) -> tuple[int, ...]:
     ports = tuple(range(first, first + count))
     for port in ports:
         if not _is_free(port):
-            raise OSError(f"port {port} of 127.0.0.1 is taken, or may not be used")
+            raise OSError(
+                f"port {port} of 127.0.0.1 is taken, or may not be used: end the process that "
+                "listens there, or choose another port"
+            )
     return ports
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
+        if os.name == "posix":
+            # As Java does, or connections of a broker that has ended keep its port for a minute. On
+            # Windows it would take the port of another process.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except (OSError, OverflowError):
