@@ -19,25 +19,28 @@ MAX_ATTEMPT_S: Final = 8.0
 
 
 @final
-class CallDeadline(threading.local):
-    """The deadline of the call that an adapter performs, by thread.
+class _Calls(threading.local):
+    """The calls that each thread performs."""
 
-    A call consists of requests, connections and pauses; each may take all of the time.
-    Within another call, the earlier deadline counts.
+    deadline = Deadline.after(None)
+
+
+_CALLS: Final = _Calls()
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[Deadline]:
+    """Yield the deadline of a call, which ends in ``seconds`` or with the call around it.
+
+    A call consists of requests, connections and pauses; each may take all of the time. The call
+    around it is one of the same thread, to this adapter or to another one.
     """
-
-    def __init__(self) -> None:
-        self._current: Deadline | None = None
-
-    @contextmanager
-    def within(self, seconds: float) -> Iterator[Deadline]:
-        """Yield the deadline of a call, which ends in ``seconds`` or with the call around it."""
-        outer, own = self._current, Deadline.after(seconds)
-        self._current = own if outer is None else min(outer, own)
-        try:
-            yield self._current
-        finally:
-            self._current = outer
+    outer = _CALLS.deadline
+    _CALLS.deadline = min(outer, Deadline.after(seconds))
+    try:
+        yield _CALLS.deadline
+    finally:
+        _CALLS.deadline = outer
 
 
 @final
@@ -55,7 +58,7 @@ class Attempts:
     ) -> Iterator[None]:
         """Limit all waits of a block, which is the next attempt of what ``key`` stands for.
 
-        ``one_deadline`` is the one of ``ErrorMapper``.
+        ``one_deadline`` is ``within``, or the one of ``ErrorMapper``.
         """
         seconds = min(MIN_ATTEMPT_S * 2 ** self._timed_out[key], MAX_ATTEMPT_S)
         with one_deadline(seconds) as deadline:

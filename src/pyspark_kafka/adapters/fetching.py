@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from ..domain.errors import UnknownTopicError
+from ..domain.errors import BrokerUnreachableError, KafkaRequestError, UnknownTopicError
+from ..domain.kafka_settings import api_timeout_ms
 from ..domain.range_progress import RangeProgress
+from .call_deadline import Attempts, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -85,6 +87,9 @@ class Watermarks:
     def __init__(self, make: Callable[[], OffsetFetcher], options: SourceOptions) -> None:
         self._make = make
         self._options = options
+        self._timeout_s = api_timeout_ms(dict(options.kafka)) / 1_000
+        self._attempts = Attempts()
+        self._failing_since: dict[TopicPartition, float] = {}
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
         """Return the first offset that the broker holds, and the one after the last.
@@ -92,10 +97,32 @@ class Watermarks:
         :raises UnknownTopicError: if the partition does not exist.
         :raises BrokerUnreachableError: if no broker answers.
         """
-        with closing(self._make()) as fetcher:
+        with within(self._timeout_s), closing(self._make()) as fetcher:
             earliest = fetcher.earliest([partition])
             latest = fetcher.latest([partition])
         if not (earliest and latest):
             option = self._options.subscription.option
             raise UnknownTopicError([partition.topic], option, self._options.bootstrap_servers)
         return earliest[partition], latest[partition]
+
+    def attempt(self, partition: TopicPartition) -> tuple[int, int] | None:
+        """Return the same in a short time, or ``None``: the caller has to ask again.
+
+        A partition that does not exist may be created again.
+
+        :raises BrokerUnreachableError: if no broker answers for as long as a call may take.
+        :raises KafkaRequestError: if a broker refuses the request for as long.
+        """
+        began = time.monotonic()
+        found = None
+        try:
+            with self._attempts.next(within, partition), suppress(UnknownTopicError):
+                found = self.of(partition)
+        except (BrokerUnreachableError, KafkaRequestError):
+            since = self._failing_since.setdefault(partition, began)
+            if time.monotonic() - since <= self._timeout_s:
+                return None
+            del self._failing_since[partition]
+            raise
+        self._failing_since.pop(partition, None)
+        return found

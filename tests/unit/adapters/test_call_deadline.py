@@ -4,43 +4,56 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pyspark_kafka.adapters import call_deadline
-from pyspark_kafka.adapters.call_deadline import (
-    MAX_ATTEMPT_S,
-    Attempts,
-    CallDeadline,
-)
+from pyspark_kafka.adapters.call_deadline import MAX_ATTEMPT_S, Attempts, within
+from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
+from pyspark_kafka.adapters.fetching import Watermarks
 from pyspark_kafka.adapters.kafka_python.failures import ErrorMapper
+from pyspark_kafka.adapters.kafka_python.offset_fetcher import KafkaPythonOffsetFetcher
+from pyspark_kafka.domain.errors import BrokerUnreachableError, KafkaRequestError
+from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.domain.security.errors import TlsError
+from pyspark_kafka.domain.security.tls_failures import TlsFailure
+from pyspark_kafka.domain.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PARTITION: Final = TopicPartition("t", 0)
+OPTIONS: Final = parse_source_options(
+    {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, QueryKind.BATCH
+)
+API_TIMEOUT_S: Final = 30
 
 
 def test_a_call_within_a_call_ends_with_it() -> None:
     """The earlier deadline counts, and the outer one again afterwards."""
-    calls = CallDeadline()
-    with calls.within(100) as outer:
-        with calls.within(1_000) as later:
+    with within(100) as outer:
+        with within(1_000) as later:
             assert later == outer
-        with calls.within(10) as earlier:
+        with within(10) as earlier:
             assert earlier < outer
-            with calls.within(50) as inner:
+            with within(50) as inner:
                 assert inner == earlier
-        with calls.within(math.inf) as again:
+        with within(math.inf) as again:
             assert again == outer
 
 
 def test_calls_of_two_threads_have_deadlines_of_their_own() -> None:
     """Offsets may be asked for by several threads at once: neither ends with the other."""
-    calls = CallDeadline()
     left: list[float] = []
 
     def call() -> None:
-        with calls.within(1_000) as deadline:
+        with within(1_000) as deadline:
             left.append(deadline.remaining)
 
-    with calls.within(1):
+    with within(1):
         other = threading.Thread(target=call)
         other.start()
         other.join()
@@ -49,10 +62,9 @@ def test_calls_of_two_threads_have_deadlines_of_their_own() -> None:
 
 def test_a_call_that_failed_leaves_no_deadline() -> None:
     """The next call has all of its time."""
-    calls = CallDeadline()
-    with suppress(ValueError), calls.within(1):
+    with suppress(ValueError), within(1):
         raise ValueError
-    with calls.within(100) as deadline:
+    with within(100) as deadline:
         assert deadline.remaining > 50
 
 
@@ -82,3 +94,85 @@ def test_an_attempt_that_ran_out_of_time_is_followed_by_a_longer_one(
             left.append(deadline.remaining)
     assert MAX_ATTEMPT_S / 2 < left[0] <= MAX_ATTEMPT_S
     assert max(left[1:]) <= 1.0
+
+
+@pytest.fixture(params=[ConfluentOffsetFetcher, KafkaPythonOffsetFetcher])
+def watermarks(request: pytest.FixtureRequest) -> Watermarks:
+    """Return the watermarks of each client."""
+    return Watermarks(lambda: request.param(OPTIONS), OPTIONS)
+
+
+def answered(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[], int], deadlines: list[float]
+) -> None:
+    """Let each client answer so, and note the deadlines of its requests."""
+
+    def query(fetcher: Any, wanted: Mapping[TopicPartition, object]) -> dict[TopicPartition, int]:
+        calls = getattr(fetcher, "_errors", None) or fetcher._connection
+        with calls.one_deadline() as deadline:
+            deadlines.append(deadline.at)
+        return dict.fromkeys(wanted, answer())
+
+    for client in (ConfluentOffsetFetcher, KafkaPythonOffsetFetcher):
+        monkeypatch.setattr(client, "_query", query)
+
+
+def test_both_requests_for_watermarks_have_one_deadline(
+    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
+) -> None:
+    """It is that of the call around them, if that one is earlier."""
+    deadlines: list[float] = []
+    answered(monkeypatch, lambda: 7, deadlines)
+    began = time.monotonic()
+    assert watermarks.of(PARTITION) == (7, 7)
+    assert len(deadlines) == 2
+    assert len({*deadlines}) == 1
+    assert 0 <= deadlines[0] - began - API_TIMEOUT_S < API_TIMEOUT_S / 2
+    with within(5) as outer:
+        watermarks.of(PARTITION)
+    assert deadlines[2:] == [outer.at] * 2
+
+
+@pytest.mark.parametrize(
+    "passing", [BrokerUnreachableError("b:1", 30), KafkaRequestError("a", "b")]
+)
+def test_a_task_asks_for_watermarks_in_short_attempts(
+    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks, passing: Exception
+) -> None:
+    """An error is raised if they fail for as long as a call may take, and not after a success."""
+    deadlines: list[float] = []
+    raised: list[Exception] = []
+
+    def answer() -> int:
+        if raised:
+            raise raised[0]
+        return 7
+
+    answered(monkeypatch, answer, deadlines)
+    monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 5.0)
+    raised.append(passing)
+    assert watermarks.attempt(PARTITION) is None
+    assert deadlines[0] <= time.monotonic() + 5.0
+    raised.clear()
+    assert watermarks.attempt(PARTITION) == (7, 7)
+    raised.append(passing)
+    assert watermarks.attempt(PARTITION) is None
+    watermarks._failing_since[PARTITION] -= API_TIMEOUT_S
+    with pytest.raises(type(passing)):
+        watermarks.attempt(PARTITION)
+
+
+def test_what_does_not_pass_is_raised_by_the_first_attempt(
+    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
+) -> None:
+    """A partition that does not exist may be created again."""
+
+    def refuse() -> int:
+        raise TlsError("b:1", TlsFailure.NOT_TLS, "no TLS")
+
+    answered(monkeypatch, refuse, [])
+    with pytest.raises(TlsError):
+        watermarks.attempt(PARTITION)
+    monkeypatch.setattr(ConfluentOffsetFetcher, "_query", lambda *_: {})
+    monkeypatch.setattr(KafkaPythonOffsetFetcher, "_query", lambda *_: {})
+    assert watermarks.attempt(PARTITION) is None

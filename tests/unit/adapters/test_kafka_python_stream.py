@@ -239,6 +239,20 @@ def _forget_connections(client: KafkaPythonStreamClient) -> None:
         sink._factory.metadata._stale.add(FIRST)
 
 
+def test_a_broker_that_lists_no_offsets_does_not_keep_a_poll(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A task asks for them where the broker does not hold its offset."""
+    monkeypatch.setattr(call_deadline, "MIN_ATTEMPT_S", 0.1)
+    with hostile_broker(Lie("ListOffsets", send=_silent)) as broker:
+        broker.cluster.append(FIRST, [b"x"], 1)
+        with closing(client_of(broker.bootstrap_servers)) as client:
+            client.assign(PartitionOffsets({FIRST: 5}))
+            while broker.answered["ListOffsets"] < 2:
+                with short_call():
+                    assert not client.poll(0.1)
+
+
 def test_a_broker_that_needs_longer_than_an_attempt_is_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

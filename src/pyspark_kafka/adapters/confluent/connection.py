@@ -29,7 +29,7 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import Operation, ResourceType, topic_right
 from ...ports.deadline import Deadline
-from ..call_deadline import CallDeadline
+from ..call_deadline import within
 from ..key_stores.rotation import Rotating
 from ..tokens.providers import token_provider
 from .client_handle import LOG_DEBUG, LOG_INFO, log
@@ -127,7 +127,6 @@ class Connection:
         self.principal = known
         protocol = config["security.protocol"].upper()
         self.has_login = protocol.startswith("SASL")
-        self._calls = CallDeadline()
         self._is_checked = protocol == "PLAINTEXT"
         self._refused: AuthenticationError | None = None
         self._refused_until = Deadline.after(0)
@@ -142,7 +141,7 @@ class Connection:
 
     def one_deadline(self) -> AbstractContextManager[Deadline]:
         """Limit all waits of a block together to ``timeout_s``; blocks may be nested."""
-        return self._calls.within(self.timeout_s)
+        return within(self.timeout_s)
 
     @property
     def last_error(self) -> str:

@@ -10,7 +10,6 @@ from ...domain.errors import (
     OffsetOutOfRangeError,
     PysparkKafkaError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
 from ...domain.option_values import clamp
 from ...domain.record_limits import OversizedRecords
@@ -215,10 +214,10 @@ class StreamConsumer:
     def _retry(self, handle: ConsumerHandle, fetch: StreamFetch) -> None:
         """Fetch again what the broker said it does not hold, if it holds it after all."""
         partition, position = fetch.partition, fetch.position
-        try:
-            earliest, latest = self._watermarks.of(partition)
-        except UnknownTopicError:  # it may be created again
+        watermarks = self._watermarks.attempt(partition)
+        if watermarks is None:
             return
+        earliest, latest = watermarks
         if partition in self._recreated:
             raise TopicRecreatedError(partition, position, earliest=earliest)
         if not earliest <= position <= latest:

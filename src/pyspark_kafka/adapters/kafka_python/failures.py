@@ -26,7 +26,7 @@ from ...domain.security.errors import (
 )
 from ...domain.security.rights import ResourceType
 from ...domain.security.tls_failures import TlsFailure, tls_failure
-from ..call_deadline import CallDeadline
+from ..call_deadline import within
 from .transports import HANGUPS
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Refusal:
 class ErrorMapper:
     """Maps kafka-python's errors, with the cluster, the timeout and the user that they name.
 
-    ``refusal`` and the deadline are shared by all connections of an adapter.
+    ``refusal`` is shared by all connections of an adapter.
     """
 
     bootstrap_servers: str
@@ -148,12 +148,11 @@ class ErrorMapper:
     user: str = ""
     principal: str | None = None
     refusal: Refusal = field(default_factory=Refusal, compare=False)
-    _deadline: CallDeadline = field(default_factory=CallDeadline, compare=False, repr=False)
 
     def one_deadline(self, seconds: float | None = None) -> AbstractContextManager[Deadline]:
         """Limit all waits of a block together to ``timeout_ms``, or to fewer seconds."""
         timeout_s = self.timeout_ms / 1_000
-        return self._deadline.within(timeout_s if seconds is None else min(timeout_s, seconds))
+        return within(timeout_s if seconds is None else min(timeout_s, seconds))
 
     @contextmanager
     def mapped_errors(self, request: str, *rights: Right) -> Iterator[None]:

@@ -16,7 +16,6 @@ from ...domain.errors import (
     LogTruncatedError,
     OffsetOutOfRangeError,
     TopicRecreatedError,
-    UnknownTopicError,
 )
 from ...domain.leader_epochs import NO_EPOCH, FetchedEpochs
 from ...domain.option_values import INT64_MAX
@@ -494,13 +493,13 @@ class StreamFetcher:
         """Stop if it is another topic of the same name."""
         position.topic.see(self._metadata.topic_id(position.partition.topic))
         if position.topic.is_recreated and self._may_raise(position):
-            watermarks = self._watermarks_of(position)
+            watermarks = self._watermarks.attempt(position.partition)
             if watermarks is not None:
                 partition, offset = position.partition, position.offset
                 self._stop(position, TopicRecreatedError(partition, offset, earliest=watermarks[0]))
 
     def _is_in_range(self, position: _Position) -> bool:
-        watermarks = self._watermarks_of(position)
+        watermarks = self._watermarks.attempt(position.partition)
         if watermarks is None:
             return False
         earliest, latest = watermarks
@@ -513,12 +512,6 @@ class StreamFetcher:
                 position, OffsetOutOfRangeError(partition, offset, earliest=earliest, latest=latest)
             )
         return False
-
-    def _watermarks_of(self, position: _Position) -> tuple[int, int] | None:
-        try:
-            return self._watermarks.of(position.partition)
-        except UnknownTopicError:
-            return None
 
     def _may_raise(self, position: _Position) -> bool:
         return all(raised is not position for raised, _ in self._raised)
