@@ -27,6 +27,8 @@ _START_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _NAME_NODE: Final = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE: Final = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_JAXB: Final = (Artifact("javax.xml.bind", "jaxb-api", "2.3.1"),)
+"""What the Jersey of Hadoop 3.4 needs, and neither Java 17 nor PySpark has."""
 _JAVA_OPTIONS: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -165,8 +167,8 @@ class HdfsCluster:
 def _servers(jars: Path) -> JarSet:
     (client,) = jars.glob("hadoop-client-api-*.jar")
     version = client.stem.removeprefix("hadoop-client-api-")
-    artifact = Artifact("org.apache.hadoop", "hadoop-client-minicluster", version)
-    return JarSet(f"hdfs-{version}", (artifact,), transitive=False)
+    artifacts = (Artifact("org.apache.hadoop", "hadoop-client-minicluster", version), *_JAXB)
+    return JarSet(f"hdfs-servers-{version}", artifacts, transitive=False)
 
 
 def _as_xml(settings: dict[str, str]) -> str:

@@ -31,7 +31,13 @@ OLDER = """
 from pyspark import util
 from pyspark.sql import datasource as api
 
-del api.DataSourceStreamReader.getDefaultReadLimit, api.DataSourceStreamArrowWriter, api.Filter
+for owner, name in (
+    (api.DataSourceStreamReader, "getDefaultReadLimit"),
+    (api, "DataSourceStreamArrowWriter"),
+    (api, "Filter"),
+):
+    if hasattr(owner, name):
+        delattr(owner, name)
 util.local_connect_and_auth = lambda port, auth_secret: None
 
 from pyspark_kafka.adapters.spark import sink_writers, spark_api
