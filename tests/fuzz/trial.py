@@ -145,6 +145,8 @@ def _hold_peer(case: Case, stretch: FetchedRecords, usual: Outcome) -> None:
     batches = stretch.index.batches
     if any(batch.magic < 2 or batch.attributes & (CONTROL | TRANSACTIONAL) for batch in batches):
         return
+    if any(later.base_offset <= batch.last_offset for batch, later in pairwise(batches)):
+        return  # no broker has it, and what was passed is not read again
     end = batches[-1].end if batches else 0
     try:
         if _has_long_attributes(case.blob[:end]):
