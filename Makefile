@@ -12,6 +12,8 @@ SITE_READY := $(VENV)/site-ready
 FUZZ_READY := $(VENV)/fuzz-ready
 PUBLISH := $(VENV)/publish
 PUBLISH_READY := $(PUBLISH)/ready
+KERNELS := src/pyspark_kafka/adapters/kernels/kernels.json
+KERNEL_SOURCES := $(shell find kernel_build src/pyspark_kafka -name '*.py')
 CLI := $(BIN)/python -m pyspark_kafka
 
 # Some images set it: each of the thousands of Python processes of a run then compiles its modules.
@@ -23,28 +25,28 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
+demo: $(READY) $(KERNELS) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
 	@$(CLI) demo $(ARGS)
 
-test: $(READY) $(PUBLISH_READY) ## run every test, against a real Apache Kafka and a real Spark
+test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run every test, against a real Apache Kafka and a real Spark
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: $(READY) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
+soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every record: make soak ARGS='--rounds 100'
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-simulate: $(READY) ## simulate Spark, Kafka and their faults around the exactly-once sink: make simulate ARGS='--schedules 300000'
+simulate: $(READY) $(KERNELS) ## simulate Spark, Kafka and their faults around the exactly-once sink: make simulate ARGS='--schedules 300000'
 	@$(BIN)/python -m tests.simulator $(ARGS)
 
-fuzz: $(FUZZ_READY) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
+fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
 	@$(BIN)/python -m tests.fuzz $(ARGS)
 
-mutants: $(MUTANTS_READY) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
+mutants: $(MUTANTS_READY) $(KERNELS) ## change the domain and the use cases, and see whether tests fail: make mutants ARGS='--layer domain'
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-matrix: $(MATRIX_READY) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
+matrix: $(MATRIX_READY) $(KERNELS) ## test each supported Spark, Python, broker and lowest package: make matrix ARGS='--only kafka-*'
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
-check: $(READY) ## check style, types, layers, generated pages, and the domain's coverage
+check: $(READY) $(KERNELS) ## check style, types, layers, generated pages, and the domain's coverage
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -54,19 +56,19 @@ check: $(READY) ## check style, types, layers, generated pages, and the domain's
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -q --numprocesses auto tests/unit/domain tests/unit/test_errors.py tests/unit/test_imports.py --cov=pyspark_kafka.domain --cov-report=term --cov-fail-under=100
 
-bench: $(BENCH_READY) ## run the benchmarks and write docs/reference/benchmarks.md
+bench: $(BENCH_READY) $(KERNELS) ## run the benchmarks and write docs/reference/benchmarks.md
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-docs: $(READY) ## regenerate the generated pages
+docs: $(READY) $(KERNELS) ## regenerate the generated pages
 	$(BIN)/python docs/generate.py
 
-site: $(SITE_READY) ## build the documentation in site/VERSION
+site: $(SITE_READY) $(KERNELS) ## build the documentation in site/VERSION
 	@$(BIN)/python docs/generate.py --check
 	@version=$$($(BIN)/python -c 'import pyspark_kafka; print(pyspark_kafka.__version__)') && \
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d build/site docs "site/$$version" && \
 	echo "The pages are in site/$$version: open index.html"
 
-dist: $(PUBLISH_READY) ## build the sdist and the wheel in dist, and check them as a package index does
+dist: $(PUBLISH_READY) $(KERNELS) ## build the sdist and the wheel in dist, and check them as a package index does
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --quiet
 	@$(PUBLISH)/bin/twine check --strict dist/*
@@ -74,6 +76,10 @@ dist: $(PUBLISH_READY) ## build the sdist and the wheel in dist, and check them 
 
 clean: ## remove what the other targets created here
 	rm -rf $(VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(KERNELS): $(READY) $(KERNEL_SOURCES)
+	@$(BIN)/python -m kernel_build --if-needed
+	@touch $@
 
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV); this takes some minutes the first time ..."

@@ -109,8 +109,7 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     """Return a Spark session, new or existing, with settings that make this source faster.
 
     Settings already on the builder are kept. With a local master, the workers run this Python
-    unless ``PYSPARK_PYTHON`` is set, and if this machine has not compiled any kernels, another
-    process compiles them while Spark starts.
+    unless ``PYSPARK_PYTHON`` is set.
 
     A session of a Spark Connect server gets the settings that its clients may set. A warning names
     those that the server lacks.
@@ -118,10 +117,8 @@ def session(builder: SparkSession.Builder | None = None) -> SparkSession:
     :raises MissingDependencyError: if PySpark is not installed.
     """
     tuned_session = _import("tuned_session")
-    from .bootstrap.early_compilation import compile_while_spark_starts
-
     daemon = f"{__name__}.bootstrap.worker_daemon"
-    tuned: SparkSession = tuned_session(builder, daemon, compile_while_spark_starts)
+    tuned: SparkSession = tuned_session(builder, daemon)
     return tuned
 
 

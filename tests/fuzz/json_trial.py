@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from pyspark_kafka.adapters.json_values.part_kernel import PARTS
 
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
-from pyspark_kafka.adapters.json_values.part_kernel import PARTS
 from pyspark_kafka.adapters.value_columns import column_set
 from pyspark_kafka.adapters.value_encoding.time_zones import zone_names
 from pyspark_kafka.domain.values.ddl import parse_struct

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ..domain.doctor.apis import check_apis
 from ..domain.doctor.finding import Finding, Level, error, ok
-from ..domain.doctor.kernels import check_kernels
 from ..domain.doctor.rights import Principal, check_group, check_topic, check_transactions
 from ..domain.doctor.tls import check_certificate
 from ..domain.doctor.versions import check_environment, check_executors
@@ -21,7 +20,6 @@ from ..domain.security.tls_failures import TlsFailure, tls_failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..domain.doctor.kernels import KernelCount
     from ..domain.doctor.tls import PeerCertificate
     from ..domain.doctor.versions import Environment
     from ..domain.options import SourceOptions
@@ -66,7 +64,6 @@ class Surroundings:
     """What is outside of the cluster: ``executors`` is ``None`` without a Spark master."""
 
     environment: Environment
-    kernels: Callable[[], KernelCount]
     network: Network
     clock: Clock
     executors: Callable[[], Sequence[Environment]] | None = None
@@ -95,7 +92,6 @@ class Doctor:
     def examine(self) -> Iterator[Finding]:
         """Yield what is found, in the order in which a query would meet it."""
         yield from check_environment(self._here.environment, self._client)
-        yield check_kernels(self._here.kernels())
         if self._here.executors is not None:
             yield from self._guarded("executor", self._executors(self._here.executors))
         bootstrap = [_address(server) for server in server_list(self._servers)]

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Final
 from ..adapters.system.environment import environment
 from ..adapters.system.network_probe import NetworkProbe
 from ..application.doctor import Doctor, Resources, Surroundings
-from ..domain.doctor.kernels import KernelCount
 from ..domain.kafka_settings import api_timeout_ms
 from ..domain.kafka_settings.java import read_java_settings
 from .container import closing_clients, container_for
-from .kernels import RECORDS, kernel_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +40,6 @@ def doctor_for(
     with closing_clients(container_for(options)) as container:
         surroundings = Surroundings(
             environment(),
-            _kernel_count,
             NetworkProbe(read_java_settings(settings), timeout_s),
             container.clock(),
             executors,
@@ -55,8 +52,3 @@ def environments_of(spark: SparkSession) -> Sequence[Environment]:
     from ..adapters.spark.executor_environments import executor_environments
 
     return executor_environments(spark)
-
-
-def _kernel_count() -> KernelCount:
-    are_compiled = [call.is_cached for call in kernel_calls(RECORDS)]
-    return KernelCount(sum(are_compiled), len(are_compiled))

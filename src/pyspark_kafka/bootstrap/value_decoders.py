@@ -44,7 +44,6 @@ class ValueDecoders:
         return decoder
 
     def _new(self, column: TypedColumn) -> ColumnDecoder:
-        # Loads numba, which a query without typed values may not need yet.
         from ..adapters.value_framing.value_framing import ValueFraming
 
         options, registry = column.options, self._registry()

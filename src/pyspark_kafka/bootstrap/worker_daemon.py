@@ -53,13 +53,12 @@ def prefer_installed() -> None:
 def preload() -> None:
     """Load what a first task needs, for every installed client, without connecting.
 
-    Formats of values are not loaded, as most queries have none. No kernel is compiled: workers
-    compile what their query needs, one of them for all.
+    Formats of values are not loaded, as most queries have none.
     """
+    from ..adapters.kernels.library import kernel_library
     from ..adapters.memory.cluster import MemoryCluster
     from ..adapters.spark.spark_api import stream_reader_class
     from .clients import CLIENTS, client_named
-    from .kernels import RECORDS, kernel_calls
 
     for module in MODULES:
         import_module(module)
@@ -70,8 +69,7 @@ def preload() -> None:
             # A task that needs a missing package reports it; here it would stop every worker.
             with suppress(ImportError):
                 client.preload()
-    for call in kernel_calls(RECORDS):
-        call.load_cached()
+    kernel_library()
 
 
 def main() -> None:

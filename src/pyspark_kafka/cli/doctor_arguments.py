@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
 _DOCTOR: Final = """\
-Check what a query needs: versions, kernels, network, TLS, login, brokers and rights.
+Check what a query needs: versions, network, TLS, login, brokers and rights.
 
 Each finding is ok, a warning or an error, with what to do next. The exit status is
 0 if all is well, 3 if the worst finding is a warning, and 1 if it is an error.

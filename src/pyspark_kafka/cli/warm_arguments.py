@@ -9,45 +9,21 @@ from typing import Final, final
 from .argument_values import Commands, add_command
 
 _WARM: Final = """\
-Compile all kernels of this package, for images and init scripts.
-
-The first query on a machine compiles the kernels that it needs, which takes
-seconds. This command compiles them ahead. They are stored in NUMBA_CACHE_DIR if
-it is set, otherwise beside the package, or in the user's cache directory if the
-package cannot be written.
-
-Kernels are for the processor of this machine. For other machines, name the oldest
-family of their processors with --cpu, and set NUMBA_CPU_NAME to it where Spark
-runs.
+This command does nothing, and can be removed from images and init scripts: the
+package has its kernels as machine code. Older releases compiled them on each
+machine.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WarmSettings:
-    """The kernels to compile; ``cpu`` is ``None`` for this machine's processor."""
-
-    cpu: str | None = None
-    has_formats: bool = True
-    as_json: bool = False
+    """There are none."""
 
 
 def add_warm(commands: Commands) -> None:
-    """Add the command ``warm``."""
-    warm = add_command(commands, "warm", "compile all kernels ahead", _WARM, _settings)
-    warm.add_argument(
-        "--cpu",
-        metavar="NAME",
-        help="LLVM's name of a processor or family, such as x86-64-v3 or neoverse-n1 "
-        "(default: NUMBA_CPU_NAME, or this machine's)",
-    )
-    warm.add_argument(
-        "--records-only",
-        action="store_true",
-        help="leave out the kernels of JSON, Avro and Protobuf",
-    )
-    warm.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _settings(given: argparse.Namespace) -> WarmSettings:
-    return WarmSettings(given.cpu, not given.records_only, given.json)
+    """Add the command ``warm``, with the options of older releases."""
+    warm = add_command(commands, "warm", "does nothing any more", _WARM, lambda _: WarmSettings())
+    warm.add_argument("--cpu", help=argparse.SUPPRESS)
+    for name in ("--records-only", "--json"):
+        warm.add_argument(name, action="store_true", help=argparse.SUPPRESS)

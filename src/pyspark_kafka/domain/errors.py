@@ -161,6 +161,16 @@ class MissingDependencyError(PysparkKafkaError, ImportError):
         )
 
 
+class KernelLibraryError(PysparkKafkaError, ImportError):
+    """The library of machine code cannot be used; ``remedy`` says what brings one."""
+
+    condition = "KAFKA_KERNEL_LIBRARY"
+    fault = Fault.ENVIRONMENT
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"The library of kernels cannot be used: {problem}. {remedy}")
+
+
 @contextmanager
 def requires_extra(extra: str, module: str, what: str) -> Iterator[None]:
     """Raise ``MissingDependencyError`` if an import within does not find ``module``."""

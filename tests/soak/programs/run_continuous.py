@@ -16,14 +16,13 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark_kafka import continuous
+from pyspark_kafka.bootstrap import continuous as composition
 from tests.soak.continuous_driver import THREADS
 from tests.soak.epoch_points import EpochPoints
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
 from tests.soak.tracked_function import TrackedFunction
-
-from pyspark_kafka import continuous
-from pyspark_kafka.bootstrap import continuous as composition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
+
 from tests.soak.processes import end_with_parent
 from tests.soak.session import session
 

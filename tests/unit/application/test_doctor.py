@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from pyspark_kafka.domain.doctor.kernels import KernelCount
+
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.doctor import Doctor, Resources, Surroundings
 from pyspark_kafka.domain.doctor.finding import Finding, Level
-from pyspark_kafka.domain.doctor.kernels import KernelCount
 from pyspark_kafka.domain.doctor.tls import PeerCertificate
 from pyspark_kafka.domain.doctor.versions import MIN_VERSIONS, Environment
 from pyspark_kafka.domain.errors import MissingDependencyError, PysparkKafkaError

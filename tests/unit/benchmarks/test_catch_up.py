@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from benchmarks.catch_up import Look, await_caught_up, rate_of
 
 

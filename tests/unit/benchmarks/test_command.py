@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from benchmarks import command
 from benchmarks.command import MEASURES, parser, plan_of
 from benchmarks.plan import FULL, QUICK

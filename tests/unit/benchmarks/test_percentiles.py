@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from benchmarks.percentiles import percentiles_of
 from benchmarks.results import Percentiles
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from benchmarks.results import (
     MILLISECONDS,
     RECORDS_PER_SECOND,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from benchmarks.results import Comparison, Samples
 from benchmarks.tables import as_markdown, as_text, figure, times
 

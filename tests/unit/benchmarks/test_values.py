@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+
 from benchmarks.values import COMPRESSION_RATIO, json_event, json_events, padded_bytes, random_bytes
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import compiled, inlined
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     double_of_bits,
     float_of_bits,
@@ -20,6 +20,7 @@ from ..kernels.memory import (
     store_int64,
     store_uint8,
 )
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,
@@ -127,7 +128,7 @@ def read_long_varint(at: int, end: int) -> Any:
     return np.int64(0), np.int64(BAD_VARINT)
 
 
-@compiled
+@kernel(*["int64"] * 4)
 def decode_values(table: int, frame: int, first: int, count: int) -> int:
     """Decode the values from row ``first`` on; return ``count``, or the row that needs room.
 

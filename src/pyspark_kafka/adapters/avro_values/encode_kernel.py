@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.compiled import compiled, inlined
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     copy_memory,
     float_of_bits,
@@ -22,6 +22,7 @@ from ..kernels.memory import (
     store_uint32,
     store_uint64,
 )
+from ..kernels.parts import inlined
 from ..value_encoding import refusals
 from ..value_encoding import row_encoder as out
 from ..value_encoding.input_kernel import data, is_null, offset, read_bool, values
@@ -37,7 +38,7 @@ _MICROS_PER_MILLI = 1_000
 U = np.uint64
 
 
-@compiled
+@kernel(*["int64"] * 4)
 def encode_avro(program: int, table: int, output: int, rows: int) -> int:
     """Encode rows; the arguments are those of ``RowEncoder``."""
     address = load_int64(output + out.ADDRESS)

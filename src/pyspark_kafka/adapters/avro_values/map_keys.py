@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import inlined
 from ..kernels.memory import load_int32, load_int64, load_uint8, store_int64
+from ..kernels.parts import inlined
 from ..value_columns import column_table as at
 from ..value_columns.column_kernel import entry, length
 

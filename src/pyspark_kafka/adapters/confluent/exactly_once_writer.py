@@ -146,7 +146,6 @@ class ExactlyOnceWriter(StreamWriter):
         """Return the producer that asks for metadata, created at first use."""
         if self._metadata is None:
             self._metadata = self._producers.create(FORCED, {})
-            self._metadata.compile_kernels()
         return self._metadata
 
     def _close_metadata(self) -> None:

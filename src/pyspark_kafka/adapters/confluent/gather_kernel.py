@@ -9,8 +9,10 @@ import numpy as np
 from ..kafka_format import column_mask as bit
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
-from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_from
+from ..kernels.kernel import kernel
+from ..kernels.kinds import BUFFERS, LIMITS
+from ..kernels.parts import force_inlined, inlined
 from .c_calls import byte_at, c_function, int32_at, int64_at, uint64_at
 from .librdkafka import Message, address_of
 
@@ -74,7 +76,7 @@ class ConsumerCalls:
         self.addresses[_OUT] = self._out.ctypes.data
 
 
-@compiled
+@kernel("uint64[]", "int64[]", "int64", "int64", LIMITS, BUFFERS, "uint64[]")
 def gather(
     messages: Any,
     cursor: Any,
@@ -110,7 +112,7 @@ def gather(
     return status.DONE
 
 
-@compiled
+@kernel("uint64[]", "uint64[]")
 def destroy(messages: Any, calls: Any) -> None:
     """Destroy the remaining messages."""
     messages, calls = borrowed((messages, calls))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from ..kernels.compiled import compiled
 from ..kernels.intrinsics import borrowed
+from ..kernels.kernel import kernel
 from .c_calls import int32_at, uint64_at
 from .librdkafka import Message
 
@@ -58,7 +58,7 @@ class DeliveryReports:
         return delivered
 
 
-@compiled
+@kernel("uint64[]", "int64", "int64[,]", results=2)
 def count_delivered(messages: Any, place: int, runs: Any) -> Any:
     """Write how many messages in a row belong to the same output, from ``place`` on.
 

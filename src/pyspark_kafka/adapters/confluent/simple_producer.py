@@ -23,7 +23,6 @@ from .client_closing import close_in_time
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying
 from .delivery_errors import Undelivered, delivery_error, produce_error, to_report
 from .error_codes import FATAL, PURGED_ERRORS, QUEUE_FULL, REFUSED_RESOURCES, UNREACHABLE_ERRORS
-from .kernel_calls import write_calls
 from .leader_check import LeaderCheck
 from .librdkafka import EVENT_DR, PRODUCER, Message, Metadata
 from .produce_kernel import ProducerCalls, bases_of, produce_full, produce_plain, uncounted_bytes
@@ -150,11 +149,6 @@ class SimpleProducer:
     def notify(self, file: int) -> None:
         """Write a byte to a file when there are events."""
         notify(self._library, self._handles.main_queue, file)
-
-    def compile_kernels(self) -> None:
-        """Compile what ``send`` calls: it takes seconds on a machine that has not done it yet."""
-        for call in write_calls():
-            call.load()
 
     def take_delivered(self) -> list[tuple[int, int]]:
         """Return how many records of each output were delivered since the last call.

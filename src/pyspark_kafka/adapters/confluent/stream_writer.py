@@ -260,5 +260,4 @@ class AtLeastOnceWriter(StreamWriter):
         if self._producer is None:
             self._producer = self._producers.create({REPORT_FAILURES_ONLY: "false"}, {})
             self._producer.notify(self._file)
-            self._producer.compile_kernels()
         return self._producer

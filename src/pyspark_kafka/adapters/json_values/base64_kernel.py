@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_uint8, store_uint8
+from ..kernels.parts import kernel_function
 
 _PADDING: Final = 61
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

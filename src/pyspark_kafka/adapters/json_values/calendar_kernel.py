@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernels.compiled import kernel_function
+from ..kernels.parts import kernel_function
 
 
 @kernel_function

@@ -76,7 +76,7 @@ VALUES: Final = 192
 REASONS: Final = 200
 FIELDS: Final = 208
 STATUS: Final = 216
-"""Why a kernel stopped before the last row: ``FULL``, ``NEEDS_ZONE`` or ``NEEDS_PART``."""
+"""Why a kernel stopped before the last row: ``FULL`` or ``NEEDS_ZONE``."""
 
 NUMBER_SCRATCH: Final = 224
 """The address of the scratch of ``number_writing_kernel``."""
@@ -90,16 +90,10 @@ TIMESTAMP_STEP_COUNT: Final = 256
 NTZ_STEPS: Final = 264
 NTZ_STEP_COUNT: Final = 272
 
-NEEDED_KIND: Final = 280
-"""The kind of value whose part is needed, for ``NEEDS_PART``."""
-
-LAST_ZONE: Final = 288
+LAST_ZONE: Final = 280
 """The address of the entry of the zone that was named last, or 0."""
 
-PARTS: Final = 296
-"""For each kind of value, the address of its function of ``part_kernel``, or 0."""
-
-WORDS: Final = 53
+WORDS: Final = 36
 SCRATCH_BYTES: Final = 8192
 MAX_TEXT_BYTES: Final = SCRATCH_BYTES // 2
 """The longest text with escapes that may be a date, a timestamp or a decimal, or name a field."""
@@ -109,9 +103,6 @@ FULL: Final = -1000
 
 NEEDS_ZONE: Final = -1001
 """A timestamp names a time zone, and the table has not its offsets yet, or no names."""
-
-NEEDS_PART: Final = -1002
-"""The address of a part is not known yet."""
 
 COMMENTS: Final = 1
 UNQUOTED_NAMES: Final = 2

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import high_product, load_uint8
+from ..kernels.parts import kernel_function
 from .number_text_kernel import digit_at, is_digit
 
 _ZERO: Final = np.uint64(0)

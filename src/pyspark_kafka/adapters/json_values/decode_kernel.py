@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import compiled, kernel_function
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     load_int64,
     load_uint8,
@@ -19,6 +19,7 @@ from ..kernels.memory import (
     store_int64,
     store_uint8,
 )
+from ..kernels.parts import kernel_function
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,
@@ -31,7 +32,7 @@ from . import context as at_
 from . import program
 from .name_kernel import find_member
 from .reasons import MALFORMED, TOO_DEEP, TRUNCATED, TYPE_MISMATCH
-from .scalar_kernel import put_plain, put_scalar, put_text
+from .scalar_kernel import put_plain, put_text
 from .skip_kernel import (
     CLOSE_BRACE,
     CLOSE_BRACKET,
@@ -46,6 +47,7 @@ from .skip_kernel import (
     skip_value,
 )
 from .text_kernel import BACKSLASH, QUOTE, has_word, plain_end, skip_space, unescape
+from .value_kernel import put_scalar
 
 FRAME_BYTES: Final = 32
 _COLUMN: Final = 0
@@ -59,7 +61,7 @@ _START: Final = 24
 _NO_FIELD: Final = -1
 
 
-@compiled
+@kernel(*["int64"] * 4)
 def decode_rows(context: int, table: int, first: int, last: int) -> int:
     """Decode rows ``[first, last)`` and return the row at which it stopped: ``last`` at the end.
 

@@ -14,7 +14,6 @@ from ..value_columns.layout import columns_of
 from . import context
 from .decode_kernel import FRAME_BYTES, decode_rows
 from .memory import KernelMemory
-from .part_kernel import PARTS
 from .program import Program
 from .zones import ZoneTable
 
@@ -81,9 +80,6 @@ class JsonDecoder(ValueDecoder):
         if memory[context.STATUS] == context.FULL:
             full, size = memory[context.FULL_COLUMN], memory[context.FULL_BYTES]
             columns.grow_for(row, reasons, full, size)
-        elif memory[context.STATUS] == context.NEEDS_PART:
-            kind = memory[context.NEEDED_KIND]
-            memory[context.PARTS + 8 * kind] = PARTS[kind].address
         else:
             name = ctypes.string_at(memory[context.ZONE_TEXT], memory[context.ZONE_TEXT_BYTES])
             self._zones.add(name)

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.intrinsics import leading_zeros
 from ..kernels.memory import bits_of_double, double_of_bits, high_product, load_int64, load_uint64
+from ..kernels.parts import kernel_function
 from . import context as at
 from .big_number_kernel import compare_with_number
 from .number_text_kernel import MAX_MANTISSA_DIGITS

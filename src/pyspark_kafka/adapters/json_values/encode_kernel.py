@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.compiled import compiled
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     double_of_bits,
     load_int8,
@@ -39,7 +39,7 @@ _FRAME = 40
 _MICROS_PER_SECOND = 1_000_000
 
 
-@compiled
+@kernel(*["int64"] * 4)
 def encode_json(program: int, table: int, output: int, rows: int) -> int:
     """Encode rows; the arguments are those of ``RowEncoder``."""
     address = load_int64(output + out.ADDRESS)

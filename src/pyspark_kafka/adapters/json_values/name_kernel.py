@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_int64, load_uint8, load_uint64
+from ..kernels.parts import kernel_function
 from . import program as at_
 
 _FACTOR: Final = np.uint64(at_.HASH_FACTOR)

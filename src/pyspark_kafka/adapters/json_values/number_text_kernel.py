@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_int64, load_uint8
+from ..kernels.parts import kernel_function
 from . import context as at_
 from .reasons import MALFORMED, TOO_LARGE, TRUNCATED
 

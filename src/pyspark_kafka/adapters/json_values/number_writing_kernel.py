@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.arrays import UInt64Array
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import (
     bits_of_double,
     high_product,
@@ -22,6 +21,7 @@ from ..kernels.memory import (
     store_uint64,
     trailing_zeros,
 )
+from ..kernels.parts import kernel_function
 
 NUMBER_ROOM: Final = 80
 """The bytes for the longest number: 38 digits, a sign, a point, six zeros and an exponent."""

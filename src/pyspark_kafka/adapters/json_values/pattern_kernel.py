@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_int64, load_uint8
+from ..kernels.parts import kernel_function
 from . import pattern_table as step
 from .calendar_kernel import days_of, is_date
 from .number_text_kernel import digit_at, is_digit

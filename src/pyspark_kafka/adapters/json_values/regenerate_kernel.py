@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_uint8
+from ..kernels.parts import kernel_function
 from ..value_columns.utf8 import sequence_length
 from . import context as at_
 from .double_kernel import double_of

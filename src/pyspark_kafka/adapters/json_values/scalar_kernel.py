@@ -1,9 +1,4 @@
-"""Decoding a value without parts into its column.
-
-Functions return the position behind the value, or a negative number: of a ``FailureReason``,
-``FULL``, ``NEEDS_ZONE`` or ``NEEDS_PART``. Then nothing was put. A reason does not say whether the
-value is valid JSON: the caller skips it, which does.
-"""
+"""Decoding texts, booleans and short numbers into their columns, as ``value_kernel`` does."""
 
 from __future__ import annotations
 
@@ -11,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
-from ..kernels.memory import call_address, load_int64, load_uint8, store_int64
+from ..kernels.memory import load_int64, load_uint8, store_int64
+from ..kernels.parts import kernel_function
 from ..value_columns.column_kernel import (
     data_end,
     has_room_for,
@@ -22,8 +17,6 @@ from ..value_columns.column_kernel import (
     put_int8,
     put_int16,
     put_int32,
-    put_int64,
-    put_null,
     put_written_bytes,
 )
 from ..value_columns.utf8 import is_utf8
@@ -32,7 +25,7 @@ from . import program
 from .double_kernel import short_double_of
 from .number_text_kernel import MAX_MANTISSA_DIGITS, is_number, scan_number
 from .reasons import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
-from .skip_kernel import FALSE, NULL, TRUE, is_quote
+from .skip_kernel import FALSE, TRUE
 from .text_kernel import has_word, plain_end, text_end, unescape
 
 MINUS: Final = 45
@@ -40,36 +33,6 @@ MAX_INT64: Final = np.uint64(2**63 - 1)
 _MAX_INT32: Final = np.uint64(2**31 - 1)
 _MAX_INT16: Final = np.uint64(2**15 - 1)
 _MAX_INT8: Final = np.uint64(2**7 - 1)
-
-
-@kernel_function
-def put_scalar(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
-    """Decode the value at ``start`` into a column; ``entry`` is the column's in the program."""
-    kind = load_int64(entry + program.KIND)
-    byte = load_uint8(start)
-    if byte == 110 and has_word(start, end, NULL, 4):
-        put_null(table, column)
-        return start + 4
-    if kind == program.STRING and is_quote(context, byte):
-        return put_text(context, table, column, start + 1, end, byte)
-    if kind == program.LONG:
-        after, number = scan_integer(context, start, end, MAX_INT64)
-        if after > 0:
-            put_int64(table, column, number)
-        return after
-    if kind == program.DOUBLE and is_number(byte):
-        after = _put_short_double(context, table, column, start, end)
-        if after > 0:
-            return after
-    if kind == program.BOOLEAN:
-        return _put_boolean(table, column, start, end)
-    if kind >= program.INTEGER:
-        return _put_small_integer(context, table, kind, column, start, end)
-    part = load_int64(context + at_.PARTS + 8 * kind)
-    if part == 0:
-        store_int64(context + at_.NEEDED_KIND, kind)
-        return at_.NEEDS_PART
-    return call_address(part, context, table, entry, column, start, end)
 
 
 @kernel_function
@@ -120,7 +83,8 @@ def _put_escaped(context: int, table: int, column: int, start: int, end: int, qu
 
 
 @kernel_function
-def _put_boolean(table: int, column: int, start: int, end: int) -> Any:
+def put_boolean(table: int, column: int, start: int, end: int) -> Any:
+    """Put true or false."""
     if has_word(start, end, TRUE, 4):
         put_bool(table, column, True)
         return start + 4
@@ -149,7 +113,7 @@ def scan_integer(context: int, start: int, end: int, maximum: Any) -> Any:
 
 
 @kernel_function
-def _put_short_double(context: int, table: int, column: int, start: int, end: int) -> Any:
+def put_short_double(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Put a double of at most 19 digits; return a negative number for any other value."""
     after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
     if after < 0 or digits > MAX_MANTISSA_DIGITS:
@@ -162,9 +126,10 @@ def _put_short_double(context: int, table: int, column: int, start: int, end: in
 
 
 @kernel_function
-def _put_small_integer(
+def put_small_integer(
     context: int, table: int, kind: int, column: int, start: int, end: int
 ) -> Any:
+    """Put an integer of 32, 16 or 8 bits."""
     maximum = _MAX_INT32
     if kind == program.SHORT:
         maximum = _MAX_INT16

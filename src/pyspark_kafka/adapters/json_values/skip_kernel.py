@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_int64, load_uint8, store_uint8
+from ..kernels.parts import kernel_function
 from . import context as at_
 from .number_text_kernel import is_digit, scan_number
 from .reasons import MALFORMED, TOO_DEEP, TRUNCATED

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import (
     copy_memory,
     load_uint8,
@@ -19,6 +18,7 @@ from ..kernels.memory import (
     store_uint32,
     store_uint64,
 )
+from ..kernels.parts import kernel_function
 from ..value_columns.utf8 import sequence_length
 
 NO_ROOM: Final = -1

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import (
     copy_memory,
     load_int64,
@@ -19,6 +18,7 @@ from ..kernels.memory import (
     store_uint8,
     trailing_zeros,
 )
+from ..kernels.parts import kernel_function
 from . import context as at_
 from .reasons import MALFORMED, TRUNCATED
 

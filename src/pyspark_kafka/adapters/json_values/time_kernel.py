@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_int64
+from ..kernels.parts import kernel_function
 from . import context as at_
 from . import zone_table as zone
 from .calendar_kernel import days_of, is_date

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import kernel_function
 from ..kernels.memory import load_int64, store_uint8
+from ..kernels.parts import kernel_function
 from .number_writing_kernel import U, put_digits, put_unsigned
 
 # A step of a program is one of these, and 256 times its argument.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import inlined
+from ..kernels.parts import inlined
 from . import status
 
 MAX_VARINT32_BYTES: Final = 5

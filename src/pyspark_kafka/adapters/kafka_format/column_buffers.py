@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...ports.record_schema import HEADERS, TYPES, record_schema
+from ..kernels.kernel import Flat
 from . import decode_cursor as at
 from . import status
 from .buffer_pool import BufferPool, Lease
@@ -107,7 +108,7 @@ class HeaderColumn:
 class ColumnBuffers:
     """Memory for the rows of one Arrow batch."""
 
-    __slots__ = ("headers", "keys", "offsets", "timestamp_types", "timestamps", "values")
+    __slots__ = ("_flat", "headers", "keys", "offsets", "timestamp_types", "timestamps", "values")
 
     def __init__(self) -> None:
         self.offsets: Int64Array = np.empty(MAX_ROWS, np.int64)
@@ -116,19 +117,24 @@ class ColumnBuffers:
         self.keys = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
         self.values = VariableColumn.of(MAX_ROWS, DEFAULT_BYTES)
         self.headers = HeaderColumn.of(MAX_ROWS)
+        self._flat: Flat | None = None
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> Flat:
         """The arrays, grouped as kernels unpack them."""
-        headers = self.headers
-        return (
-            self.offsets,
-            self.timestamps,
-            self.timestamp_types,
-            self.keys.arrays,
-            self.values.arrays,
-            (headers.offsets, headers.validity, headers.keys.arrays, headers.values.arrays),
-        )
+        if self._flat is None:
+            headers = self.headers
+            self._flat = Flat(
+                (
+                    self.offsets,
+                    self.timestamps,
+                    self.timestamp_types,
+                    self.keys.arrays,
+                    self.values.arrays,
+                    (headers.offsets, headers.validity, headers.keys.arrays, headers.values.arrays),
+                )
+            )
+        return self._flat
 
     @property
     def data_bytes(self) -> int:
@@ -150,6 +156,7 @@ class ColumnBuffers:
             status.HEADER_VALUES_FULL: self.headers.values,
         }
         columns[full].grow()
+        self._flat = None
 
 
 @final

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes
+from ..kernels.kernel import kernel
+from ..kernels.kinds import BUFFERS, LIMITS
+from ..kernels.parts import inlined
 from . import block_fields as field
 from . import column_mask as bit
 from . import decode_cursor as at
@@ -23,7 +25,7 @@ MAX_HEAD_BYTES: Final = 1 + MAX_VARINT64_BYTES + MAX_VARINT32_BYTES
 """The most bytes of a record up to its offset: attributes, a timestamp delta, an offset delta."""
 
 
-@compiled
+@kernel("const uint8[]", "int64[,]", "int64[]", "int64", "int64", "int64", LIMITS, BUFFERS)
 def decode_records(
     data: Any,
     blocks: Any,

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import compiled, force_inlined, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
+from ..kernels.kernel import kernel
+from ..kernels.kinds import COLUMNS, ROWS
+from ..kernels.parts import force_inlined, inlined
 from .bounded_reads import MAX_VARINT64_BYTES
 
 NO_ROW: Final = -1
@@ -121,7 +123,7 @@ def _max_delta_size(timestamps: Any) -> Any:
     return varint_size(delta) if delta >= 0 else MAX_VARINT64_BYTES
 
 
-@compiled
+@kernel(COLUMNS, "int64[]")
 def measure_records(columns: Any, sizes: Any) -> int:
     """Write an upper bound of each record's bytes.
 
@@ -143,7 +145,7 @@ def measure_records(columns: Any, sizes: Any) -> int:
     return NO_ROW
 
 
-@compiled
+@kernel(COLUMNS, ROWS, ROWS, ROWS, "int64[]", "int64[]")
 def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bounds: Any) -> int:
     """Write sums for groups of rows: of their keys, values and headers, and of their sizes.
 
@@ -170,7 +172,7 @@ def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bo
     return 0
 
 
-@compiled
+@kernel(ROWS, ROWS)
 def sum_sizes(sizes: Any, rows: Any) -> int:
     """Return the sum of the sizes of rows, or ``NO_ROW``."""
     sizes, rows = borrowed((sizes, rows))
@@ -184,7 +186,7 @@ def sum_sizes(sizes: Any, rows: Any) -> int:
     return total
 
 
-@compiled
+@kernel(ROWS, ROWS, "int64", "int64[]")
 def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
     """Write where to split rows, so that the sizes of each part add up to ``max_size`` or less.
 
@@ -211,7 +213,7 @@ def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
     return parts
 
 
-@compiled
+@kernel(COLUMNS, "int64", results=2)
 def first_oversized(columns: Any, max_size: int) -> Any:
     """Return the first row of more than ``max_size`` bytes, and its size; or ``NO_ROW``, 0.
 
@@ -228,7 +230,7 @@ def first_oversized(columns: Any, max_size: int) -> Any:
     return NO_ROW, 0
 
 
-@compiled
+@kernel(COLUMNS, ROWS, ROWS, "uint8[]", "int64", results=3)
 def encode_records(columns: Any, sizes: Any, rows: Any, target: Any, at: int) -> Any:
     """Write the records of one row or more, from a position on.
 

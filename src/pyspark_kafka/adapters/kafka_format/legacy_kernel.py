@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed
+from ..kernels.kernel import kernel
+from ..kernels.kinds import BUFFERS, LIMITS
+from ..kernels.parts import inlined
 from . import block_fields as field
 from . import column_mask as bit
 from . import decode_cursor as at
@@ -40,7 +42,7 @@ _CRC32_TABLE: Final = np.array(
 )
 
 
-@compiled
+@kernel("const uint8[]", "int64[,]", "int64[]", "int64", "int64", "int64", LIMITS, BUFFERS)
 def decode_messages(
     data: Any,
     blocks: Any,
@@ -93,7 +95,7 @@ def decode_messages(
     return status.DONE
 
 
-@compiled
+@kernel("uint8[]", "int64", "int64", results=3)
 def scan_messages(data: Any, position: int, offset: int) -> Any:
     """Find the last of the messages whose head is in ``data``, from a position on.
 

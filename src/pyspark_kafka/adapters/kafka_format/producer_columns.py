@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...domain.errors import InvalidRecordError
 from ..kernels.arrays import read_only
+from ..kernels.kernel import Flat
 from .column_buffers import MAX_BYTES
 from .encode_kernel import (
     NO_ROW,
@@ -38,7 +39,7 @@ class ProducerColumns:
     """
 
     num_rows: int
-    arrays: tuple[Any, ...]
+    arrays: Flat
     """What kernels take: timestamps in milliseconds, keys, values, and headers."""
 
     sizes: Int64Array
@@ -94,17 +95,19 @@ class ProducerColumns:
         return None if row == NO_ROW else (row, size)
 
 
-def kernel_columns(batch: pa.RecordBatch, now_ms: int) -> tuple[Any, ...]:
+def kernel_columns(batch: pa.RecordBatch, now_ms: int) -> Flat:
     """Return the columns of a batch as kernels take them.
 
     :raises TypeError: if a column has a type that cannot be written.
     """
     rows = batch.num_rows
-    return (
-        _timestamps(_column(batch, "timestamp"), rows, now_ms),
-        _variable("key", _column(batch, "key"), rows),
-        _variable("value", _column(batch, "value"), rows),
-        _headers(_column(batch, "headers"), rows),
+    return Flat(
+        (
+            _timestamps(_column(batch, "timestamp"), rows, now_ms),
+            _variable("key", _column(batch, "key"), rows),
+            _variable("value", _column(batch, "value"), rows),
+            _headers(_column(batch, "headers"), rows),
+        )
     )
 
 

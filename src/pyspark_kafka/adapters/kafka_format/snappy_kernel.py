@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..kernels.arrays import read_only
-from ..kernels.compiled import compiled, inlined
 from ..kernels.intrinsics import borrowed, copy_bytes
+from ..kernels.kernel import kernel
+from ..kernels.parts import inlined
 from .bounded_reads import byte_at
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:
         state[_FILLED] = len(history)
 
 
-@compiled
+@kernel("const uint8[]", "uint8[]", "int64[]")
 def decompress(source: Any, window: Any, state: Any) -> int:
     """Fill the window; what it holds already may be referred to. Return whether that failed."""
     source, window, state = borrowed((source, window, state))

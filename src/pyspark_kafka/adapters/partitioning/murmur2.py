@@ -10,8 +10,10 @@ import numpy as np
 from ..kafka_format.encode_kernel import NO_ROW, value_span
 from ..kafka_format.producer_columns import checked
 from ..kernels.arrays import read_only
-from ..kernels.compiled import compiled, force_inlined
 from ..kernels.intrinsics import borrowed
+from ..kernels.kernel import kernel
+from ..kernels.kinds import FIELD, ROWS
+from ..kernels.parts import force_inlined
 
 if TYPE_CHECKING:
     from ..kafka_format.producer_columns import ProducerColumns
@@ -91,7 +93,7 @@ def _sorted_rows(numbers: Int32Array, rows: Int64Array, lowest: int, highest: in
     return read_only(ordered)
 
 
-@compiled
+@kernel(FIELD, "const int32[]", ROWS, ROWS, "int32[]")
 def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
     """Write the partition of each row, or return ``NO_ROW``."""
     keys, topics, counts, sticky, hashed = borrowed((keys, topics, counts, sticky, hashed))
@@ -111,7 +113,7 @@ def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any
     return 0
 
 
-@compiled
+@kernel("const int32[]", ROWS, "int64", "int64[]", "int64[]")
 def sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> None:
     """Write rows by their numbers; ``ends`` has a zero for each possible number."""
     numbers, rows, ends, ordered = borrowed((numbers, rows, ends, ordered))
@@ -126,7 +128,7 @@ def sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> 
         ends[index] += 1
 
 
-@compiled
+@kernel("const int32[]", "const int32[]", ROWS, "int64[]")
 def find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
     """Write where the rows of a topic and partition end, and return how many ends there are."""
     topics, partitions, rows, ends = borrowed((topics, partitions, rows, ends))

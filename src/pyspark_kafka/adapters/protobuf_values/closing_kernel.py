@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import inlined
 from ..kernels.memory import load_int64, store_int64
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import compiled, inlined
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     load_int32,
     load_int64,
@@ -16,6 +16,7 @@ from ..kernels.memory import (
     store_int64,
     store_uint8,
 )
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     has_room_for,
     is_full,
@@ -98,7 +99,7 @@ def clear_slots(slots: Any, state: Any) -> None:
         store_int64(slots + 8 * number, 0)
 
 
-@compiled
+@kernel(*["int64"] * 7)
 def decode(
     table: int, data: int, starts: int, ends: int, reasons: int, fields: int, state: int
 ) -> int:

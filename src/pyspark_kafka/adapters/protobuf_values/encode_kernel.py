@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.compiled import compiled, inlined
+from ..kernels.kernel import kernel
 from ..kernels.memory import (
     copy_memory,
     load_int8,
@@ -21,6 +21,7 @@ from ..kernels.memory import (
     store_uint32,
     store_uint64,
 )
+from ..kernels.parts import inlined
 from ..value_columns.utf8 import is_utf8
 from ..value_encoding import refusals
 from ..value_encoding import row_encoder as out
@@ -40,7 +41,7 @@ U = np.uint64
 _MAX_UINT32 = 0xFFFFFFFF
 
 
-@compiled
+@kernel(*["int64"] * 4)
 def encode_protobuf(program: int, table: int, output: int, rows: int) -> int:
     """Encode rows; the arguments are those of ``RowEncoder``."""
     address = load_int64(output + out.ADDRESS)

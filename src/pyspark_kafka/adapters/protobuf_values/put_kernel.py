@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import inlined
 from ..kernels.memory import (
     copy_memory,
     load_int32,
@@ -19,6 +18,7 @@ from ..kernels.memory import (
     store_int64,
     store_uint8,
 )
+from ..kernels.parts import inlined
 from ..value_columns import column_table
 from ..value_columns.column_kernel import (
     close_list,

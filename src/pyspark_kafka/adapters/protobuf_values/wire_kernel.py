@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import inlined
 from ..kernels.memory import load_int64, load_uint8, store_int64
+from ..kernels.parts import inlined
 from . import program_layout as at
 
 VARINT: Final = 0

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -37,15 +37,12 @@ REDACTION: Final = "spark.redaction.regex"
 DAEMON: Final = "spark.python.daemon.module"
 
 
-def tuned_session(
-    builder: SparkSession.Builder | None, daemon_module: str, prepare: Callable[[], None]
-) -> SparkSession:
+def tuned_session(builder: SparkSession.Builder | None, daemon_module: str) -> SparkSession:
     """Return a session, new or existing; settings on the builder or in the environment are kept.
 
     Options that may hold a secret are hidden in addition to those that the user's settings hide.
     ``daemon_module`` becomes the daemon of Spark's Python workers. It is set for a local master
-    only: on a cluster it would have to be installed on every node. With a local master, ``prepare``
-    is called before Spark starts.
+    only: on a cluster it would have to be installed on every node.
 
     A session of Spark Connect gets what a client can set. The other settings are the server's.
     """
@@ -60,7 +57,6 @@ def tuned_session(
         settings[DAEMON] = daemon_module
         # SparkContext reads it from the environment; the default is `python3` of the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        prepare()
     for name in settings.keys() - given.keys():
         builder = builder.config(name, settings[name])
     builder = builder.config(REDACTION, redaction(_configured(given, REDACTION)))

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.compiled import inlined
 from ..kernels.memory import (
     copy_memory,
     load_int32,
@@ -28,6 +27,7 @@ from ..kernels.memory import (
     store_uint8,
     store_uint64,
 )
+from ..kernels.parts import inlined
 from . import column_table as at
 
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import inlined
 from ..kernels.memory import load_uint8, load_uint64
+from ..kernels.parts import inlined
 
 HIGH_BITS: Final = np.uint64(0x8080808080808080)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.compiled import inlined
 from ..kernels.memory import load_int64, load_uint8, store_uint8
+from ..kernels.parts import inlined
 
 U = np.uint64
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...domain.values.failure_reason import FailureReason
-from ..kernels.compiled import compiled, inlined
+from ..kernels.kernel import kernel
 from ..kernels.memory import load_int32, load_int64, load_uint8, store_int32, store_int64
+from ..kernels.parts import inlined
 from .wire_format import GUID_BYTES, GUID_MAGIC, ID_BYTES, ID_MAGIC, MAX_INDEXES
 
 if TYPE_CHECKING:
@@ -38,7 +39,16 @@ _PRIME: Final = np.uint64(0x100000001B3)
 """Of FNV-1a, a hash of short keys."""
 
 
-@compiled
+@kernel(
+    ("int64",) * 4,
+    ("int64",) * 11,
+    ("int64",) * 2,
+    ("int64",) * 3,
+    "int64[]",
+    "int64[]",
+    "uint8[]",
+    "int32[]",
+)
 def find_payloads(
     values: tuple[int, int, int, int],
     headers: tuple[int, ...],

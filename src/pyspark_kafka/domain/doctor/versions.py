@@ -18,7 +18,6 @@ MIN_VERSIONS: Final[Mapping[str, str]] = {
     "pyarrow": "18.0",
     "kafka-python": "3.0.12",
     "confluent-kafka": "2.15.1",
-    "numba": "0.57",
 }
 """The minimum versions of packages, which ``pyproject.toml`` has as well."""
 
@@ -28,7 +27,6 @@ REPORTED: Final = (_OWN, *MIN_VERSIONS)
 
 _OPTIONAL: Final[Mapping[str, str]] = {
     "pyspark": "Spark cannot be used here. Install it with: pip install 'pyspark-kafka[spark]'",
-    "numba": "Kernels run from the cache only. Install it with: pip install numba",
 }
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -460,43 +458,3 @@ def test_the_source_is_kept() -> None:
     assert there() is not None
     del columns
     assert there() is None
-
-
-FIRST_WRITE: Final = """
-import pyarrow as pa
-from pyspark_kafka.adapters.kafka_format import encode_kernel
-from pyspark_kafka.adapters.kernels.compiled import Kernel
-from pyspark_kafka.adapters.partitioning import murmur2 as partitioner
-from tests.unit.adapters.kafka_format.test_record_encoder import *
-from pyspark_kafka.adapters.partitioning.topic_rows import RowTopics
-
-kernels = {
-    kernel for module in (encode_kernel, partitioner) for kernel in vars(module).values()
-    if isinstance(kernel, Kernel)
-}
-
-def loaded():
-    return sum(len(kernel.loaded) for kernel in kernels)
-
-counts = []
-found = [Record(0, b"v", None, T0, (("h", None),)), Record(1, None, b"k"), Record(2)]
-for batch in (arrow(found), arrow(found, pa.large_binary()).slice(1), arrow([])):
-    columns = ProducerColumns.of(batch, NOW)
-    topics, of_each = RowTopics.of(batch, "t").codes, np.array([7])
-    partitions = partitioner.murmur2_partitions(columns, topics, of_each, of_each - 1)
-    encoder = RecordEncoder(Compressor(Codec.ZSTD))
-    groups = partitioner.RowGroups.of(topics, partitions)
-    columns.measure_groups(groups.rows, groups.ends)
-    for rows in np.split(groups.rows, groups.ends[:-1]):
-        for chunk in encoder.chunks(columns, rows, 0):
-            encoder.encode(columns, chunk, NOBODY, -1)
-    counts.append(loaded())
-print(counts[0] > 0, counts[-1] - counts[0])
-"""
-
-
-def test_the_first_write_loads_all() -> None:
-    """Nothing more is compiled for any later rows."""
-    command = [sys.executable, "-c", FIRST_WRITE]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["True", "0"]

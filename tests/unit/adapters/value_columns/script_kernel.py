@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pyspark_kafka.adapters.kernels.compiled import compiled
+from kernel_build.development import compile_now
+from pyspark_kafka.adapters.kernels.kernel import kernel
 from pyspark_kafka.adapters.kernels.memory import load_int64
 from pyspark_kafka.adapters.value_columns.column_kernel import (
     close_list,
@@ -43,7 +44,8 @@ DONE: Final = -1
 FULL: Final = -2
 
 
-@compiled
+@compile_now
+@kernel("int64", "int64", "int64", "float64[]", "int64", "int64")
 def put_all(table: int, script: int, count: int, doubles: Any, texts: int, start: int) -> int:
     """Put from step ``start`` on; return ``DONE``, or the step for which there is no room."""
     for step in range(start, count):

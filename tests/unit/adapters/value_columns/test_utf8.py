@@ -6,11 +6,13 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pyspark_kafka.adapters.kernels.compiled import compiled
+from kernel_build.development import compile_now
+from pyspark_kafka.adapters.kernels.kernel import kernel
 from pyspark_kafka.adapters.value_columns.utf8 import is_utf8
 
 
-@compiled
+@compile_now
+@kernel("int64", "int64")
 def check(start: int, size: int) -> bool:
     return bool(is_utf8(start, size))
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from pyspark_kafka.domain.doctor.kernels import KernelCount, check_kernels
 
 from pyspark_kafka.domain.doctor.apis import NEEDED, check_apis
 from pyspark_kafka.domain.doctor.finding import Level, error, ok, warning, worst
-from pyspark_kafka.domain.doctor.kernels import KernelCount, check_kernels
 from pyspark_kafka.domain.doctor.rights import (
     Principal,
     check_group,

@@ -9,65 +9,77 @@ from typing import TYPE_CHECKING, Any, Final, final
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba import extending, types
+from numba import types
 from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.np import arrayobj
 
-from .callee import Callee
+from pyspark_kafka.adapters.kernels.kernel import Kernel
+from pyspark_kafka.adapters.kernels.parts import How, Intrinsic, Part
+
+from .intrinsics import INTRINSICS
 from .ir_compiler import IrCompiler
-from .machine_code import Result, pack, target_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pyspark_kafka.adapters.kernels.kernel import Kind
+
+    from .targets import Target
+
 _NO_WRAPPERS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _WORD: Final = ir.IntType(64)
-_WORD_BYTES: Final = 8
 
-_HEAD_BYTES: Final = object.__basicsize__
-_DATA: Final = _HEAD_BYTES
-_SHAPE: Final = _HEAD_BYTES + 2 * _WORD_BYTES
-_STRIDES: Final = _HEAD_BYTES + 3 * _WORD_BYTES
-"""Where numpy's ``PyArrayObject_fields`` has its pointers; extensions depend on it, too."""
-
-ENTRY: Final = "pyspark_kafka_entry"
+NEEDED: Final = frozenset({"memcpy", "memset", "memmove", "strlen"})
+"""What machine code may call: each C library has it."""
 
 
-def compile_kernel(function: Callable[..., object], arguments: Sequence[object]) -> bytes:
-    """Return a kernel's packed object file, for the types of these arguments."""
-    return _compile(function, tuple(map(numba.typeof, arguments)), _add_entry)
+def compile_kernel(kernel: Kernel, target: Target) -> bytes:
+    """Return the object file of a kernel, with one symbol."""
+    arguments = tuple(map(numba_type, kernel.kinds))
+    with global_compiler_lock:
+        jit = numba.njit(nogil=True, error_model="numpy", pipeline_class=KernelCompiler)
+        dispatcher = _for_kernels_only(jit(_with_parts(kernel.function)))
+        dispatcher.compile(arguments)
+        result = dispatcher.overloads[arguments]
+        module = result.target_context.create_module("entry")
+        _add_entry(result.target_context, module, result.fndesc, kernel)
+        _add_no_counts(module)
+        result.library.entry = kernel.symbol
+        result.library.add_ir_module(module)
+        result.library.finalize()
+        code: bytes = result.library.object_file(target)
+        return code
 
 
-def compile_part(function: Callable[..., object], words: int) -> bytes:
-    """Return the packed object file of a function that takes 64-bit numbers, and returns one."""
-    return _compile(function, (types.int64,) * words, _add_part_entry)
+def numba_type(kind: Kind) -> Any:
+    """Return numba's type of a kind of argument."""
+    if isinstance(kind, tuple):
+        return types.Tuple(tuple(map(numba_type, kind)))
+    if not kind.endswith("]"):
+        return getattr(types, kind)
+    name, _, dimensions = kind.removeprefix("const ").partition("[")
+    read_only = kind.startswith("const ")
+    return types.Array(getattr(types, name), dimensions.count(",") + 1, "C", readonly=read_only)
 
 
-def new_intrinsic(function: Callable[..., object]) -> Any:
-    """Return numba's object of an intrinsic."""
-    return extending.intrinsic(function)
-
-
-def new_inlined(function: Callable[..., object]) -> Any:
+def _new_inlined(function: Callable[..., object]) -> Any:
     """Return numba's object of a function that kernels call."""
-    return _for_kernels_only(
-        numba.njit(error_model="numpy", **_NO_WRAPPERS)(_with_callees(function))
-    )
+    return _for_kernels_only(numba.njit(error_model="numpy", **_NO_WRAPPERS)(_with_parts(function)))
 
 
-def new_force_inlined(function: Callable[..., object]) -> Any:
+def _new_force_inlined(function: Callable[..., object]) -> Any:
     """Return numba's object of a function that is copied into its callers."""
-    return numba.njit(inline="always", error_model="numpy")(_with_callees(function))
+    return numba.njit(inline="always", error_model="numpy")(_with_parts(function))
 
 
-def new_kernel_function(function: Callable[..., object]) -> Any:
+def _new_kernel_function(function: Callable[..., object]) -> Any:
     """Return numba's object of a function that is compiled with its kernel."""
     jit = numba.njit(error_model="numpy", pipeline_class=IrCompiler, **_NO_WRAPPERS)
-    callee: Any = _for_kernels_only(jit(_with_callees(function)))
+    callee: Any = _for_kernels_only(jit(_with_parts(function)))
     template = callee.get_call_template
 
     def get_call_template(arguments: Any, named: Any) -> Any:
@@ -79,14 +91,36 @@ def new_kernel_function(function: Callable[..., object]) -> Any:
     return callee
 
 
+_NEW: Final[dict[How, Callable[[Any], Any]]] = {
+    How.INLINED: _new_inlined,
+    How.FUNCTION: _new_kernel_function,
+    How.COPIED: _new_force_inlined,
+}
+
+_PARTS: Final[dict[Any, Any]] = {}
+
+
+def _numba_object(part: Part | Kernel | Intrinsic) -> Any:
+    """Return numba's object of a part, the same for each kernel; a kernel may be a part, too."""
+    if part not in _PARTS and isinstance(part, Intrinsic):
+        made = INTRINSICS[part.name]
+        _PARTS[part] = made(*part.types) if part.types else made
+    elif part not in _PARTS:
+        how = part.how if isinstance(part, Part) else How.INLINED
+        _PARTS[part] = _NEW[how](part.function)
+    return _PARTS[part]
+
+
 @final
 class ObjectLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
-    """The LLVM IR of a kernel with its callees, of which an object file is made."""
+    """The LLVM IR of a kernel with its parts, of which an object file is made."""
+
+    entry = ""
 
     def _optimize_final_module(self) -> None:
         """Keep nothing but the entry."""
         for function in self._final_module.functions:
-            if not function.is_declaration and function.name != ENTRY:
+            if not function.is_declaration and function.name != self.entry:
                 function.linkage = llvm.Linkage.internal
         super()._optimize_final_module()
 
@@ -94,16 +128,20 @@ class ObjectLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
         """Load nothing."""
         self._finalized = True
 
-    def object_file(self) -> bytes:
-        """Return the machine code.
+    def object_file(self, target: Target) -> bytes:
+        """Return the machine code for a target.
 
-        :raises RuntimeError: if it calls what this process cannot resolve.
+        :raises RuntimeError: if it calls what a C library may not have.
         """
-        for function in self._final_module.functions:
-            if function.is_declaration and not function.name.startswith("llvm."):
-                _check_symbol(function.name)
-        code: bytes = target_machine().emit_object(self._final_module)
-        return code
+        module = self._final_module
+        for each in module.functions:
+            is_known = each.name.startswith("llvm.") or each.name in NEEDED
+            if each.is_declaration and not is_known:
+                raise RuntimeError(f"{self.entry} calls {each.name}")
+        for each in module.global_variables:
+            if not each.is_declaration:
+                each.linkage = llvm.Linkage.internal
+        return target.object_file(module)
 
 
 @final
@@ -111,6 +149,7 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
     """Compiles as numba does, but leaves the library open for an entry."""
 
     def define_pipelines(self) -> list[Any]:
+        """Return numba's passes."""
         state = self.state
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -118,54 +157,27 @@ class KernelCompiler(CompilerBase):  # type: ignore[misc]
         return [DefaultPassBuilder.define_nopython_pipeline(state)]
 
 
-def _compile(
-    function: Callable[..., object],
-    arguments: tuple[Any, ...],
-    add_entry: Callable[[Any, Any, Any], Result],
-) -> bytes:
-    with global_compiler_lock:
-        jit = numba.njit(nogil=True, error_model="numpy", pipeline_class=KernelCompiler)
-        dispatcher = _for_kernels_only(jit(_with_callees(function)))
-        dispatcher.compile(arguments)
-        result = dispatcher.overloads[arguments]
-        module = result.target_context.create_module("entry")
-        returned = add_entry(result.target_context, module, result.fndesc)
-        _add_no_counts(module)
-        result.library.add_ir_module(module)
-        result.library.finalize()
-        return pack(ENTRY, returned, result.library.object_file())
-
-
-def _add_entry(context: Any, module: Any, described: Any) -> Result:
-    """Add a function that takes the address of words; the result replaces the first ones."""
-    entry = ir.Function(module, ir.FunctionType(_WORD, [_WORD.as_pointer()]), ENTRY)
+def _add_entry(context: Any, module: Any, described: Any, kernel: Kernel) -> None:
+    """Add a function that takes the address of words; the results replace the first ones."""
+    entry = ir.Function(module, ir.FunctionType(_WORD, [_WORD]), kernel.symbol)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
-    words = _Words(context, builder, entry.args[0])
+    block = builder.inttoptr(entry.args[0], _WORD.as_pointer())
+    words = _Words(context, builder, block)
     values = [words.take(kind) for kind in described.argtypes]
     status, value = _call(context, builder, module, described, values)
     with builder.if_then(status.is_error, likely=False):
         builder.ret(_WORD(1))
     kind = described.restype
-    if kind == types.none:
-        values, kinds = [], []
-    elif isinstance(kind, types.BaseTuple):
-        values, kinds = cgutils.unpack_tuple(builder, value, len(kind)), list(kind)
+    returned = list(kind) if isinstance(kind, types.BaseTuple) else []
+    if len(returned) != kernel.results:
+        raise TypeError(f"{kernel.symbol} returns {kind}, and not {kernel.results} integers")
+    if returned:
+        results = zip(returned, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
     else:
-        values, kinds = [value], [kind]
-    for place, (each, kind_of_each) in enumerate(zip(values, kinds, strict=True)):
-        word = _as_word(builder, kind_of_each, each)
-        builder.store(word, builder.gep(entry.args[0], [_WORD(place)]))
+        results = [] if kind == types.none else [(kind, value)]
+    for place, (kind_of_each, each) in enumerate(results):
+        builder.store(_as_word(builder, kind_of_each, each), builder.gep(block, [_WORD(place)]))
     builder.ret(_WORD(0))
-    return Result(tuple(map(str, kinds)), is_tuple=isinstance(kind, types.BaseTuple))
-
-
-def _add_part_entry(context: Any, module: Any, described: Any) -> Result:
-    """Add a function that takes numbers and returns one."""
-    entry = ir.Function(module, ir.FunctionType(_WORD, [_WORD] * len(described.argtypes)), ENTRY)
-    builder = ir.IRBuilder(entry.append_basic_block("entry"))
-    _, value = _call(context, builder, module, described, entry.args)
-    builder.ret(_as_word(builder, described.restype, value))
-    return Result((str(described.restype),))
 
 
 def _add_no_counts(module: Any) -> None:
@@ -207,8 +219,7 @@ class _Words:
         if isinstance(kind, types.BaseTuple):
             values = [self.take(each) for each in kind]
             return self._context.make_tuple(self._builder, kind, values)
-        word = self._builder.load(self._builder.gep(self._words, [_WORD(self._next)]))
-        self._next += 1
+        word = self._word()
         if isinstance(kind, types.Array):
             return self._array(kind, word)
         value_type = self._context.get_value_type(kind)
@@ -218,36 +229,33 @@ class _Words:
         context, builder = self._context, self._builder
         array = context.make_array(kind)(context, builder)
         item = context.get_data_type(kind.dtype)
+        size = context.get_abi_sizeof(item)
+        shape = [self._word() for _ in range(kind.ndim)]
+        strides = [_WORD(size)]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
         arrayobj.populate_array(
             array,
-            data=builder.inttoptr(self._field(address, _DATA), item.as_pointer()),
-            shape=self._numbers(address, _SHAPE, kind.ndim),
-            strides=self._numbers(address, _STRIDES, kind.ndim),
-            itemsize=context.get_abi_sizeof(item),
+            data=builder.inttoptr(address, item.as_pointer()),
+            shape=shape,
+            strides=strides,
+            itemsize=size,
             meminfo=None,
         )
         return array._getvalue()  # noqa: SLF001  # numba has no public name for it
 
-    def _numbers(self, address: Any, field: int, count: int) -> list[Any]:
-        first = self._field(address, field)
-        return [self._field(first, place * _WORD_BYTES) for place in range(count)]
-
-    def _field(self, address: Any, offset: int) -> Any:
-        place = self._builder.add(address, _WORD(offset))
-        return self._builder.load(self._builder.inttoptr(place, _WORD.as_pointer()))
+    def _word(self) -> Any:
+        word = self._builder.load(self._builder.gep(self._words, [_WORD(self._next)]))
+        self._next += 1
+        return word
 
 
-def _check_symbol(name: str) -> None:
-    if name.startswith(("NRT_", "numba_")) or not llvm.address_of_symbol(name):
-        raise RuntimeError(f"a kernel calls {name}, which only numba has")
-
-
-def _with_callees(function: Any) -> Any:
+def _with_parts(function: Any) -> Any:
     """Return a function whose globals have numba's objects for what it calls."""
     found = {
-        name: each.for_numba
+        name: _numba_object(each)
         for name, each in function.__globals__.items()
-        if isinstance(each, Callee) and name in function.__code__.co_names
+        if isinstance(each, (Part, Kernel, Intrinsic)) and name in function.__code__.co_names
     }
     copied = FunctionType(
         function.__code__,

@@ -54,6 +54,7 @@ class LowerToIr(NativeLowering):  # type: ignore[misc]
     _name = "lower_to_ir"
 
     def run_pass(self, state: Any) -> bool:
+        """Return that the function has changed."""
         library = IrLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library = library
         super().run_pass(state)
@@ -86,6 +87,7 @@ class IrCompiler(CompilerBase):  # type: ignore[misc]
     """The compiler of functions that only kernels call."""
 
     def define_pipelines(self) -> list[PassManager]:
+        """Return the passes up to LLVM's IR."""
         flags = self.state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         passes = PassManager("ir")

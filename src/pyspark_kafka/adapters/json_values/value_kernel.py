@@ -1,6 +1,8 @@
-"""What decodes the values that few schemas have; each part is compiled when one is met.
+"""Decoding one value into its column.
 
-A part decodes one value, as ``scalar_kernel`` does. The kernel calls it by its address.
+Functions return the position behind the value, or a negative number: of a ``FailureReason``,
+``FULL`` or ``NEEDS_ZONE``. Then nothing was put. A reason does not say whether the value is valid
+JSON: the caller skips it, which does.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.compiled import compiled_part, kernel_function
 from ..kernels.memory import load_int64, load_uint8
+from ..kernels.parts import kernel_function
 from ..value_columns.column_kernel import (
     data_end,
     put_double,
     put_float,
     put_int32,
     put_int64,
+    put_null,
     put_written_bytes,
 )
 from ..value_columns.column_kernel import (
@@ -30,24 +33,67 @@ from .double_kernel import double_of, float_of
 from .number_text_kernel import is_number, scan_number
 from .reasons import BAD_UTF8, OUT_OF_RANGE, TYPE_MISMATCH
 from .regenerate_kernel import GROWTH, MIN_BYTES, regenerate
-from .scalar_kernel import MAX_INT64, MINUS, lacks_room, scan_integer
-from .skip_kernel import is_quote, not_a_number, skip_value
-from .text_kernel import plain_end, text_end, unescape
+from .scalar_kernel import (
+    MAX_INT64,
+    MINUS,
+    lacks_room,
+    put_boolean,
+    put_short_double,
+    put_small_integer,
+    put_text,
+    scan_integer,
+)
+from .skip_kernel import NULL, is_quote, not_a_number, skip_value
+from .text_kernel import has_word, plain_end, text_end, unescape
 from .time_kernel import parse_date, parse_timestamp, parse_timestamp_ntz
 
 _SECOND: Final = 1_000_000
 _MAX_SECONDS: Final = (2**63 - 1) // _SECOND
 
 
-@compiled_part
-def put_binary(
-    context: int,
-    table: int,
-    entry: int,  # noqa: ARG001  # all parts have one signature
-    column: int,
-    start: int,
-    end: int,
+@kernel_function
+def put_scalar(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+    """Decode the value at ``start`` into a column; ``entry`` is the column's in the program."""
+    kind = load_int64(entry + program.KIND)
+    byte = load_uint8(start)
+    if byte == 110 and has_word(start, end, NULL, 4):
+        put_null(table, column)
+        return start + 4
+    if kind == program.STRING and is_quote(context, byte):
+        return put_text(context, table, column, start + 1, end, byte)
+    if kind == program.LONG:
+        after, number = scan_integer(context, start, end, MAX_INT64)
+        if after > 0:
+            put_int64(table, column, number)
+        return after
+    if kind == program.DOUBLE and is_number(byte):
+        after = put_short_double(context, table, column, start, end)
+        if after > 0:
+            return after
+    if kind == program.BOOLEAN:
+        return put_boolean(table, column, start, end)
+    if kind >= program.INTEGER:
+        return put_small_integer(context, table, kind, column, start, end)
+    return _put_rare(context, table, entry, kind, column, start, end)
+
+
+@kernel_function
+def _put_rare(
+    context: int, table: int, entry: int, kind: int, column: int, start: int, end: int
 ) -> Any:
+    if kind == program.STRING:
+        return _put_regenerated(context, table, column, start, end)
+    if kind == program.BINARY:
+        return _put_binary(context, table, column, start, end)
+    if kind in (program.DOUBLE, program.FLOAT):
+        return _put_floating(context, table, kind, column, start, end)
+    if kind == program.DECIMAL:
+        return _put_decimal(context, table, entry, column, start, end)
+    return _put_time(context, table, kind, column, start, end)
+
+
+@kernel_function
+def _put_binary(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Decode base64."""
     quote = load_uint8(start)
     if not is_quote(context, quote):
@@ -66,10 +112,9 @@ def put_binary(
     return stop + 1
 
 
-@compiled_part
-def put_floating(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+@kernel_function
+def _put_floating(context: int, table: int, kind: int, column: int, start: int, end: int) -> Any:
     """Decode a number of any digits, or one that is not finite."""
-    kind = load_int64(entry + program.KIND)
     byte = load_uint8(start)
     first = start + (byte == MINUS)
     after = -TYPE_MISMATCH
@@ -110,8 +155,8 @@ def _not_a_number(context: int, start: int, end: int) -> Any:
     return (after if stop == last else -TYPE_MISMATCH), number
 
 
-@compiled_part
-def put_decimal(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+@kernel_function
+def _put_decimal(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
     """Decode a decimal, which may be in quotes."""
     byte = load_uint8(start)
     if is_number(byte):
@@ -132,10 +177,9 @@ def put_decimal(context: int, table: int, entry: int, column: int, start: int, e
     return after
 
 
-@compiled_part
-def put_time(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
+@kernel_function
+def _put_time(context: int, table: int, kind: int, column: int, start: int, end: int) -> Any:
     """Decode a date or a timestamp."""
-    kind = load_int64(entry + program.KIND)
     if is_quote(context, load_uint8(start)):
         first, last, after = _text(context, start, end)
         if after < 0:
@@ -186,15 +230,8 @@ def _text(context: int, start: int, end: int) -> Any:
     return scratch, unescape(first, stop, limit, scratch), stop + 1
 
 
-@compiled_part
-def put_regenerated(
-    context: int,
-    table: int,
-    entry: int,  # noqa: ARG001  # all parts have one signature
-    column: int,
-    start: int,
-    end: int,
-) -> Any:
+@kernel_function
+def _put_regenerated(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Write a value that is no text as Jackson does, for a column of strings."""
     stop = skip_value(context, start, end, load_int64(context + at_.DEPTH))
     if stop < 0:
@@ -207,16 +244,3 @@ def put_regenerated(
         return -BAD_UTF8
     put_written_bytes(table, column, written - place)
     return stop
-
-
-PARTS: Final = {
-    program.STRING: put_regenerated,
-    program.BINARY: put_binary,
-    program.DOUBLE: put_floating,
-    program.FLOAT: put_floating,
-    program.DECIMAL: put_decimal,
-    program.DATE: put_time,
-    program.TIMESTAMP: put_time,
-    program.TIMESTAMP_NTZ: put_time,
-}
-"""By the kinds of their values."""

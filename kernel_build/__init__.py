@@ -1,0 +1,1 @@
+"""Builds the library of kernels, of which the package's wheel has one for its platform."""

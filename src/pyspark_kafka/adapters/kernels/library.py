@@ -1,0 +1,113 @@
+"""The library of all kernels, which is made when the package is built."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import sys
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from ...domain.errors import KernelLibraryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
+
+PACKAGE: Final = "pyspark_kafka"
+MANIFEST: Final = "kernels.json"
+"""Beside this module: the library's file, its digest, its platform, and those of its sources."""
+
+
+@final
+class KernelLibrary:
+    """The machine code of all kernels, in memory."""
+
+    def __init__(self, loaded: ctypes.CDLL) -> None:
+        self._loaded = loaded
+
+    def address(self, symbol: str) -> int:
+        """Return the address of a function."""
+        return ctypes.cast(getattr(self._loaded, symbol), ctypes.c_void_p).value or 0
+
+
+@cache
+def kernel_library() -> KernelLibrary:
+    """Return the library, loaded once for each process.
+
+    :raises KernelLibraryError: if it is missing or damaged, or of another platform or version.
+    """
+    return load_library(files(__package__), files(PACKAGE))
+
+
+def load_library(folder: Traversable, package: Traversable) -> KernelLibrary:
+    """Check and load the library that a folder has for the modules of a package.
+
+    :raises KernelLibraryError: if it cannot be used.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        library = folder / manifest["library"]
+        code = library.read_bytes()
+    except (OSError, ValueError, KeyError) as error:
+        raise KernelLibraryError("it is not there", _BUILD) from error
+    here = this_platform()
+    if manifest["platform"] != here:
+        raise KernelLibraryError(f"it is for {manifest['platform']}, and this is {here}", _SHIP)
+    if digest(code) != manifest["digest"]:
+        raise KernelLibraryError("its file is damaged", "Install pyspark-kafka again")
+    for name, known in manifest["sources"].items():
+        if _has_changed(package / name, known):
+            raise KernelLibraryError(f"{name} has changed since it was built", _BUILD)
+    return KernelLibrary(_loaded(library, code))
+
+
+_BUILD: Final = (
+    "Install pyspark-kafka from a wheel, or build it in a checkout: pip install --editable ."
+)
+_SHIP: Final = "Ship the wheel of pyspark-kafka that was built for the platform of the executors"
+
+
+def digest(content: bytes) -> str:
+    """Return the digest by which a file is known."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def this_platform() -> str:
+    """Return the operating system and the processor that a library is built for."""
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, sys.platform)
+    machine = platform.machine().lower()
+    return f"{system}-{_MACHINES.get(machine, machine)}"
+
+
+_MACHINES: Final[Mapping[str, str]] = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def _has_changed(source: Traversable, known: str) -> bool:
+    """Return whether a module is another one; an installation may have no sources."""
+    try:
+        return digest(source.read_bytes()) != known
+    except FileNotFoundError:
+        return False
+
+
+def _loaded(library: Traversable, code: bytes) -> ctypes.CDLL:
+    if isinstance(library, Path):
+        return ctypes.CDLL(str(library))
+    # In a zip, from which no system loads a library.
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pyspark_kafka_kernels")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(code)
+            file.flush()
+            return ctypes.CDLL(f"/proc/self/fd/{descriptor}")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        copy = Path(directory, library.name)
+        copy.write_bytes(code)
+        return ctypes.CDLL(str(copy))
