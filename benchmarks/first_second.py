@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import compileall
 import os
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -58,8 +56,7 @@ ABOUT: Final = (
     "registration looks for all formats, as the first query of a format that is not registered "
     "does. They and the JVM connector have Spark's own daemon of Python workers, since the one of "
     "`pyspark_kafka.session` loads the Kafka clients. All modules have bytecode, which pip "
-    "compiles when it installs a package. Without compiled kernels, Spark's Python processes "
-    "import this package from a new copy."
+    "compiles when it installs a package."
 )
 
 
@@ -101,15 +98,6 @@ def _formats(options: Mapping[str, str]) -> Iterator[tuple[str, Format]]:
 
 def _in_new_session(measure: Callable[[SparkSession, Format], float], chosen: Format) -> float:
     return on_all_cores(_measured, measure, chosen)
-
-
-def _without_kernels(measure: Callable[[SparkSession, Format], float], chosen: Format) -> float:
-    package = Path(pyspark_kafka.__file__).parent
-    with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
-        without_kernels = shutil.ignore_patterns("*.kernel")
-        shutil.copytree(package, Path(folder, package.name), ignore=without_kernels)
-        variables = {"PYTHONPATH": folder, "XDG_CACHE_HOME": folder}
-        return on_all_cores(_measured, measure, chosen, variables)
 
 
 def _measured(
@@ -160,6 +148,4 @@ RUNS: Final[Mapping[str, Callable[[Format], float]]] = {
     "first query": partial(_in_new_session, _batch_ms),
     "first micro-batch": partial(_in_new_session, _micro_batch_ms),
     "first write": partial(_in_new_session, _write_ms),
-    "first query, no compiled kernels": partial(_without_kernels, _batch_ms),
-    "first write, no compiled kernels": partial(_without_kernels, _write_ms),
 }

@@ -39,7 +39,7 @@ def _decode(content: bytes) -> None:
 
 
 def warm_up() -> None:
-    """Compile all kernels."""
+    """Load what cases need."""
     for blob in (bytes(raw_batch(raw_record())), wrapped(1, GZIP, [Record(0)])):
         try_case(Case(blob))
 

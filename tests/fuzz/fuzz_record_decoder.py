@@ -7,8 +7,7 @@ A child process tries one case after another: each is made from the seed and its
 the guided fuzzer has kept, or by damaging a valid batch (``kernel_cases``). It lies in memory that
 ends at a forbidden page. The parent sees that the child ends by itself, or takes more
 than ten seconds for a case; it keeps the case, says how to replay it, and goes on behind it.
-``NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=/tmp/boundscheck`` in the environment has the kernels check
-each index besides.
+After ``NUMBA_BOUNDSCHECK=1 python -m kernel_build``, the kernels check each index besides.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 _HUNG_S: Final = 10.0
 _BEGIN_S: Final = 300.0
-"""How long a child may take before its first case: kernels may have to be compiled."""
+"""How long a child may take before its first case."""
 
 _ROOM: Final = 32 * 1024 * 1024
 _STATE: Final = struct.Struct("=7q")

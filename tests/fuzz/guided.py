@@ -31,7 +31,7 @@ ROOM_BYTES: Final = 1024**3
 def main(atheris: ModuleType, target: str, folder: Path, arguments: Sequence[str]) -> None:
     """Run libFuzzer, which does not return."""
     for kernel in KERNELS:
-        import_module(kernel)  # numba compiles them, so that they stay as they are
+        import_module(kernel)  # the library has their digests
     with atheris.instrument_imports(include=["pyspark_kafka"]):
         parsers = TARGETS[target]()
     findings = Findings(folder, parsers)

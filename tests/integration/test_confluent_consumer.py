@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_kafka.adapters.confluent import consumed_partition, message_gatherer
+from pyspark_kafka.adapters.confluent import consumed_partition
 from pyspark_kafka.adapters.confluent.consumer_handle import ConsumerHandle
 from pyspark_kafka.adapters.confluent.fetches_ahead import MAX_AHEAD
-from pyspark_kafka.adapters.confluent.gather_kernel import gather
 from pyspark_kafka.adapters.confluent.librdkafka import LibraryUnusableError, load
 from pyspark_kafka.adapters.confluent.record_reader import ConfluentRecordReader
 from pyspark_kafka.brokers.settings import free_ports
@@ -300,20 +298,3 @@ def test_a_setting_that_is_refused_is_an_error_of_options(setting: dict[str, str
 
 def _no_library() -> ctypes.CDLL:
     raise LibraryUnusableError("what a test took away")
-
-
-def test_compiling_takes_nothing_of_the_poll_timeout(
-    world: KafkaWorld, partition: TopicPartition, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first read on a machine, whose kernel is compiled for longer, reads like all others."""
-    compiles = [2.0]
-
-    def gather_when_compiled(*arguments: Any) -> int:
-        if compiles:
-            time.sleep(compiles.pop())
-        return int(gather(*arguments))
-
-    monkeypatch.setattr(message_gatherer, "gather", gather_when_compiled)
-    reader = reader_of(world, **{"kafkaConsumer.pollTimeoutMs": "1000"})
-    assert offsets(reader.read(OffsetRange(partition, 0, 10), OFFSETS)) == list(range(10))
-    assert not compiles

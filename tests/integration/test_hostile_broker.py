@@ -601,8 +601,8 @@ def honest_world(client: str) -> Iterator[HostileWorld]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    """Compile all kernels before time is taken, and check that honest answers are believed."""
+def _loaded() -> None:
+    """Load what is used before time is taken, and check that honest answers are believed."""
     for client in BOTH:
         for use, result in HONEST.items():
             if client == "kafka-python" or use is not transact:

@@ -57,7 +57,6 @@ CANARIES: Final[Mapping[str, str]] = {
 LOGS_EVERYTHING: Final = """
 import logging, os
 logging.basicConfig(level=logging.DEBUG, filename=os.environ["EVERYTHING_LOGGED"])
-logging.getLogger("numba").setLevel(logging.INFO)  # it would log each instruction that it compiles
 """
 """A module that Python imports at its start, in the driver, in Spark's workers and in commands."""
 

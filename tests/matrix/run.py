@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOGS: Final = ROOT / "build" / "matrix"
 
 _TIMEOUT: Final = "--timeout=1200"
-"""The first test with new versions of Python or numba compiles all kernels that it calls."""
+"""On a loaded machine."""
 
 _OF_THE_CALLER: Final = ("PYTHONPATH", "PYSPARK_PYTHON", "SPARK_HOME", "VIRTUAL_ENV")
 """Variables that would let an environment import the packages of another one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from filelock import FileLock
 
-from .environments import build, copy_kernels, install_wheel, without_the_package
+from .environments import build, install_wheel, without_the_package
 from .installed import VARIABLE
 
 if TYPE_CHECKING:
@@ -36,15 +36,10 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of this cell of the matrix, or one with the wheel and its extra ``spark``.
-
-    The latter has the kernels that this run has compiled.
-    """
+    """Return the Python of this cell of the matrix, or one with the wheel and ``[spark]``."""
 
     def install(directory: Path) -> Path:
-        python = install_wheel(Path(sys.executable), directory, wheel, "spark")
-        copy_kernels(python)
-        return python
+        return install_wheel(Path(sys.executable), directory, wheel, "spark")
 
     given = os.environ.get(VARIABLE)
     return Path(given) if given else made_once(tmp_path_factory, "installed", install)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 from pathlib import Path
-from typing import Final
-
-SOURCE: Final = Path(__file__).parents[2] / "src"
 
 
 def without_the_package(directory: Path) -> Path:
@@ -30,18 +26,6 @@ def see_dependencies(python: Path) -> None:
     """
     line = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r})\n"
     (_site_packages(python) / "dependencies.pth").write_text(line)
-
-
-def copy_kernels(python: Path) -> None:
-    """Copy the kernels that this run has compiled to the package in an environment.
-
-    The package there compiles those that are missing or of other sources.
-    """
-    site_packages = _site_packages(python)
-    for kernel in SOURCE.rglob("*.kernel"):
-        copy = site_packages / kernel.relative_to(SOURCE)
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copy2(kernel, copy)
 
 
 def install_wheel(base: Path, directory: Path, wheel: Path, extras: str = "") -> Path:

@@ -15,7 +15,7 @@ from pyspark_kafka.brokers.settings import free_ports
 from tests.documents import DOCS
 from tests.spark_home.home import java_options
 
-from .environments import copy_kernels, see_dependencies
+from .environments import see_dependencies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,7 +69,6 @@ def pack_environment(directory: Path, wheel: Path) -> None:
     _run(make, directory)
     see_dependencies(python)
     _run(activate + install.replace("pyspark-kafka", f"--no-index {wheel}"), directory)
-    copy_kernels(python)
     _run(activate + "\n".join(rest), directory)
 
 

@@ -15,7 +15,7 @@ import pytest
 import pyspark_kafka
 from pyspark_kafka import brokers, continuous
 
-from .environments import build, copy_kernels
+from .environments import build
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -61,7 +61,6 @@ def installed(
     wheels = (wheel, build(project, home / "dist"))
     # Isolated, or a relative PYTHONPATH leads it to the project's egg-info, taken for installed.
     made.run("-I", "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", *wheels)
-    copy_kernels(made.python)
     return made
 
 

@@ -15,7 +15,6 @@ SOURCE: Final = Path(pyspark_kafka.__file__).parent
 REASONS: Final[dict[str, str]] = {
     "adapters/clear_text.py::_warn_once": "two mechanisms",
     "adapters/clear_text.py::_warn_once_about_registry": "a token or a password",
-    "adapters/kernels/kernel_cache.py::_hash_of_sources": "folders of a distribution",
 }
 """Why a function of arguments may keep all its results, by ``path::name``."""
 

@@ -39,7 +39,7 @@ IMPORTED: Final = {
     "adapters/json_values": COLUMNS,
     "adapters/kafka_format": COLUMNS | {"crc32c", "lz4", "snappy", "zstandard"},
     "adapters/kafka_python": COLUMNS | {"gssapi", "kafka"},
-    "adapters/kernels": {"filelock", "llvmlite", "numba", "numpy", "platformdirs"},
+    "adapters/kernels": {"numpy"},
     "adapters/memory": COLUMNS,
     "adapters/partitioning": COLUMNS,
     "adapters/prometheus": {"prometheus_client"},

@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pyspark_kafka.domain.doctor.kernels import KernelCount
-
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.doctor import Doctor, Resources, Surroundings
 from pyspark_kafka.domain.doctor.finding import Finding, Level
@@ -86,7 +84,7 @@ class Cluster:
         return READ
 
 
-SURROUNDINGS = Surroundings(HERE, lambda: KernelCount(1, 1), Network(), MemoryClock())
+SURROUNDINGS = Surroundings(HERE, Network(), MemoryClock())
 
 
 def examined(
@@ -118,9 +116,9 @@ def test_all_is_well() -> None:
     resources = Resources(("t",), ("g",), ("x",))
     found = examined(resources=resources, kafka__security__protocol="SSL")
     assert [each.check for each in found[-11:]] == [
-        *("kernels", "dns", "tcp", "tls", "login", "cluster"),
+        *("dns", "tcp", "tls", "login", "cluster"),
         *("api versions", "topic", "rights", "rights", "rights", "rights"),
-    ][-11:]
+    ]
     assert problems(found) == [
         ("rights", Level.WARNING, "write, exactly-once: Write on the topic 't' is missing")
     ]

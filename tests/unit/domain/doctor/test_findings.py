@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark_kafka.domain.doctor.kernels import KernelCount, check_kernels
 
 from pyspark_kafka.domain.doctor.apis import NEEDED, check_apis
 from pyspark_kafka.domain.doctor.finding import Level, error, ok, warning, worst
@@ -28,13 +27,6 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
         3,
         1,
     ]
-
-
-def test_kernels() -> None:
-    """Missing kernels are compiled by the first query."""
-    assert check_kernels(KernelCount(19, 19)) == ok("kernels", "19 of 19 are compiled")
-    assert check_kernels(KernelCount(3, 19)).level is Level.WARNING
-    assert "pyspark-kafka warm" in check_kernels(KernelCount(3, 19)).advice
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_minimum_versions_are_those_of_the_distribution() -> None:
         (HERE, "confluent", {}),
         (Environment("h", "3.10.9", PACKAGES), "confluent", {"python": Level.ERROR}),
         (
-            Environment("h", "3.11.0", {**PACKAGES, "pyarrow": "17.0.1", "numba": "0.62.0rc1"}),
+            Environment("h", "3.11.0", {**PACKAGES, "pyarrow": "17.0.1", "pyspark": "4.1.0rc1"}),
             "kafka-python",
             {"pyarrow": Level.ERROR},
         ),
@@ -76,20 +76,20 @@ def test_an_executor_like_the_driver() -> None:
 def test_an_executor_that_differs() -> None:
     """Another Python, a missing package and another version of this one stop a query."""
     other = Environment(
-        "w1", "3.11.1", {**without("numba"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
+        "w1", "3.11.1", {**without("confluent-kafka"), "pyspark-kafka": "0.0.9", "pyarrow": "20.0"}
     )
     found = [(each.level, each.summary) for each in check_executors(HERE, [other])]
     assert found == [
         (Level.ERROR, "w1 has Python 3.11.1, and the driver has 3.12.1"),
         (Level.ERROR, "w1 has pyspark-kafka 0.0.9, and the driver has 0.1.0"),
         (Level.WARNING, "w1 has pyarrow 20.0, and the driver has 18.0"),
-        (Level.ERROR, "w1 has numba none, and the driver has 0.57"),
+        (Level.ERROR, "w1 has confluent-kafka none, and the driver has 2.15.1"),
     ]
 
 
 def test_a_package_that_only_executors_have() -> None:
     """The driver may do without it."""
-    here = Environment("driver", "3.12.1", without("numba"))
+    here = Environment("driver", "3.12.1", without("confluent-kafka"))
     (found,) = check_executors(here, [Environment("w1", "3.12.1", PACKAGES)])
     assert found.level is Level.WARNING
-    assert found.summary == "w1 has numba 0.57, and the driver has none"
+    assert found.summary == "w1 has confluent-kafka 2.15.1, and the driver has none"
