@@ -58,13 +58,14 @@ def build_wheel(directory: str, settings: Settings = None, metadata: str | None 
     given = dict(settings or {})
     target = _built(given.pop("target", None))
     option = f"--plat-name={given.pop('tag', target.tag)}"
-    return build_meta.build_wheel(directory, {**given, "--build-option": [option]}, metadata)
+    given["--build-option"] = [option]
+    return str(build_meta.build_wheel(directory, given, metadata))
 
 
 def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
     """Build the library in place, and return the name of a wheel that leads here."""
     _built(None)
-    return build_meta.build_editable(directory, settings, metadata)
+    return str(build_meta.build_editable(directory, settings, metadata))
 
 
 def _built(name: str | None) -> Target:

@@ -102,10 +102,12 @@ _PARTS: Final[dict[Any, Any]] = {}
 
 def _numba_object(part: Part | Kernel | Intrinsic) -> Any:
     """Return numba's object of a part, the same for each kernel; a kernel may be a part, too."""
-    if part not in _PARTS and isinstance(part, Intrinsic):
+    if part in _PARTS:
+        return _PARTS[part]
+    if isinstance(part, Intrinsic):
         made = INTRINSICS[part.name]
         _PARTS[part] = made(*part.types) if part.types else made
-    elif part not in _PARTS:
+    else:
         how = part.how if isinstance(part, Part) else How.INLINED
         _PARTS[part] = _NEW[how](part.function)
     return _PARTS[part]
@@ -172,11 +174,12 @@ def _add_entry(context: Any, module: Any, described: Any, kernel: Kernel) -> Non
     if len(returned) != kernel.results:
         raise TypeError(f"{kernel.symbol} returns {kind}, and not {kernel.results} integers")
     if returned:
-        results = zip(returned, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
-    else:
-        results = [] if kind == types.none else [(kind, value)]
-    for place, (kind_of_each, each) in enumerate(results):
-        builder.store(_as_word(builder, kind_of_each, each), builder.gep(block, [_WORD(place)]))
+        values = cgutils.unpack_tuple(builder, value, len(kind))
+    elif kind != types.none:
+        returned, values = [kind], [value]
+    for place, each in enumerate(returned):
+        word = _as_word(builder, each, values[place])
+        builder.store(word, builder.gep(block, [_WORD(place)]))
     builder.ret(_WORD(0))
 
 
