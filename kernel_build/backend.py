@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +20,6 @@ from setuptools.build_meta import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .targets import Target
-
     Settings = Mapping[str, Any] | None
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-SOURCE: Final = Path(__file__).parents[1] / "src"
+ROOT: Final = Path(__file__).parents[1]
 COMPILER: Final = ("numba>=0.61",)
 LINKER: Final = "ziglang>=0.13"
 """For systems without a C compiler, and for other platforms than this one."""
@@ -53,28 +53,24 @@ def get_requires_for_build_editable(settings: Settings = None) -> list[str]:
 def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
     """Build a wheel for every Python on one platform, and return its name.
 
-    The setting ``target`` is another platform of ``TARGETS``, and ``tag`` the one of the wheel.
+    The setting ``target`` is another platform of ``TARGETS``, and ``tag`` the wheel's: without it,
+    this machine's.
     """
     given = dict(settings or {})
-    target = _built(given.pop("target", None))
-    option = f"--plat-name={given.pop('tag', target.tag)}"
-    given["--build-option"] = [option]
+    _build(given.pop("target", None))
+    tag = given.pop("tag", None) or sysconfig.get_platform()
+    given["--build-option"] = [f"--plat-name={tag}"]
     return str(build_meta.build_wheel(directory, given, metadata))
 
 
 def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
     """Build the library in place, and return the name of a wheel that leads here."""
-    _built(None)
+    _build(None)
     return str(build_meta.build_editable(directory, settings, metadata))
 
 
-def _built(name: str | None) -> Target:
-    if str(SOURCE) not in sys.path:
-        sys.path.insert(0, str(SOURCE))
-    from .build import build_library, is_built
-    from .targets import TARGETS, here
-
-    package, target = SOURCE / "pyspark_kafka", TARGETS[name] if name else here()
-    if not is_built(package, target):
-        build_library(package, target)
-    return target
+def _build(target: str | None) -> None:
+    """Build the library in place, unless it fits the sources already."""
+    command = [sys.executable, "-m", "kernel_build", "--if-needed"]
+    chosen = [] if target is None else ["--target", target]
+    subprocess.run([*command, *chosen], cwd=ROOT, check=True)  # noqa: S603

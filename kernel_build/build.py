@@ -37,7 +37,7 @@ def build_library(package: Path, target: Target) -> Path:
     folder = package / FOLDER
     with tempfile.TemporaryDirectory(prefix="kernels-", dir=folder) as directory:
         objects = _compile_all(len(kernels), package, target, Path(directory))
-        linked = Path(directory, f"kernels{target.suffix}")
+        linked = Path(directory, f"kernels.native{target.suffix}")  # no module for pkgutil
         link(objects, linked, target)
         manifest = {
             "library": linked.name,
@@ -60,7 +60,7 @@ def is_built(package: Path, target: Target) -> bool:
             for name, known in manifest["sources"].items()
             if digest((package / name).read_bytes()) != known
         ]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return False
     fits = manifest["platform"] == target.platform and manifest["digest"] == digest(library)
     return fits and not changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -49,24 +50,36 @@ def find_kernels(package: Path) -> list[Kernel]:
 
 def sources_of(kernels: Iterable[Kernel], package: Path) -> list[Path]:
     """Return the modules whose functions and constants kernels are made of."""
-    files: set[Path] = set()
-    pending: list[Kernel | Part] = list(kernels)
+    modules: set[str] = set()
+    pending: list[object] = list(kernels)
     seen: set[object] = set()
     while pending:
         part = pending.pop()
-        if part in seen:
+        if part in seen or not isinstance(part, (Kernel, Part)):
             continue
         seen.add(part)
-        function = part.function
-        files.add(Path(function.__code__.co_filename))
-        origins = _imports(function.__module__)
-        for name in _names(function.__code__):
-            used = function.__globals__.get(name)
-            if isinstance(used, (Kernel, Part)):
-                pending.append(used)
-            if name in origins:
-                files |= set(_file_of(origins[name]))
-    return sorted(path for path in files if path.is_relative_to(package))
+        modules.add(part.function.__module__)
+        for name in _names(part.function.__code__):
+            pending.append(part.function.__globals__.get(name))
+            modules |= {_imports(part.function.__module__).get(name, PACKAGE)}
+    files = {Path(str(sys.modules[name].__file__)) for name in _with_constants(modules)}
+    return sorted(path for path in files if path.parent != package)
+
+
+def _with_constants(modules: set[str]) -> set[str]:
+    """Return modules, and those from which their constants come."""
+    found: set[str] = set()
+    while modules:
+        found |= modules
+        modules = {
+            _imports(module)[node.id]
+            for module in modules
+            for statement in _tree(module).body
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value
+            for node in ast.walk(statement.value)
+            if isinstance(node, ast.Name) and node.id in _imports(module)
+        } - found
+    return found
 
 
 def _module_name(path: Path, package: Path) -> str:
@@ -80,21 +93,24 @@ def _names(code: Any) -> Iterator[str]:
             yield from _names(each)
 
 
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(Path(str(sys.modules[module].__file__)).read_text())
+
+
+@cache
 def _imports(module: str) -> Mapping[str, str]:
     """Return the names that a module imports from others of the package, and from which."""
-    found = sys.modules[module]
-    tree = ast.parse(Path(str(found.__file__)).read_text())
     origins = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(module)):
         if isinstance(node, ast.ImportFrom) and node.level:
-            base = module.rsplit(".", node.level)[0]
+            # A package's own name is a level less than a module's.
+            name = f"{module}." if hasattr(sys.modules[module], "__path__") else module
+            base = name.rsplit(".", node.level)[0]
             origin = f"{base}.{node.module}" if node.module else base
             for each in node.names:
                 own = f"{origin}.{each.name}"
-                origins[each.asname or each.name] = own if own in sys.modules else origin
+                chosen = own if own in sys.modules else origin
+                if chosen in sys.modules:
+                    origins[each.asname or each.name] = chosen
     return origins
-
-
-def _file_of(module: str) -> Iterator[Path]:
-    if file := getattr(sys.modules.get(module), "__file__", None):
-        yield Path(file)

@@ -55,7 +55,7 @@ def load_library(folder: Traversable, package: Traversable) -> KernelLibrary:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         library = folder / manifest["library"]
         code = library.read_bytes()
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise KernelLibraryError("it is not there", _BUILD) from error
     here = this_platform()
     if manifest["platform"] != here:
