@@ -55,7 +55,7 @@ def sources_of(kernels: Iterable[Kernel], package: Path) -> list[Path]:
     seen: set[object] = set()
     while pending:
         part = pending.pop()
-        if part in seen or not isinstance(part, (Kernel, Part)):
+        if not isinstance(part, (Kernel, Part)) or part in seen:
             continue
         seen.add(part)
         modules.add(part.function.__module__)

@@ -25,7 +25,9 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     """The wheel that is built from the sdist has the modules of the checkout, types and kernels."""
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
-    kernels = {f"pyspark_kafka/adapters/kernels/kernels.{suffix}" for suffix in ("native.so", "json")}
+    kernels = {
+        f"pyspark_kafka/adapters/kernels/kernels.{suffix}" for suffix in ("native.so", "json")
+    }
     assert names == modules | kernels | {"pyspark_kafka/py.typed"}
 
 

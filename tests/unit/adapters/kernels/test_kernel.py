@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -53,7 +54,9 @@ def test_a_wrong_argument_is_refused() -> None:
         (1 << 63, (np.arange(4), array), 1),
         ("1x", (np.arange(4), array), 1),
     ):
-        with pytest.raises((TypeError, ValueError, Exception), match=r"contiguous|expected|int|argument"):
+        with pytest.raises(
+            (TypeError, ValueError, Exception), match=r"contiguous|expected|int|argument"
+        ):
             added(*arguments)
 
 
@@ -74,4 +77,4 @@ def test_kernels_are_called_by_many_threads() -> None:
 
 def test_a_kernel_is_pickled_by_its_name() -> None:
     """As functions."""
-    assert pickle.loads(pickle.dumps(sum_sizes)) is sum_sizes
+    assert pickle.loads(pickle.dumps(sum_sizes)) is sum_sizes  # noqa: S301  # our own

@@ -59,7 +59,9 @@ def test_a_change_of_a_source_is_refused(package: Path) -> None:
 
 def test_sources_are_those_of_constants_too() -> None:
     """Reasons of failures are numbers in machine code."""
-    names = {path.relative_to(PACKAGE).as_posix() for path in sources_of(find_kernels(PACKAGE), PACKAGE)}
+    names = {
+        path.relative_to(PACKAGE).as_posix() for path in sources_of(find_kernels(PACKAGE), PACKAGE)
+    }
     assert names >= {
         "adapters/kafka_format/decode_kernel.py",
         CHANGED.as_posix(),
