@@ -54,9 +54,7 @@ def test_a_wrong_argument_is_refused() -> None:
         (1 << 63, (np.arange(4), array), 1),
         ("1x", (np.arange(4), array), 1),
     ):
-        with pytest.raises(
-            (TypeError, ValueError, Exception), match=r"contiguous|expected|int|argument"
-        ):
+        with pytest.raises((TypeError, ValueError, struct.error)):
             added(*arguments)
 
 
