@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from functools import cached_property, update_wrapper
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union, cast, final
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from .library import kernel_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from .library import KernelLibrary
 
@@ -25,7 +27,9 @@ tuple of them. Arrays are contiguous, in C's order; ``const`` ones are only read
 _FUNCTION: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 """Called without the GIL."""
 
-_WORD_BYTES: Final = 8
+_POINTER: Final = ctypes.c_void_p.from_address
+_DATA: Final = object.__basicsize__
+"""Where ``PyArrayObject_fields`` has the pointer to the data; extensions of numpy depend on it."""
 
 
 class KernelError(RuntimeError):
@@ -113,6 +117,20 @@ class Kernel:
         return ctypes.c_char * self._bytes
 
 
+def _data_field(array: np.ndarray[Any, Any]) -> int:
+    """Return the address of an array's data, in a tenth of the time of ``array.ctypes``."""
+    return _POINTER(id(array) + _DATA).value or 0
+
+
+def _is_data_field(probe: np.ndarray[Any, Any]) -> bool:
+    return _data_field(probe) == probe.ctypes.data
+
+
+_address_of_data: Final[Callable[[np.ndarray[Any, Any]], int]] = (
+    _data_field if _is_data_field(np.empty(1, np.uint8)) else attrgetter("ctypes.data")
+)
+
+
 def _word_count(kind: Kind) -> int:
     if isinstance(kind, tuple):
         return sum(map(_word_count, kind))
@@ -129,7 +147,7 @@ def _words_of(argument: Any) -> Sequence[int]:
     if kind is np.ndarray:
         if not argument.flags.c_contiguous:
             raise TypeError("kernels take contiguous arrays")
-        return [argument.ctypes.data, *argument.shape]
+        return [_address_of_data(argument), *argument.shape]
     if isinstance(argument, tuple):
         return [word for each in argument for word in _words_of(each)]
     return [int(argument)]
