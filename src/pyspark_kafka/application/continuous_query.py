@@ -154,15 +154,12 @@ class ContinuousQuery:
 
     def _run(self) -> None:
         try:
-            self._execution.run()
-        except Exception as error:  # noqa: BLE001  # kept for the user's thread
-            self._error = error
+            for act in (self._execution.run, self._close, self._progress.ended):
+                try:
+                    act()
+                except Exception as error:  # noqa: BLE001  # kept for the user's thread
+                    self._error = self._error or error
         finally:
-            try:
-                self._close()
-            except Exception as error:  # noqa: BLE001  # kept for the user's thread
-                self._error = self._error or error
-            self._progress.ended()
             self._ended.set()
 
 

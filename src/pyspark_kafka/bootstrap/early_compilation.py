@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
 from .. import adapters
 from ..adapters.kernels.cache_directories import SUFFIX, cache_directories
+
+log = logging.getLogger("pyspark_kafka")
 
 
 def compile_while_spark_starts() -> None:
@@ -23,8 +25,7 @@ def compile_while_spark_starts() -> None:
 
 def _run() -> None:
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    # Without it, the first worker compiles.
-    with suppress(OSError):
+    try:
         subprocess.run(  # noqa: S603  # Spark's workers run the same command
             [python, "-m", __name__],
             stdin=subprocess.DEVNULL,
@@ -32,6 +33,8 @@ def _run() -> None:
             stderr=subprocess.DEVNULL,
             check=False,
         )
+    except Exception:
+        log.debug("The first of Spark's workers compiles the kernels", exc_info=True)
 
 
 def has_kernels() -> bool:
