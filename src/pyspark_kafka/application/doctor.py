@@ -13,7 +13,7 @@ from ..domain.doctor.tls import check_certificate
 from ..domain.doctor.versions import check_environment, check_executors
 from ..domain.error_text import describe_error
 from ..domain.errors import PysparkKafkaError
-from ..domain.kafka_settings import server_list
+from ..domain.kafka_settings import server_address, server_list
 from ..domain.kafka_settings.java import read_java_settings
 from ..domain.security.errors import AuthorizationError
 from ..domain.security.tls_failures import TlsFailure, tls_failure
@@ -98,7 +98,8 @@ class Doctor:
         yield check_kernels(self._here.kernels())
         if self._here.executors is not None:
             yield from self._guarded("executor", self._executors(self._here.executors))
-        bootstrap = [_address(server) for server in server_list(self._servers)]
+        servers = map(server_address, server_list(self._servers))
+        bootstrap = [address for address in servers if address]
         found = []
         for host, port in bootstrap:
             for finding in self._address(host, port):
@@ -197,10 +198,3 @@ class Doctor:
             yield from findings
         except PysparkKafkaError as reason:
             yield error(check, describe_error(reason), f"Who can fix it: {reason.fault.value}.")
-
-
-def _address(server: str) -> tuple[str, int]:
-    """Parse ``host:port``; an IPv6 address is in brackets."""
-    host, _, port = server.rpartition(":")
-    host = host.rpartition("://")[2].strip("[]")
-    return host, int(port) if port.isdecimal() else 0

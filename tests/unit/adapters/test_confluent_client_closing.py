@@ -12,6 +12,7 @@ import pytest
 
 from pyspark_kafka.adapters.confluent import (
     client_closing,
+    client_handle,
     consume_fallback,
     group_committer,
     login_check,
@@ -192,6 +193,21 @@ def test_a_login_check_that_does_not_end_is_left_to_itself(
     assert not check_login(connection, SERVERS)
     await_until(lambda: stuck.closed == 1)
     assert stuck.ended == 0
+
+
+def test_a_login_check_tries_no_empty_part_of_the_servers(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a client would wait until the deadline, and no time would be left for the servers."""
+    tried = []
+
+    def new_client(library: Any, kind: int, connection: Connection, config: Any) -> Any:
+        tried.append(config["bootstrap.servers"])
+        return client_handle.new_client(library, kind, connection, config)
+
+    monkeypatch.setattr(login_check, "new_client", new_client)
+    assert not check_login(connection, {"bootstrap.servers": "127.0.0.1:1, ,,"})
+    assert tried == ["127.0.0.1:1"]
 
 
 def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:

@@ -172,8 +172,9 @@ def test_principals_are_accepted(principal: str) -> None:
 @pytest.mark.parametrize("name", ["foo.bar", "error_cb", "logger", "fetch_min_bytes"])
 def test_not_known(name: str) -> None:
     """A setting that librdkafka does not know, or takes as an object, is refused by its name."""
-    told = f"Option 'kafka.{name}' is not known to the client 'confluent'"
-    assert problems({name: "1"}) == (told,)
+    told = f"Option 'kafka.{name}' is not known to the client 'confluent'."
+    [problem] = problems({name: "1"})
+    assert problem.startswith(told)
 
 
 def test_all_problems() -> None:

@@ -195,7 +195,7 @@ def test_not_known(name: str) -> None:
     """What kafka-python does not know, takes as an object or has no use for is refused by name."""
     name = name.replace("_", ".")
     assert problems({name: "1"}) == (
-        f"Option 'kafka.{name}' is not known to the client 'kafka-python'",
+        f"Option 'kafka.{name}' is not known to the client 'kafka-python'.",
     )
 
 

@@ -163,6 +163,12 @@ def test_certificates() -> None:
     assert "[KAFKA_MISSING_DEPENDENCY]" in handshakes[2].summary
 
 
+def test_a_server_without_a_port_is_checked_at_kafkas() -> None:
+    """The clients connect to that port, too."""
+    found = examined(kafka__bootstrap__servers="b")
+    assert [each.summary for each in found if each.check == "tcp"] == ["b:9092"]
+
+
 def test_advertised_listeners_are_checked() -> None:
     """A broker that this machine cannot reach is found, although another one answers."""
     cluster = Cluster([Broker(0, "b", 9092), Broker(1, "internal", 9092)])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..kafka_settings import PREFIX
+from ..option_values import did_you_mean
 from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
 
 if TYPE_CHECKING:
@@ -73,6 +73,4 @@ class Reading:
         known = {option.key: option.name for option in own}
         for name in sorted(self.given.keys() - known.keys() - set(accepted)):
             if not name.startswith((PREFIX, REGISTRY_PREFIX)):
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{known[close[0]]}'?" if close else ""
-                self.problems.append(f"Option '{name}' is not known.{hint}")
+                self.problems.append(f"Option '{name}' is not known.{did_you_mean(name, known)}")
