@@ -154,7 +154,7 @@ OPTIONS: Final = (
         MissingDependencyError("The client 'confluent'", "confluent"),
         "A feature needs a package that is not installed in the Python which ran this code.",
         (
-            "Install the extra that the message names, on the driver and on every executor.",
+            "Install what the message names, on the driver and on every executor.",
             "If it is installed, Spark may have started another Python: set `PYSPARK_PYTHON`.",
         ),
     ),

@@ -34,6 +34,10 @@ class NoCredentialsError(Exception):
         (TimeoutError(), "The storage does not answer: TimeoutError: no reason given."),
         (EndpointConnectionError("e"), "The storage does not answer: EndpointConnectionError: e."),
         (
+            ImportError("no x"),
+            "The storage's package cannot be imported: ImportError: no x. Install it again",
+        ),
+        (
             RuntimeError("odd."),
             "The storage failed: RuntimeError: odd. Check that it has free space",
         ),

@@ -40,6 +40,8 @@ def problem_of(error: Exception, path: StoragePath) -> str:
             f"The storage refuses access: {reason}. Check the credentials in the storage options, "
             "or in the environment, and the permissions of the directory"
         )
+    if isinstance(error, ImportError):
+        return f"The storage's package cannot be imported: {reason}. Install it again"
     if isinstance(error, FileNotFoundError):
         return f"The bucket or directory does not exist: {reason}. Check its name"
     if isinstance(error, ConnectionError | TimeoutError) or _is_a(error, "Connection", "Timeout"):
