@@ -383,6 +383,19 @@ def test_jks(stores: Path) -> None:
     AdminClient(dict(made))
 
 
+@pytest.mark.parametrize("suffix", ["p12", "jks"])
+def test_secrets_are_hidden_where_settings_are_represented(stores: Path, suffix: str) -> None:
+    """As by tools that show the variables of a traceback; librdkafka gets the texts."""
+    login = {"security.protocol": "SASL_SSL", "sasl.username": "ann", "sasl.password": "hush"}
+    passwords = {"sasl.mechanism": "PLAIN", "ssl.key.password": PASSWORD}
+    made = client_config(SERVERS | ssl(stores, suffix) | login | passwords)
+    assert (made["sasl.password"], made["ssl.key.password"]) == ("hush", PASSWORD)
+    shown = repr(made)
+    assert "'sasl.username': 'ann'" in shown
+    assert not [word for word in ("hush", PASSWORD, "PRIVATE KEY") if word in shown]
+    AdminClient(dict(made))
+
+
 def test_missing_library(stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the library that reads PKCS12, the extra that brings it is named."""
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.serialization", None)
