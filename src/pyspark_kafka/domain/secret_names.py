@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SENSITIVE_NAMES: Final = (
     r"secret|pass?w|pwd|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
     r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options|user[._-]?info"
-    r"|basic[._-]?auth|ssl[._-]?key(?![._a-z])"
+    r"|basic[._-]?auth|ssl[._-]?key(?![._a-z])|oauthbearer[._]config"
 )
 """A pattern of such names, for Python and for Java, in upper or lower case.
 

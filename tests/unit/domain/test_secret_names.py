@@ -17,6 +17,7 @@ from pyspark_kafka.domain.secret_names import hide, holds_secret, is_secret, wit
         "kafka.sasl.passwd",
         "kafka.ssl.key",
         "schema.registry.basic.auth",
+        "kafka.sasl.oauthbearer.config",
         "sasl_plain_password",
         "kafka.ssl.keystore.password",
         "kafka.ssl.keystore.key",
@@ -53,6 +54,7 @@ def test_places_of_secrets_are_no_secrets() -> None:
         "ssl.keystore.password",
         "ssl.truststore.password",
         "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
         "sasl.oauthbearer.client.credentials.client.secret",
     ]
 
