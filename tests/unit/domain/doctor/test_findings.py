@@ -11,6 +11,7 @@ from pyspark_kafka.domain.doctor.rights import (
     check_topic,
     check_transactions,
 )
+from pyspark_kafka.domain.doctor.spark import check_redaction
 from pyspark_kafka.domain.doctor.tls import PeerCertificate, check_certificate
 from pyspark_kafka.domain.security.rights import Operation
 
@@ -35,6 +36,16 @@ def test_kernels() -> None:
     assert check_kernels(KernelCount(19, 19)) == ok("kernels", "19 of 19 are compiled")
     assert check_kernels(KernelCount(3, 19)).level is Level.WARNING
     assert "pyspark-kafka warm" in check_kernels(KernelCount(3, 19)).advice
+
+
+def test_secrets_that_spark_shows() -> None:
+    """A session hides them where the configuration of Spark does not."""
+    assert check_redaction([]).level is Level.OK
+    found = check_redaction(["metadataPath", "kafka.ssl.keystore.key"])
+    assert found.level is Level.WARNING
+    assert found.summary.endswith(" show metadataPath, kafka.ssl.keystore.key")
+    assert "pyspark_kafka.session()" in found.advice
+    assert "'spark.redaction.regex'" in found.advice
 
 
 @pytest.mark.parametrize(
