@@ -58,8 +58,14 @@ class Reading:
         try:
             return option.parse(text)
         except ValueError as error:
-            self.problems.append(str(error))
+            self.add_problem(option, error)
             return option.default
+
+    def add_problem(self, option: Option[Any], error: ValueError) -> None:
+        """Add what is wrong with an option, with its name: Java's errors have none."""
+        text = str(error)
+        named = option.key in text.lower()
+        self.problems.append(text if named else f"Option '{option.name}': {text}")
 
     def read_fields(self, table: Iterable[Option[Any]]) -> dict[str, Any]:
         """Return the values of all options that fill a field, by the fields' names."""
