@@ -257,6 +257,10 @@ CONNECTION: Final = (
                 "Create the topic. A read never creates one, and a write only if the brokers have "
                 "`auto.create.topics.enable`."
             ),
+            (
+                "A write fails after 10 s: until then the topic may be about to be created, which "
+                "brokers do not tell. `kafka.max.block.ms` sets the time."
+            ),
             "If the topic exists, grant the right `Describe` or `Read` on it.",
         ),
     ),
