@@ -235,7 +235,7 @@ def fetched(version: int, ids: Mapping[str, UUID | None]) -> bytes:
         for name, topic_id in ids.items()
     )
     responses = [topic(partitions=[data], **each) for each in named]
-    body = FetchResponse(responses=responses).encode(version=version)
+    body: bytes = FetchResponse(responses=responses).encode(version=version)
     frame = struct.pack(">i", 1) + NO_TAGS + body
     return struct.pack(">i", len(frame)) + frame
 
