@@ -6,6 +6,7 @@ import _thread
 import gc
 import os
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
@@ -29,9 +30,13 @@ from pyspark_kafka.adapters.confluent.login_check import check_login
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.produce_fallback import ProduceFallback
 from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
+
+from .conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,6 +229,34 @@ def test_the_error_of_a_client_is_raised(is_collected: bool) -> None:
     """The thread of the caller raises what closing has raised."""
     with pytest.raises(ZeroDivisionError):
         close_in_time(lambda: 1 // 0, is_collected=is_collected)
+
+
+def stream_client() -> ConfluentStreamClient:
+    options = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1"}
+    source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
+    delivery = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
+    sink = parse_sink_options({**options, **delivery, "topic": "t"}, QueryKind.STREAM)
+    return ConfluentStreamClient(source, sink, ContinuousSettings("group"))
+
+
+@pytest.mark.parametrize(
+    ("owner_of", "parts"),
+    [
+        (lambda client: client, ["_consumer", "_writer", "_wake"]),
+        (lambda client: client._writer, ["_metadata", "_group"]),
+        (lambda client: client._writer._group, ["_admin", "_committer"]),
+    ],
+    ids=["client", "writer", "fetcher"],
+)
+def test_an_error_of_a_close_leaves_nothing_open(
+    owner_of: Callable[[Any], Any], parts: list[str]
+) -> None:
+    """The other parts are closed as well."""
+    with closing(stream_client()) as client:
+        owner = owner_of(client)
+        with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
+            owner.close()
+        assert closed == parts
 
 
 def test_what_closing_logs_leaves_no_thread() -> None:
