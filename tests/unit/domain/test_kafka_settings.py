@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings, server_address
 from pyspark_kafka.domain.kafka_settings.options import consumer_problems
+from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Secret, Store
 
+SECRET = Secret("hush")
 SERVERS = {"bootstrap.servers": "b:9092"}
 
 AUTO_OFFSET_RESET = (
@@ -55,6 +57,21 @@ def test_secrets_are_hidden_where_settings_are_represented() -> None:
     assert settings["sasl.password"] == "hush"
     assert "hush" not in repr(settings)
     assert "'client.id': 'c'" in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (ClientCredentials("https://hush@idp/token?sig=hush", "me", SECRET, ca_pem=SECRET), "idp"),
+        (ClientCredentials("https://me:hush@idp/token", "me", SECRET, ca_pem=SECRET), "idp"),
+        (Store("keystore", "s3://AKIA:hush@bucket/k.p12", SECRET, SECRET), "bucket/k.p12"),
+        (Store("keystore", "-----BEGIN PRIVATE KEY-----\nhush", SECRET, SECRET), "keystore"),
+    ],
+)
+def test_values_of_settings_are_represented_without_secrets(value: object, shown: str) -> None:
+    """Also where one was pasted into a URL or a name of a file."""
+    assert shown in repr(value)
+    assert "hush" not in repr(value)
 
 
 def test_settings_of_java_have_one_spelling() -> None:
