@@ -154,7 +154,7 @@ OPTIONS: Final = (
         MissingDependencyError("The client 'confluent'", "confluent"),
         "A feature needs a package that is not installed in the Python which ran this code.",
         (
-            "Install the extra that the message names, on the driver and on every executor.",
+            "Install what the message names, on the driver and on every executor.",
             "If it is installed, Spark may have started another Python: set `PYSPARK_PYTHON`.",
         ),
     ),
@@ -256,6 +256,10 @@ CONNECTION: Final = (
             (
                 "Create the topic. A read never creates one, and a write only if the brokers have "
                 "`auto.create.topics.enable`."
+            ),
+            (
+                "A write fails after 10 s: until then the topic may be about to be created, which "
+                "brokers do not tell. `kafka.max.block.ms` sets the time."
             ),
             "If the topic exists, grant the right `Describe` or `Read` on it.",
         ),

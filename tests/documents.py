@@ -64,7 +64,7 @@ def check_page(name: str, run: Run, topics: Topics, directory: Path) -> None:
     """Run the examples of a page with Spark in their order, which print the tables it has."""
     text = (DOCS / name).read_text()
     code = text.replace("localhost:9092", topics.cluster.bootstrap_servers)
-    code = code.replace("/data/", f"{directory}/")
+    code = code.replace('"data/', f'"{directory}/')
     for topic in WITH_SPARK[name]:
         code = re.sub(rf'"{topic}"(?=[,):])', f'"{topics.create(1)}"', code)
     page = directory / "page.md"

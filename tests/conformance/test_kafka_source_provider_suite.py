@@ -31,6 +31,7 @@ from pyspark_kafka.domain.topic_partition import TopicPartition
 
 from ..spark.queries import OURS, PEER, read_stream
 from ..spark.sinks import Sinks, refusal
+from ..unit.bootstrap.test_options_page import WITHOUT_EFFECT, case_of
 from .continuous_runs import Runs, numbered
 from .one_client import one_client
 from .peer import Held, peer
@@ -249,56 +250,8 @@ def test_continuous_queries_follow_options_in_any_case(
         runs.await_numbers(query, [2, 3])
 
 
-VALUES: Final = {
-    "tokenProvider": "msk",
-    "client": "confluent",
-    "subscribe": "t",
-    "subscribePattern": "t",
-    "assign": '{"t":[0]}',
-    "startingTimestamp": "7",
-    "startingOffsetsByTimestamp": '{"dummy":{"0":7}}',
-    "startingOffsets": '{"dummy":{"0":7}}',
-    "startingOffsetsGroupFallback": "earliest",
-    "startingOffsetsByTimestampStrategy": "latest",
-    "endingTimestamp": "7",
-    "endingOffsetsByTimestamp": '{"dummy":{"0":7}}',
-    "endingOffsets": '{"dummy":{"0":7}}',
-    "allowLimitsWithoutTrigger": "true",
-    "failOnDataLoss": "false",
-    "skipOversizedRecords": "true",
-    "maxTriggerDelay": "7s",
-    "groupIdPrefix": "p",
-    "metadataPath": "/a",
-    "metadataStorageOptions": '{"a":1}',
-    "commitOffsetsToGroup": "g",
-    "includeHeaders": "true",
-    "pushFilters": "true",
-    "topic": "u",
-    "deliveryGuarantee": "exactly-once",
-    "transactionalIdPrefix": "p",
-    "checkpointLocation": "/c",
-}
-"""Values other than the defaults; of an option that is not here, 7 or, of a column, false."""
-
-NEEDED: Final[dict[str, Options]] = {
-    "startingOffsetsGroupFallback": {"startingOffsets": "group", "kafka.group.id": "g"},
-    "startingOffsetsByTimestampStrategy": {"startingTimestamp": "7"},
-    "maxTriggerDelay": {"minOffsetsPerTrigger": "7"},
-    "metadataStorageOptions": {"metadataPath": "/a"},
-    "deliveryGuarantee": {"metadataPath": "/a"},
-    "tokenProvider": {
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.sasl.mechanism": "OAUTHBEARER",
-    },
-}
-"""What an option has an effect with."""
-
 READS: Final = {QueryKind.BATCH: batch_options, QueryKind.STREAM: stream_options}
 WRITES: Final = {QueryKind.BATCH: batch_write_options, QueryKind.STREAM: stream_write_options}
-
-
-def value_of(name: str) -> str:
-    return VALUES.get(name, "false" if name.startswith("include") else "7")
 
 
 @peer(SUITE, BATCH_MODE, Held.LIBRARY)
@@ -309,9 +262,10 @@ def value_of(name: str) -> str:
 )
 def test_every_option_of_a_read_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
     """An option's effect is the same however its name is written, and there is one."""
-    parse, value = READS[query], value_of(name)
+    parse, case = READS[query], case_of("read", name)
+    value = case.value or "msk"
     is_strategy = name in {"subscribe", "subscribePattern", "assign"}
-    given = {**SERVERS, **({} if is_strategy else DUMMY), **NEEDED.get(name, {})}
+    given = {**SERVERS, **({} if is_strategy else DUMMY), **case.needed}
     plain = parse({**given, name: value})
     if not is_strategy and name != "groupIdPrefix":
         assert plain != parse(given)
@@ -325,15 +279,15 @@ def test_every_option_of_a_read_has_its_effect_in_any_case(query: QueryKind, nam
         for option in SINK_TABLE
         for query in WRITES
         if query in option.queries
-        if query is QueryKind.STREAM or option.name not in NEEDED
+        if ("write", query.value, option.name) not in WITHOUT_EFFECT
         # Without it the login is refused, so that there is nothing to compare with.
         if option.name != "tokenProvider"
     ],
 )
 def test_every_option_of_a_write_has_its_effect_in_any_case(query: QueryKind, name: str) -> None:
     """The same holds for the options of a sink."""
-    parse, value = WRITES[query], value_of(name)
-    given = {**SERVERS, **NEEDED.get(name, {})}
+    parse, case = WRITES[query], case_of("write", name)
+    given, value = SERVERS | case.needed, case.value or ""
     plain = parse({**given, name: value})
     assert plain != parse(given)
     assert parse({**given, name.upper(): value}) == parse({**given, name.lower(): value}) == plain

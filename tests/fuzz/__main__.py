@@ -135,6 +135,9 @@ def main() -> int:
         write_covering(run.corpus, chosen.target, chosen.keep_in_repository)
         return 0
     run.fuzz(60 * chosen.minutes)
+    if not run.tried:
+        _say(f"No input was tried, without atheris perhaps: {run.folder}/{chosen.target}.log")
+        return 1
     found = sorted([*run.findings.glob(f"*{SUFFIX}"), *run.findings.glob("ended-*")])
     _say(
         f"{run.tried} inputs; coverage {run.first_lines} -> {run.lines}; {run.kept} inputs kept; "

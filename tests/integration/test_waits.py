@@ -16,7 +16,7 @@ from pyspark_kafka.adapters.confluent.client import CLIENT as CONFLUENT
 from pyspark_kafka.adapters.kafka_python.client import CLIENT as KAFKA_PYTHON
 from pyspark_kafka.bootstrap.container import closing_clients, container_for
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
-from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError
+from pyspark_kafka.domain.errors import BrokerUnreachableError, PysparkKafkaError, UnknownTopicError
 from pyspark_kafka.domain.offset_range import OffsetRange
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.partition_offsets import PartitionOffsets
@@ -124,6 +124,20 @@ def _options(client: str, address: str, protocol: str = "PLAINTEXT") -> dict[str
         "kafka.bootstrap.servers": address,
         "kafka.security.protocol": protocol,
     }
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_wait_for_a_topic_that_does_not_exist_is_logged(
+    client: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Someone who waits for the error sees its reason, once for a topic."""
+    with _broker() as broker, pytest.raises(UnknownTopicError):
+        USES["write"](_options(client, broker.bootstrap_servers), "missing")
+    [message] = [each for each in caplog.messages if "'missing'" in each]
+    assert message == (
+        "The brokers do not know the topic 'missing'. A write waits "
+        f"{TIMEOUT_S[client]:g} s for it to be created (kafka.max.block.ms), and then fails"
+    )
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -54,7 +54,7 @@ PAGES_WITH_EXTRAS: Final = (
     "library/writing-an-adapter.md",
     "operate/lag.md",
 )
-PAGES_WITH_TESTING: Final = ("guides/choosing-a-client.md", "library/writing-an-adapter.md")
+PAGES_WITH_TESTING: Final = ("library/writing-an-adapter.md",)
 GUIDES: Final = [name for name in WITH_SPARK if not name.startswith("get-started/")]
 NOTEBOOKS: Final = sorted(DOCS.rglob("*.ipynb"))
 

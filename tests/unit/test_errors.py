@@ -885,6 +885,12 @@ def test_of_many_lost_transactions_some_are_named() -> None:
     assert "'p-q-4-0' and 995 more cannot be committed" in str(error)
 
 
+def test_a_missing_package_that_no_extra_has() -> None:
+    """It is installed by its own name."""
+    error = MissingDependencyError("A package", package="vendor")
+    assert str(error).endswith("A package is not installed. Install it with: pip install vendor")
+
+
 def test_a_missing_dependency_keeps_its_message_between_processes() -> None:
     """What ImportError holds besides its arguments survives a pickle, too."""
     error = MissingDependencyError("a client", "confluent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, final
 
 from ..domain.html_table import html_table
@@ -153,17 +154,17 @@ class ContinuousQuery:
         return deadline.poll(event.is_set, _POLL_S)
 
     def _run(self) -> None:
+        with ExitStack() as ending:
+            ending.callback(self._ended.set)
+            ending.callback(self._attempt, self._progress.ended)
+            ending.callback(self._attempt, self._close)
+            self._attempt(self._execution.run)
+
+    def _attempt(self, act: Callable[[], None]) -> None:
         try:
-            self._execution.run()
+            act()
         except Exception as error:  # noqa: BLE001  # kept for the user's thread
-            self._error = error
-        finally:
-            try:
-                self._close()
-            except Exception as error:  # noqa: BLE001  # kept for the user's thread
-                self._error = self._error or error
-            self._progress.ended()
-            self._ended.set()
+            self._error = self._error or error
 
 
 def _progress_rows(progress: EpochProgress) -> list[tuple[str, str | int]]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ..domain.doctor.apis import check_apis
-from ..domain.doctor.finding import Finding, Level, error, ok
+from ..domain.doctor.finding import Finding, Level, error, ok, warning
 from ..domain.doctor.rights import Principal, check_group, check_topic, check_transactions
+from ..domain.doctor.spark import check_redaction
 from ..domain.doctor.tls import check_certificate
 from ..domain.doctor.versions import check_environment, check_executors
 from ..domain.error_text import describe_error
 from ..domain.errors import PysparkKafkaError
-from ..domain.kafka_settings import server_list
+from ..domain.kafka_settings import server_address, server_list
 from ..domain.kafka_settings.java import read_java_settings
 from ..domain.security.errors import AuthorizationError
 from ..domain.security.tls_failures import TlsFailure, tls_failure
@@ -20,6 +21,7 @@ from ..domain.security.tls_failures import TlsFailure, tls_failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..domain.doctor.spark import SparkFacts
     from ..domain.doctor.tls import PeerCertificate
     from ..domain.doctor.versions import Environment
     from ..domain.options import SourceOptions
@@ -61,12 +63,16 @@ class Resources:
 @final
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is outside of the cluster: ``executors`` is ``None`` without a Spark master."""
+    """What is outside of the cluster: ``spark`` is ``None`` without a Spark master.
+
+    ``java`` returns its path, or raises if there is none that Spark can use.
+    """
 
     environment: Environment
     network: Network
     clock: Clock
-    executors: Callable[[], Sequence[Environment]] | None = None
+    java: Callable[[], str]
+    spark: Callable[[], SparkFacts] | None = None
 
 
 @final
@@ -92,9 +98,12 @@ class Doctor:
     def examine(self) -> Iterator[Finding]:
         """Yield what is found, in the order in which a query would meet it."""
         yield from check_environment(self._here.environment, self._client)
-        if self._here.executors is not None:
-            yield from self._guarded("executor", self._executors(self._here.executors))
-        bootstrap = [_address(server) for server in server_list(self._servers)]
+        if "pyspark" in self._here.environment.packages:
+            yield self._spark_java()
+        if self._here.spark is not None:
+            yield from self._guarded("executor", self._spark(self._here.spark))
+        servers = map(server_address, server_list(self._servers))
+        bootstrap = [address for address in servers if address]
         found = []
         for host, port in bootstrap:
             for finding in self._address(host, port):
@@ -105,6 +114,12 @@ class Doctor:
         else:
             advice = "Correct what is wrong with the network first."
             yield error("login", "was not tried: no broker can be reached", advice)
+
+    def _spark_java(self) -> Finding:
+        try:
+            return ok("java", self._here.java())
+        except PysparkKafkaError as reason:
+            return warning("java", describe_error(reason), "Only Spark Connect works without Java.")
 
     def _address(self, host: str, port: int) -> Iterator[Finding]:
         """Yield what is found of a name, its port and its certificate."""
@@ -184,8 +199,10 @@ class Doctor:
         allowed = describer.transactional_id_operations(transactional_id)
         yield check_transactions(self._principal, transactional_id, allowed)
 
-    def _executors(self, fetch: Callable[[], Sequence[Environment]]) -> Iterator[Finding]:
-        yield from check_executors(self._here.environment, fetch())
+    def _spark(self, fetch: Callable[[], SparkFacts]) -> Iterator[Finding]:
+        found = fetch()
+        yield from check_executors(self._here.environment, found.executors)
+        yield check_redaction(found.shown_options)
 
     def _guarded(self, check: str, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings; an error of this library is one, too, and ends them."""
@@ -193,10 +210,3 @@ class Doctor:
             yield from findings
         except PysparkKafkaError as reason:
             yield error(check, describe_error(reason), f"Who can fix it: {reason.fault.value}.")
-
-
-def _address(server: str) -> tuple[str, int]:
-    """Parse ``host:port``; an IPv6 address is in brackets."""
-    host, _, port = server.rpartition(":")
-    host = host.rpartition("://")[2].strip("[]")
-    return host, int(port) if port.isdecimal() else 0

@@ -137,6 +137,14 @@ class LagWorker:
         self._changed.notify_all()
 
     def _run(self) -> None:
+        try:
+            self._process_reports()
+        except Exception:
+            log.exception("The lag of queries is measured again with their next progress report")
+            with self._changed:
+                self._thread = None
+
+    def _process_reports(self) -> None:
         with ExitStack() as stack:
             meter: LagMeter | None = None
             counter: LetterCounter | None = None

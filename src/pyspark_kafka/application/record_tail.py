@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ..domain.errors import OptionsError
 from ..domain.offset_limits import Earliest, GlobalTimestamp, Latest
 from ..domain.partition_offsets import PartitionOffsets
+from ..domain.subscription import Assign
 from ..domain.tail_start import AtOffset
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class RecordTail:
         """
         partitions = self._fetcher.partitions(subscription)
         if not partitions:
-            raise OptionsError([f"There is no such partition: {subscription}"])
+            wanted = subscription.partitions if isinstance(subscription, Assign) else ()
+            names = ", ".join(map(str, sorted(wanted)))
+            raise OptionsError([f"There is no such partition: {names}"])
         latest = self._fetcher.latest(partitions)
         match start:
             case Latest():

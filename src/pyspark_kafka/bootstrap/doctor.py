@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 from ..adapters.system.environment import environment
 from ..adapters.system.network_probe import NetworkProbe
 from ..application.doctor import Doctor, Resources, Surroundings
+from ..domain.doctor.spark import SECRET_OPTIONS, SparkFacts
 from ..domain.kafka_settings import api_timeout_ms
 from ..domain.kafka_settings.java import read_java_settings
 from .container import closing_clients, container_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-    from ..domain.doctor.versions import Environment
     from ..domain.options import SourceOptions
 
 _MAX_CONNECT_S: Final = 5.0
@@ -27,11 +27,13 @@ _MAX_CONNECT_S: Final = 5.0
 def doctor_for(
     options: SourceOptions,
     resources: Resources,
-    executors: Callable[[], Sequence[Environment]] | None = None,
+    java: Callable[[], str],
+    spark: Callable[[], SparkFacts] | None = None,
 ) -> Iterator[Doctor]:
     """Yield what checks a cluster, and close its clients afterwards.
 
-    ``executors`` returns the environments of Spark's executors.
+    ``java`` returns the path of a Java for Spark, or raises. ``spark`` starts a session, and
+    returns what it has.
 
     :raises OptionsError: if the value of the option ``client`` is unknown.
     """
@@ -42,13 +44,15 @@ def doctor_for(
             environment(),
             NetworkProbe(read_java_settings(settings), timeout_s),
             container.clock(),
-            executors,
+            java,
+            spark,
         )
         yield Doctor(options, resources, surroundings, container.cluster_describer)
 
 
-def environments_of(spark: SparkSession) -> Sequence[Environment]:
-    """Return the environments of a session's executors."""
+def facts_of(spark: SparkSession) -> SparkFacts:
+    """Return the environments of a session's executors, and which secrets it shows."""
     from ..adapters.spark.executor_environments import executor_environments
+    from ..adapters.spark.session import shown_options
 
-    return executor_environments(spark)
+    return SparkFacts(executor_environments(spark), shown_options(spark, SECRET_OPTIONS))

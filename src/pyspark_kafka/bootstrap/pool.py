@@ -150,6 +150,14 @@ class ContainerPool:
             self._evictor.set(thread).start()
 
     def _evict(self) -> None:
+        try:
+            self._close_stale()
+        except Exception:
+            log.exception("Idle clients stay open until the next one is idle")
+            with self._changed:
+                self._evictor.pop()
+
+    def _close_stale(self) -> None:
         """Close what is stale at every interval, as long as anything is idle."""
         while True:
             with self._changed:

@@ -6,12 +6,12 @@ Other distributions register a ``ValueFormat`` as an entry point of the group
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final
 
 from ..domain.errors import OptionsError
+from ..domain.option_values import did_you_mean
 from ..ports.value_format import ValueFormat
 from .plugins import PluginError, load
 
@@ -56,6 +56,5 @@ def value_format_named(name: str) -> ValueFormat:
 
 def _unknown(name: str) -> str:
     known = format_names()
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
+    hint = did_you_mean(name, {each: each for each in known})
     return f"Format '{name}' is not known. Known formats are {', '.join(known)}.{hint}"

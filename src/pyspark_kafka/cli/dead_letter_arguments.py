@@ -74,7 +74,9 @@ class ReplayLettersSettings:
 
 def add_dead_letters(commands: Commands) -> None:
     """Add the command ``dead-letters`` and its two."""
-    both = commands.add_parser("dead-letters", help=_SUMMARY, description=f"{_SUMMARY}.")
+    both = commands.add_parser(
+        "dead-letters", help=_SUMMARY, description=f"{_SUMMARY.capitalize()}."
+    )
     actions = both.add_subparsers(required=True, metavar="command")
     listing = add_command(actions, "list", "list dead letters", _LIST, _list_settings)
     _add_source(listing)

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..bootstrap.doctor import doctor_for, environments_of
+from ..bootstrap.doctor import doctor_for, facts_of
+from ..brokers import require_java
 from ..domain.doctor.finding import Level, worst
 from .process import ending_with_the_pipe, logs_redirected_to
 from .spark_errors import SparkQueryError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..domain.doctor.finding import Finding
-    from ..domain.doctor.versions import Environment
+    from ..domain.doctor.spark import SparkFacts
     from .doctor_arguments import DoctorSettings
 
 
@@ -28,13 +29,13 @@ def run_doctor(settings: DoctorSettings) -> int:
     :raises PysparkKafkaError: if the options are invalid.
     """
     show = _print_json if settings.as_json else _printer()
-    executors = None if settings.master is None else partial(_executors, settings.master)
+    spark = None if settings.master is None else partial(_facts, settings.master)
     options = settings.connection.source_options(subscribePattern=".*")
     found: list[Finding] = []
     with (
         logs_redirected_to(logging.NullHandler()),
         ending_with_the_pipe(),
-        doctor_for(options, settings.resources, executors) as doctor,
+        doctor_for(options, settings.resources, lambda: str(require_java()), spark) as doctor,
     ):
         for finding in doctor.examine():
             found.append(finding)
@@ -44,8 +45,8 @@ def run_doctor(settings: DoctorSettings) -> int:
     return worst(found).exit_status
 
 
-def _executors(master: str) -> Sequence[Environment]:
-    """Return the environments of a master's executors.
+def _facts(master: str) -> SparkFacts:
+    """Return what a session on a master has.
 
     :raises SparkQueryError: if it runs no job.
     """
@@ -60,7 +61,7 @@ def _executors(master: str) -> Sequence[Environment]:
         with tempfile.TemporaryDirectory(prefix="pyspark-kafka-doctor-") as name:
             directory = Path(name)
             with spark_session(directory, directory / "spark.log", config) as spark:
-                return environments_of(spark)
+                return facts_of(spark)
     except (Py4JError, PySparkException) as error:
         raise SparkQueryError(
             f"The master '{master}' ran no job ({type(error).__name__}). Check its URL, that this "

@@ -142,7 +142,9 @@ class UndoRewriteSettings:
 
 def add_offsets(commands: Commands) -> None:
     """Add the command ``offsets`` and those below it."""
-    all_of_them = commands.add_parser("offsets", help=_SUMMARY, description=f"{_SUMMARY}.")
+    all_of_them = commands.add_parser(
+        "offsets", help=_SUMMARY, description=f"{_SUMMARY.capitalize()}."
+    )
     actions = all_of_them.add_subparsers(required=True, metavar="command")
     show = add_command(actions, "show", "show the offsets", _SHOW, _show_settings)
     _add_checkpoint(show)

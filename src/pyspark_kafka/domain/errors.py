@@ -150,15 +150,14 @@ class OptionPolicyError(PysparkKafkaError, ValueError):
 
 
 class MissingDependencyError(PysparkKafkaError, ImportError):
-    """An optional package is not installed; ``extra`` is the extra that brings it."""
+    """An optional package is not installed: ``extra`` brings it or, without one, ``package``."""
 
     condition = "KAFKA_MISSING_DEPENDENCY"
     fault = Fault.ENVIRONMENT
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} is not installed. Install it with: pip install 'pyspark-kafka[{extra}]'"
-        )
+    def __init__(self, what: str, extra: str = "", *, package: str = "") -> None:
+        wanted = f"'pyspark-kafka[{extra}]'" if extra else package
+        super().__init__(f"{what} is not installed. Install it with: pip install {wanted}")
 
 
 class KernelLibraryError(PysparkKafkaError, ImportError):

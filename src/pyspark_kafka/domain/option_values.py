@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 INT16_MAX: Final = 2**15 - 1
 INT32_MAX: Final = 2**31 - 1
@@ -96,6 +96,14 @@ def json_object(name: str) -> Callable[[str], str]:
         return json.dumps(value, sort_keys=True)
 
     return parse
+
+
+def did_you_mean(name: str, known: Mapping[str, str]) -> str:
+    """Return a question for the known name that is near, shown as its value, or no text."""
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    return f" Did you mean '{known[close[0]]}'?" if close else ""
 
 
 def clamp(minimum: int, number: int, maximum: int) -> int:

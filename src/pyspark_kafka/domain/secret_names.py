@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SENSITIVE_NAMES: Final = (
     r"secret|pass?w|pwd|passphrase|token|credential|jaas|(?:access|account|private|keystore)[._-]?key"
     r"|[._]key[._]pem|connection[._-]?string|storage[._-]?options|user[._-]?info"
-    r"|basic[._-]?auth|ssl[._-]?key(?![._a-z])"
+    r"|basic[._-]?auth|ssl[._-]?key(?![._a-z])|oauthbearer[._]config"
 )
 """A pattern of such names, for Python and for Java, in upper or lower case.
 
@@ -25,13 +25,15 @@ addresses and times.
 """
 
 SENSITIVE_VALUES: Final = (
-    r"://[^/@: ]*:(?![0-9]{2,5}/)[^@ ]*@|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"://[^/@: ]*:(?![0-9]{2,5}/)[^@ ]*@|s3[an]?:/+[^/@: ]*:[^@ ]*@"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|(?:[?]|&)(?:[a-z-]*signature|sig|delegation)="
 )
 """A pattern of values that are secrets under any name: private keys, URLs with a password.
 
-A password may have a "/", as AWS's secret keys do; after a port, "/" begins the path. The last
-ones are signed URLs (Azure's SAS, AWS, Google), and delegation tokens of WebHDFS.
+A password may have a "/", as AWS's secret keys do; after a port, which URLs of S3 lack, "/" begins
+the path. The last ones are signed URLs (Azure's SAS, AWS, Google), and delegation tokens of
+WebHDFS.
 """
 
 _SENSITIVE_VALUE: Final = re.compile(SENSITIVE_VALUES, re.IGNORECASE)
@@ -54,7 +56,14 @@ _PRIVATE_KEY: Final = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 # With one slash as well, as Hadoop prints paths. A user without a password may be a token.
-URL_LOGIN: Final = re.compile(r"(?<=:/)(/?)[^/@:\s]*:(?![0-9]{2,5}/)\S*@|(?<=://)[^/@\s]*@")
+URL_LOGIN: Final = re.compile(
+    r"(?:(?<=\bs3:/)|(?<=\bs3[an]:/)|(?<=:/)(?!/?[^/@:\s]*:[0-9]{2,5}/))(/?)[^/@:\s]*:\S*@"
+    r"|(?<=://)[^/@\s]*@",
+    re.IGNORECASE,
+)
+PORT_OR_PASSWORD: Final = re.compile(r"(?<=:/)(/?[^/@:\s]*:)[0-9]{2,5}/\S*@")
+"""A port and a path with "@", or a password that begins like a port: ``ftp://ann:98/secret@host``."""
+
 _QUERY: Final = re.compile(r"\?[\w.%-]+=[^\s'\")]*")
 _ASSIGNED: Final = re.compile(
     rf"((?:{SENSITIVE_NAMES})[\w.-]*\"?\s*[=:]\s*)\"[^\"]*\"?", re.IGNORECASE
@@ -84,6 +93,7 @@ def without_secrets(text: str) -> str:
     message passes here, since a secret may be pasted into an option that holds none.
     """
     text = URL_LOGIN.sub(r"\1", _PRIVATE_KEY.sub(HIDDEN, text))
+    text = PORT_OR_PASSWORD.sub(rf"\1{HIDDEN}@", text)
     return _ASSIGNED.sub(rf'\1"{HIDDEN}"', _QUERY.sub(f"?{HIDDEN}", text))
 
 

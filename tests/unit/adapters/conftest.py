@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 collect_ignore = [
@@ -19,6 +23,28 @@ collect_ignore = [
 """What tests interfaces that the installed Spark does not have."""
 
 PASSWORD: Final = "store-secret"  # noqa: S105
+
+
+class CloseError(Exception):
+    """What a close raises."""
+
+
+@contextmanager
+def broken_parts(owner: object, *names: str) -> Iterator[list[str]]:
+    """Replace parts meanwhile; yield the names of those that are closed, each with an error."""
+    closed: list[str] = []
+
+    def close(name: str, *_: object) -> None:
+        closed.append(name)
+        raise CloseError
+
+    parts = {name: getattr(owner, name) for name in names}
+    for name in names:
+        closing = partial(close, name)
+        setattr(owner, name, SimpleNamespace(close=closing, __exit__=closing))
+    yield closed
+    for name, part in parts.items():
+        setattr(owner, name, part)
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,14 @@ import _thread
 import gc
 import os
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pytest
 
 from pyspark_kafka.adapters.confluent import (
     client_closing,
+    client_handle,
     consume_fallback,
     group_committer,
     login_check,
@@ -28,9 +30,13 @@ from pyspark_kafka.adapters.confluent.login_check import check_login
 from pyspark_kafka.adapters.confluent.offset_fetcher import ConfluentOffsetFetcher
 from pyspark_kafka.adapters.confluent.produce_fallback import ProduceFallback
 from pyspark_kafka.adapters.confluent.simple_producer import SimpleProducer
-from pyspark_kafka.domain.options import QueryKind, parse_source_options
+from pyspark_kafka.adapters.confluent.stream_client import ConfluentStreamClient
+from pyspark_kafka.domain.continuous.settings import ContinuousSettings
+from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.testing import await_until
+
+from .conftest import CloseError, broken_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -194,6 +200,21 @@ def test_a_login_check_that_does_not_end_is_left_to_itself(
     assert stuck.ended == 0
 
 
+def test_a_login_check_tries_no_empty_part_of_the_servers(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a client would wait until the deadline, and no time would be left for the servers."""
+    tried = []
+
+    def new_client(library: Any, kind: int, connection: Connection, config: Any) -> Any:
+        tried.append(config["bootstrap.servers"])
+        return client_handle.new_client(library, kind, connection, config)
+
+    monkeypatch.setattr(login_check, "new_client", new_client)
+    assert not check_login(connection, {"bootstrap.servers": "127.0.0.1:1, ,,"})
+    assert tried == ["127.0.0.1:1"]
+
+
 def test_a_client_that_ends_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     """It is closed when the call returns, which logs nothing."""
     closed: list[int] = []
@@ -208,6 +229,34 @@ def test_the_error_of_a_client_is_raised(is_collected: bool) -> None:
     """The thread of the caller raises what closing has raised."""
     with pytest.raises(ZeroDivisionError):
         close_in_time(lambda: 1 // 0, is_collected=is_collected)
+
+
+def stream_client() -> ConfluentStreamClient:
+    options = {"client": "confluent", "kafka.bootstrap.servers": "127.0.0.1:1"}
+    source = parse_source_options({**options, "subscribe": "t"}, QueryKind.STREAM)
+    delivery = {"deliveryGuarantee": "exactly-once", "checkpointLocation": "memory://r"}
+    sink = parse_sink_options({**options, **delivery, "topic": "t"}, QueryKind.STREAM)
+    return ConfluentStreamClient(source, sink, ContinuousSettings("group"))
+
+
+@pytest.mark.parametrize(
+    ("owner_of", "parts"),
+    [
+        (lambda client: client, ["_consumer", "_writer", "_wake"]),
+        (lambda client: client._writer, ["_metadata", "_group"]),
+        (lambda client: client._writer._group, ["_admin", "_committer"]),
+    ],
+    ids=["client", "writer", "fetcher"],
+)
+def test_an_error_of_a_close_leaves_nothing_open(
+    owner_of: Callable[[Any], Any], parts: list[str]
+) -> None:
+    """The other parts are closed as well."""
+    with closing(stream_client()) as client:
+        owner = owner_of(client)
+        with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
+            owner.close()
+        assert closed == parts
 
 
 def test_what_closing_logs_leaves_no_thread() -> None:

@@ -141,21 +141,44 @@ def test_a_partition_that_brokers_do_not_know_yet_is_waited_for(
         assert len(counts) < 20
 
 
-def test_what_was_revoked_is_forgotten_once_it_is_committed(cluster: MockCluster) -> None:
-    """Partitions come and go for as long as a task lives."""
+@pytest.fixture
+def writer(cluster: MockCluster) -> Iterator[ExactlyOnceWriter]:
+    """Yield a writer of the cluster, for a task."""
     source = parse_source_options({**cluster.options, "subscribe": T0.topic}, QueryKind.STREAM)
     sink = parse_sink_options({**cluster.options, "topic": "output"}, QueryKind.STREAM)
     with closing(WakePipe()) as wake:
         producers = SinkProducers(load(), sink)
-        writer = ExactlyOnceWriter(producers, source, ContinuousSettings("group"), wake)
-        with closing(writer):
-            writer.assign(PartitionOffsets({T0: 0}))
-            writer.write(PolledRecords(T0, None, 1), [])
-            writer.revoke([T0])
+        made = ExactlyOnceWriter(producers, source, ContinuousSettings("group"), wake)
+        with closing(made):
+            yield made
 
-            def is_forgotten() -> bool:
-                writer.handle_events()
-                return not writer._all()
 
-            await_until(is_forgotten)
-            assert writer.take_acknowledged() == {T0: 1}
+def revoke(writer: ExactlyOnceWriter) -> None:
+    """Revoke the partition, and wait until its last transaction is committed."""
+    writer.revoke([T0])
+
+    def is_forgotten() -> bool:
+        writer.handle_events()
+        return not writer._all()
+
+    await_until(is_forgotten)
+
+
+def test_what_was_revoked_is_forgotten_once_it_is_committed(writer: ExactlyOnceWriter) -> None:
+    """Partitions come and go for as long as a task lives."""
+    writer.assign(PartitionOffsets({T0: 0}))
+    writer.write(PolledRecords(T0, None, 1), [])
+    revoke(writer)
+    assert writer.take_acknowledged() == {T0: 1}
+
+
+def test_an_offset_is_acknowledged_that_was_assigned_before(writer: ExactlyOnceWriter) -> None:
+    """Where a partition comes back below it, what is read up to there is written again."""
+    writer.assign(PartitionOffsets({T0: 0}))
+    writer.assign(PartitionOffsets({T0: 100}))
+    revoke(writer)
+    assert writer.take_acknowledged() == {}
+    writer.assign(PartitionOffsets({T0: 50}))
+    writer.write(PolledRecords(T0, None, 100), [])
+    revoke(writer)
+    assert writer.take_acknowledged() == {T0: 100}

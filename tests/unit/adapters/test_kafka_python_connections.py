@@ -12,8 +12,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
+from uuid import UUID
 
 import pytest
+from kafka import KafkaConsumer
+from kafka.protocol.consumer import FetchResponse
 
 from pyspark_kafka.adapters.kafka_python import connections
 from pyspark_kafka.adapters.kafka_python.connections import (
@@ -22,13 +25,24 @@ from pyspark_kafka.adapters.kafka_python.connections import (
     ReceiveBuffer,
     Selector,
 )
-from pyspark_kafka.adapters.kafka_python.fetch_wire import FetchPosition, FetchSettings
+from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
+from pyspark_kafka.adapters.kafka_python.fetch_wire import (
+    BY_ID_VERSION,
+    MAX_VERSION,
+    FetchPosition,
+    FetchSettings,
+)
+from pyspark_kafka.adapters.kafka_python.settings import client_settings
+from pyspark_kafka.adapters.kafka_python.wire_text import NO_TAGS
+from pyspark_kafka.domain.leader_epochs import FetchedEpochs
+from pyspark_kafka.domain.offset_range import OffsetRange
+from pyspark_kafka.domain.topic_identity import TopicIdentity
 from pyspark_kafka.domain.topic_partition import TopicPartition
 from pyspark_kafka.ports.deadline import Deadline
 from tests.servers.certificates import Authority
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 TIMEOUT_S = 0.3
 LONG_S = 20.0
@@ -45,6 +59,8 @@ SETTINGS = FetchSettings(
 )
 MIB = 1024 * 1024
 ANNOUNCED_BYTES = 400 * MIB
+BATCH = struct.pack(">qi", 0, 1) + b"."
+"""The shortest that is complete by its size."""
 
 
 @pytest.fixture(params=[Selector, selectors.SelectSelector], ids=["here", "windows"])
@@ -64,7 +80,9 @@ def opened(ours: socket.socket, timeout_s: float = TIMEOUT_S) -> FetchConnection
         take_socket=lambda: ours, _read_task=None, host_port=lambda: "host:9092<-50000"
     )
     connected: Any = Mock(transport=transport, node_id=7, _reauth=Mock(session_lifetime_ms=0))
-    connected.broker_version_data.api_version.return_value = 11
+    # As of a broker of Kafka 3.1 or newer.
+    versions = connected.broker_version_data
+    versions.api_version.side_effect = lambda *_, max_version, **__: max_version
     return FetchConnection(connected, SETTINGS, round(1_000 * timeout_s))
 
 
@@ -176,6 +194,50 @@ def test_a_response_that_came_while_the_caller_was_busy(
     frame = connection._receive_frame(ReceiveBuffer().view, connection.response_deadline)
     assert bytes(frame) == b"late"
     assert not connection.is_overdue
+
+
+@pytest.mark.parametrize("ids", [{"t": UUID(int=1)}, {"t": UUID(int=1), "other": UUID(int=2)}])
+def test_topics_of_a_request_are_fetched_by_id_if_all_have_one(
+    sockets: tuple[socket.socket, socket.socket], ids: dict[str, UUID]
+) -> None:
+    """Otherwise it has names, and its response proves the id of no topic, nor of a range held."""
+    ours, theirs = sockets
+    is_by_id = len(ids) == 2
+    version = BY_ID_VERSION if is_by_id else MAX_VERSION
+    theirs.sendall(fetched(version, {"t": None, "other": None, **ids}))
+    config, errors = client_settings({"bootstrap.servers": "127.0.0.1:1"})
+    client = FetchClient({**KafkaConsumer.DEFAULT_CONFIG, **config}, errors, SETTINGS)
+    client._connections = {7: opened(ours, LONG_S)}
+    client._metadata = Mock(
+        topic_id=ids.get, leader=lambda _: 7, known_leader=lambda _: 7, leader_epoch=lambda _: -1
+    )
+    partitions = PARTITION, TopicPartition("other", 0)
+    client.expect([OffsetRange(each, 0, 9) for each in partitions])
+    for each in partitions:
+        topic = TopicIdentity()
+        found = client.fetch(
+            each, topic, 0, FetchedEpochs(), ReceiveBuffer(), Deadline.after(LONG_S)
+        )
+        assert found is not None
+        assert found.records == BATCH
+        assert topic.is_fetched_by_id is is_by_id
+    assert client._connections[7].asks_by_id is is_by_id
+
+
+def fetched(version: int, ids: Mapping[str, UUID | None]) -> bytes:
+    """Encode the response to a first request for a batch of each topic."""
+    topic = FetchResponse.FetchableTopicResponse
+    data = topic.PartitionData(
+        partition_index=0, preferred_read_replica=-1, aborted_transactions=[], records=BATCH
+    )
+    named = (
+        {"topic_id": topic_id} if version == BY_ID_VERSION else {"topic": name}
+        for name, topic_id in ids.items()
+    )
+    responses = [topic(partitions=[data], **each) for each in named]
+    body: bytes = FetchResponse(responses=responses).encode(version=version)
+    frame = struct.pack(">i", 1) + NO_TAGS + body
+    return struct.pack(">i", len(frame)) + frame
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,16 @@ def test_other_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "Sending request 1 MetadataRequest(version=1" in caplog.text
 
 
+def test_a_secret_in_place_of_a_topic_is_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    """A login that was pasted into the option for topics is asked for, and not logged."""
+    protocol = KafkaProtocol(client_id="c")
+    name = f'PlainLoginModule required username="u" password="{SECRET}";'
+    topic = MetadataRequest.MetadataRequestTopic(name=name)
+    protocol.send_request(MetadataRequest(topics=[topic], version=1))
+    assert 'username="u" password="[hidden]"' in caplog.text
+    assert SECRET not in caplog.text
+
+
 def test_the_filter_is_added_once() -> None:
     """A second call adds no second filter."""
     log_filter.hide_secrets()

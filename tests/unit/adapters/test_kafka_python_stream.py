@@ -19,6 +19,7 @@ from pyspark_kafka.adapters.kafka_python.fetch_client import FetchClient
 from pyspark_kafka.adapters.kafka_python.settings import client_settings
 from pyspark_kafka.adapters.kafka_python.stream_client import KafkaPythonStreamClient
 from pyspark_kafka.adapters.kafka_python.stream_fetcher import StreamFetcher, _Fetched, _Leader
+from pyspark_kafka.adapters.kafka_python.stream_transactions import _TransactionalWriter
 from pyspark_kafka.domain.continuous.settings import ContinuousSettings
 from pyspark_kafka.domain.errors import BrokerUnreachableError
 from pyspark_kafka.domain.options import QueryKind, parse_sink_options, parse_source_options
@@ -26,12 +27,17 @@ from pyspark_kafka.domain.partition_offsets import PartitionOffsets
 from pyspark_kafka.domain.projection import ALL_COLUMNS
 from pyspark_kafka.domain.record_limits import OversizedRecords, RecordLimits
 from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.domain.transaction import Transaction
 from pyspark_kafka.ports.stream_client import PolledRecords
 from pyspark_kafka.testing import await_until
 from tests.servers.hostile_broker import Lie, Line, framed, hostile_broker
 from tests.servers.silent_listeners import silent_listener
 
+from .conftest import CloseError, broken_parts
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark_kafka.adapters.kafka_python.cluster_metadata import ClusterMetadata
     from pyspark_kafka.adapters.kafka_python.connections import FetchConnection
 
@@ -304,27 +310,44 @@ def test_a_transaction_is_not_aborted_while_a_request_of_it_is_on_its_way() -> N
         assert not broker.cluster.ended
 
 
-class CloseError(Exception):
-    """What a close raises."""
+def writer_of(client: Any) -> _TransactionalWriter:
+    sink = client._sink
+    transaction = Transaction("id", 1, 0)
+    made = _TransactionalWriter(FIRST, transaction, "group", sink._factory, sink._requests)
+    sink._writers[FIRST] = made
+    return made
 
 
-@pytest.mark.parametrize("part", ["_fetcher", "_sink"])
+@pytest.mark.parametrize(
+    ("sink", "owner_of", "parts"),
+    [
+        ({}, lambda client: client, ["_fetcher", "_sink", "_metadata"]),
+        ({}, lambda client: client._sink, ["_client", "_factory"]),
+        (EXACTLY_ONCE, writer_of, ["_producer", "_coordinator", "_group"]),
+    ],
+    ids=["client", "sink", "writer"],
+)
 def test_an_error_of_a_close_leaves_nothing_open(
-    monkeypatch: pytest.MonkeyPatch, part: str
+    sink: dict[str, str], owner_of: Callable[[Any], Any], parts: list[str]
 ) -> None:
     """The other parts are closed as well."""
-    client = client_of("127.0.0.1:1", {"topic": "t"})
-    closed: list[str] = []
+    with closing(client_of("127.0.0.1:1", {"topic": "t", **sink})) as client:
+        owner = owner_of(client)
+        with broken_parts(owner, *parts) as closed, pytest.raises(CloseError):
+            owner.close()
+        assert closed == parts
 
-    def close(name: str) -> None:
-        closed.append(name)
-        if name == part:
-            raise CloseError
 
-    for name in ("_fetcher", "_sink", "_metadata"):
-        real = getattr(client, name)
-        real.close()
-        monkeypatch.setattr(client, name, SimpleNamespace(close=lambda name=name: close(name)))
-    with pytest.raises(CloseError):
-        client.close()
-    assert closed == ["_fetcher", "_sink", "_metadata"]
+def test_an_error_of_a_writers_close_leaves_no_other_open() -> None:
+    """Nor what all of them use."""
+    with closing(client_of("127.0.0.1:1", {"topic": "t", **EXACTLY_ONCE})) as client:
+        sink: Any = client._sink
+        both = SimpleNamespace(first=None, second=None)
+        with (
+            broken_parts(both, "second", "first") as writers,
+            broken_parts(sink, "_factory") as shared,
+        ):
+            sink._writers = {FIRST: both.first, SECOND: both.second}
+            with pytest.raises(CloseError):
+                sink.close()
+        assert (writers, shared) == (["second", "first"], ["_factory"])

@@ -34,6 +34,10 @@ class NoCredentialsError(Exception):
         (TimeoutError(), "The storage does not answer: TimeoutError: no reason given."),
         (EndpointConnectionError("e"), "The storage does not answer: EndpointConnectionError: e."),
         (
+            ImportError("no x"),
+            "The storage's package cannot be imported: ImportError: no x. Install it again",
+        ),
+        (
             RuntimeError("odd."),
             "The storage failed: RuntimeError: odd. Check that it has free space",
         ),
@@ -64,11 +68,23 @@ def test_secrets_are_left_out(said: str) -> None:
         assert secret not in shown
 
 
-def test_a_secret_with_a_slash_is_left_out() -> None:
+@pytest.mark.parametrize("first", ["wx", "98"])
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "webhdfs"])
+def test_a_secret_with_a_slash_is_left_out(scheme: str, first: str) -> None:
     """Also where a storage repeats a part of a URL with such a secret, as s3fs does."""
-    path = StoragePath("s3://AKIA:ab/hush@bucket/x")
-    for said in ("s3://AKIA:ab/hush@bucket/x", "bucket name AKIA:ab/hush", "no ab/hush"):
+    path = StoragePath(f"{scheme}://AKIA:{first}/hush@bucket/x")
+    for said in (path.url, f"bucket name AKIA:{first}/hush", f"no {first}/hush"):
         assert "hush" not in problem_of(OSError(said), path)
+
+
+def test_a_part_of_a_secret_with_a_slash_is_left_out() -> None:
+    """Python's ``urllib`` takes it for a port, and s3fs for a bucket and a key."""
+    path = StoragePath("webhdfs://u:ab/hush@h")
+    shown = problem_of(ValueError("Port could not be cast to integer value as 'ab'"), path)
+    assert "cast to integer value as '[hidden]'." in shown
+    path = StoragePath("s3://AKIA:98/hush@bucket/x")
+    shown = problem_of(OSError("no key hush@bucket/x in the bucket AKIA:98"), path)
+    assert "no key [hidden]@bucket/x in the bucket AKIA:[hidden]." in shown
 
 
 def test_a_short_secret_leaves_the_message_readable() -> None:

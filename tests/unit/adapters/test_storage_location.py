@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -74,11 +75,20 @@ def without_package(monkeypatch: pytest.MonkeyPatch, module: str, scheme: str) -
 
 
 @pytest.mark.parametrize(
-    ("scheme", "package", "extra"),
-    [("s3", "s3fs", "s3"), ("hdfs", "requests", "hdfs"), ("webhdfs", "requests", "hdfs")],
+    ("scheme", "package", "requirement"),
+    [
+        ("s3", "s3fs", "'pyspark-kafka[s3]'"),
+        ("hdfs", "requests", "'pyspark-kafka[hdfs]'"),
+        ("webhdfs", "requests", "'pyspark-kafka[hdfs]'"),
+        ("gs", "gcsfs", "gcsfs"),
+        ("gcs", "gcsfs", "gcsfs"),
+        ("az", "adlfs", "adlfs"),
+        ("abfs", "adlfs", "adlfs"),
+        ("abfss", "adlfs", "adlfs"),
+    ],
 )
-def test_a_missing_package_names_its_extra(
-    scheme: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_package_is_named(
+    scheme: str, package: str, requirement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A storage whose package is not installed says what to install, also when options are checked.
 
@@ -86,21 +96,17 @@ def test_a_missing_package_names_its_extra(
     """
     without_package(monkeypatch, package, scheme)
     path = StoragePath(f"{scheme}://host/x")
-    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+    expected = re.escape(
+        f"'{scheme}://' is not installed. Install it with: pip install {requirement}"
+    )
+    with pytest.raises(MissingDependencyError, match=f"{expected}$"):
         FsspecMetadataLog(path)
     given = {"kafka.bootstrap.servers": "memory", "client": "memory", "metadataPath": path.url}
-    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+    with pytest.raises(MissingDependencyError, match=expected):
         check_source(parse_source_options({**given, "subscribe": "t"}, QueryKind.STREAM))
     exactly_once = {**given, "topic": "t", "deliveryGuarantee": "exactly-once"}
-    with pytest.raises(MissingDependencyError, match=rf"pyspark-kafka\[{extra}\]"):
+    with pytest.raises(MissingDependencyError, match=expected):
         check_sink(parse_sink_options(exactly_once, QueryKind.STREAM))
-
-
-def test_a_missing_package_without_an_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a storage without an extra the error names its package."""
-    without_package(monkeypatch, "gcsfs", "gs")
-    with pytest.raises(MetadataLogError, match="gcsfs"):
-        FsspecMetadataLog(StoragePath("gs://bucket/x")).get(0)
 
 
 def test_hdfs_without_a_host_is_refused() -> None:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.application.doctor import Doctor, Resources, Surroundings
-from pyspark_kafka.domain.doctor.finding import Finding, Level
+from pyspark_kafka.brokers.errors import JavaError
+from pyspark_kafka.domain.doctor.finding import Finding, Level, ok
+from pyspark_kafka.domain.doctor.spark import SparkFacts
 from pyspark_kafka.domain.doctor.tls import PeerCertificate
 from pyspark_kafka.domain.doctor.versions import MIN_VERSIONS, Environment
 from pyspark_kafka.domain.errors import MissingDependencyError, PysparkKafkaError
@@ -84,7 +86,8 @@ class Cluster:
         return READ
 
 
-SURROUNDINGS = Surroundings(HERE, Network(), MemoryClock())
+JAVA = "/usr/bin/java"
+SURROUNDINGS = Surroundings(HERE, Network(), MemoryClock(), lambda: JAVA)
 
 
 def examined(
@@ -92,12 +95,16 @@ def examined(
     network: Network | None = None,
     cluster: Cluster | None = None,
     resources: Resources | None = None,
-    executors: Callable[[], Sequence[Environment]] | None = None,
+    spark: Callable[[], SparkFacts] | None = None,
+    java: Callable[[], str] = lambda: JAVA,
+    here: Environment = HERE,
     **options: str,
 ) -> list[Finding]:
     given = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
     given |= {name.replace("__", "."): value for name, value in options.items()}
-    surroundings = replace(SURROUNDINGS, network=network or Network(), executors=executors)
+    surroundings = replace(
+        SURROUNDINGS, network=network or Network(), spark=spark, java=java, environment=here
+    )
     doctor = Doctor(
         parse_source_options(given, QueryKind.STREAM),
         resources or Resources(),
@@ -122,6 +129,20 @@ def test_all_is_well() -> None:
     assert problems(found) == [
         ("rights", Level.WARNING, "write, exactly-once: Write on the topic 't' is missing")
     ]
+
+
+def test_java_is_looked_for_where_pyspark_is() -> None:
+    """It is a warning: a client of Spark Connect needs none."""
+
+    def missing() -> str:
+        raise JavaError("there is no java on the PATH", 17)
+
+    assert ok("java", JAVA) in examined()
+    [(check, level, summary)] = problems(examined(java=missing))
+    assert (check, level) == ("java", Level.WARNING)
+    assert "Java 17 or newer is required, but there is no java on the PATH" in summary
+    without_spark = replace(HERE, packages={"pyspark-kafka": "0.1.0"})
+    assert "java" not in {each.check for each in examined(java=missing, here=without_spark)}
 
 
 def test_a_network_without_brokers() -> None:
@@ -160,6 +181,12 @@ def test_certificates() -> None:
     assert "Connect to a name that the brokers' certificate has" in handshakes[0].advice
     assert "The port does not speak TLS" in handshakes[1].advice
     assert "[KAFKA_MISSING_DEPENDENCY]" in handshakes[2].summary
+
+
+def test_a_server_without_a_port_is_checked_at_kafkas() -> None:
+    """The clients connect to that port, too."""
+    found = examined(kafka__bootstrap__servers="b")
+    assert [each.summary for each in found if each.check == "tcp"] == ["b:9092"]
 
 
 def test_advertised_listeners_are_checked() -> None:
@@ -212,12 +239,15 @@ def test_topics() -> None:
 
 
 def test_executors() -> None:
-    """They are compared with the driver, and an error of Spark is a finding."""
+    """They are compared with the driver, and an error of Spark is a finding, as its UI is."""
 
-    def fail() -> Sequence[Environment]:
+    def fail() -> SparkFacts:
         raise MissingDependencyError("pyspark", "spark")
 
-    other = replace(HERE, host="w1", python="3.11.0")
-    found = problems(examined(executors=lambda: [other]))
-    assert found == [("executor", Level.ERROR, "w1 has Python 3.11.0, and the driver has 3.12.1")]
-    assert [check for check, _, _ in problems(examined(executors=fail))] == ["executor"]
+    facts = SparkFacts([replace(HERE, host="w1", python="3.11.0")], ["metadataPath"])
+    found = problems(examined(spark=lambda: facts))
+    assert found == [
+        ("executor", Level.ERROR, "w1 has Python 3.11.0, and the driver has 3.12.1"),
+        ("redaction", Level.WARNING, "plans, Spark's UI and its event log show metadataPath"),
+    ]
+    assert [check for check, _, _ in problems(examined(spark=fail))] == ["executor"]

@@ -445,6 +445,16 @@ def test_a_partition_that_is_deleted_before_the_first_batch_is_lost(kit: Kit) ->
         made.plan_input_partitions(start, PartitionOffsets({tp(0): 0}))
 
 
+def test_an_empty_batch_of_topics_that_are_gone(kit: Kit) -> None:
+    """Spark plans one where the JVM connector has written the same offsets as another text."""
+    kit.cluster.delete_topic("t")
+    made = stream(kit, {"subscribePattern": "^t$"})
+    made.prepare_for_trigger_available_now()
+    start = PartitionOffsets({tp(0): 5, tp(1): 5})
+    assert made.latest_offset(start, ReadAllAvailable()) == start
+    assert made.plan_input_partitions(start, start) == ()
+
+
 def test_a_batch_that_is_done_again_after_a_restart_is_not_checked(kit: Kit) -> None:
     """Before its first look a query has nothing to hold the end of a batch against."""
     _, start, end = available_now(kit)

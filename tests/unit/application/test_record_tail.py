@@ -52,7 +52,7 @@ def test_starts(world: MemoryWorld, start: TailStart, expected: dict[TopicPartit
 def test_one_partition(world: MemoryWorld) -> None:
     """A partition can be assigned, if it exists."""
     assert tail(world).starts(Assign(frozenset({B})), Earliest()) == {B: 0}
-    with pytest.raises(OptionsError, match="no such partition: Assign\\[t-7\\]"):
+    with pytest.raises(OptionsError, match="no such partition: t-7"):
         tail(world).starts(Assign(frozenset({TopicPartition("t", 7)})), Earliest())
 
 

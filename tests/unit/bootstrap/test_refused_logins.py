@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyspark_kafka.adapters.memory.clock import MemoryClock
 from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.bootstrap.refused_logins import RefusedLogins
 from pyspark_kafka.domain.options import (
     QueryKind,
     SinkOptions,
@@ -16,6 +18,9 @@ from pyspark_kafka.domain.options import (
     parse_source_options,
 )
 from pyspark_kafka.domain.security.errors import REFUSED_LOGIN_S, AuthenticationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOGIN = {"bootstrap.servers": "memory", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "secret"}
 
@@ -63,6 +68,23 @@ def test_another_login_is_tried(pool: ContainerPool) -> None:
             with suppress(ZeroDivisionError), pool.lease(source(**changed)):
                 _ = 1 / 0
     pool.close()
+
+
+def test_a_refusal_does_not_disturb_a_thread_that_reads_others(clock: MemoryClock) -> None:
+    """Two threads may note what was refused at once, and each looks at all refusals."""
+    logins = RefusedLogins(clock)
+    reading: list[Iterator[object]] = []
+
+    class PausingError(AuthenticationError):
+        def __copy__(self) -> PausingError:
+            reading.append(iter(logins._refusals))
+            return self
+
+    for password in ("first", "second"):
+        refused = PausingError("memory", "PLAIN", "ada", password)
+        with suppress(PausingError), logins.remember(source(sasl_jaas_config=password)):
+            raise refused
+    assert [len(list(each)) for each in reading] == [0, 1]
 
 
 def test_a_refused_login_is_tried_after_a_time(pool: ContainerPool, clock: MemoryClock) -> None:

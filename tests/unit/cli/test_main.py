@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ast
 import io
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -10,19 +12,24 @@ from typing import get_args
 import pytest
 
 from pyspark_kafka.__main__ import COMMANDS, main
+from pyspark_kafka.cli import parser
 from pyspark_kafka.cli.parser import Settings
 
 ROOT = Path(__file__).parents[3]
 CHECKPOINT = {"offsets/0": 'v1\n{}\n{"t":{"0":4}}', "commits/0": "v1\n{}"}
 
 
+def write_checkpoint(path: Path) -> str:
+    for name, content in CHECKPOINT.items():
+        (path / name).parent.mkdir(parents=True)
+        (path / name).write_text(content)
+    return str(path)
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> str:
     """Return a checkpoint whose path is not ASCII."""
-    for name, content in CHECKPOINT.items():
-        (tmp_path / "\u00fc" / name).parent.mkdir(parents=True)
-        (tmp_path / "\u00fc" / name).write_text(content)
-    return str(tmp_path / "\u00fc")
+    return write_checkpoint(tmp_path / "\u00fc")
 
 
 def test_every_command_runs_a_function() -> None:
@@ -41,6 +48,28 @@ def test_what_an_encoding_lacks_is_escaped(
     assert main(["offsets", "show", checkpoint]) == 0
     out.seek(0)
     assert "\\xfc" in out.read()
+
+
+def test_a_line_of_json_does_not_act_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is in the names of files, topics and groups."""
+    checkpoint = write_checkpoint(tmp_path / "\x9b\u202e\u00e4")
+    assert main(["offsets", "show", checkpoint, "--json"]) == 0
+    line = capsys.readouterr().out.rstrip("\n")
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line)["checkpoint"] == checkpoint
+
+
+def test_all_lines_of_json_are_ascii() -> None:
+    """As ``json.dumps`` writes them by default; the text of a record passes ``printable``."""
+    assert [
+        (path.name, function.name)
+        for path in sorted(Path(parser.__file__).parent.glob("*.py"))
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef) and "ensure_ascii" in ast.unparse(function)
+    ] == [("tail_view.py", "_text")]
 
 
 def test_a_closed_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -545,8 +545,15 @@ def test_the_headers_of_an_old_key_keep_their_lines() -> None:
 
 def test_an_unknown_setting_is_named_with_the_client() -> None:
     """Both clients refuse a setting in the same words."""
-    expected = "Option 'kafka.x.y' is not known to the client 'confluent'"
+    expected = "Option 'kafka.x.y' is not known to the client 'confluent'."
     assert not_known("x.y", "confluent") == expected
+
+
+def test_the_nearest_setting_of_javas_client_is_suggested() -> None:
+    """A spelling mistake is found without a search."""
+    assert not_known("securty.protocol", "kafka-python").endswith(
+        "to the client 'kafka-python'. Did you mean 'kafka.security.protocol'?"
+    )
 
 
 @pytest.mark.parametrize(("number", "nearest"), [(-1, 7), (0, 1), (5, 5), (10, 9)])

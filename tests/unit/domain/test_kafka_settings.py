@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings
+from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings, server_address
 from pyspark_kafka.domain.kafka_settings.options import consumer_problems
+from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Secret, Store
 
+SECRET = Secret("hush")
 SERVERS = {"bootstrap.servers": "b:9092"}
 
 AUTO_OFFSET_RESET = (
@@ -55,6 +57,21 @@ def test_secrets_are_hidden_where_settings_are_represented() -> None:
     assert settings["sasl.password"] == "hush"
     assert "hush" not in repr(settings)
     assert "'client.id': 'c'" in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (ClientCredentials("https://hush@idp/token?sig=hush", "me", SECRET, ca_pem=SECRET), "idp"),
+        (ClientCredentials("https://me:hush@idp/token", "me", SECRET, ca_pem=SECRET), "idp"),
+        (Store("keystore", "s3://AKIA:hush@bucket/k.p12", SECRET, SECRET), "bucket/k.p12"),
+        (Store("keystore", "-----BEGIN PRIVATE KEY-----\nhush", SECRET, SECRET), "keystore"),
+    ],
+)
+def test_values_of_settings_are_represented_without_secrets(value: object, shown: str) -> None:
+    """Also where one was pasted into a URL or a name of a file."""
+    assert shown in repr(value)
+    assert "hush" not in repr(value)
 
 
 def test_settings_of_java_have_one_spelling() -> None:
@@ -109,6 +126,32 @@ def test_nothing_refused(settings: dict[str, str]) -> None:
 def test_refusal(settings: dict[str, str], problem: str) -> None:
     """A setting that Spark's side decides is refused in the JVM connector's words."""
     assert consumer_problems(SERVERS | settings) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("b", ("b", 9092)),
+        ("b-1.x_y.example:9094", ("b-1.x_y.example", 9094)),
+        ("SASL_SSL://b:1", ("b", 1)),
+        ("[::1]:65535", ("::1", 65535)),
+        ("[fe80::1%eth0]", ("fe80::1%eth0", 9092)),
+    ],
+)
+def test_server(server: str, address: tuple[str, int]) -> None:
+    """A server has the form that Java's client reads; clients in Python need no port."""
+    assert server_address(server) == address
+    assert consumer_problems({"bootstrap.servers": f"a:1,{server},"}) == []
+
+
+@pytest.mark.parametrize(
+    "server", ["b:port", "b:", ":9092", "b:0", "b:65536", "http://b:9092/", "b:9092;c:9092", "::1"]
+)
+def test_what_is_no_server(server: str) -> None:
+    """A server that no client can connect to is refused before one tries."""
+    assert consumer_problems({"bootstrap.servers": f"a:1, {server}"}) == [
+        f"Option 'kafka.bootstrap.servers' must be host:port, separated by commas, got '{server}'"
+    ]
 
 
 @pytest.mark.parametrize("level", ["", "READ_COMMITTED", "serializable"])

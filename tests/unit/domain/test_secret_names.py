@@ -17,6 +17,7 @@ from pyspark_kafka.domain.secret_names import hide, holds_secret, is_secret, wit
         "kafka.sasl.passwd",
         "kafka.ssl.key",
         "schema.registry.basic.auth",
+        "kafka.sasl.oauthbearer.config",
         "sasl_plain_password",
         "kafka.ssl.keystore.password",
         "kafka.ssl.keystore.key",
@@ -53,6 +54,7 @@ def test_places_of_secrets_are_no_secrets() -> None:
         "ssl.keystore.password",
         "ssl.truststore.password",
         "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.config",
         "sasl.oauthbearer.client.credentials.client.secret",
     ]
 
@@ -84,6 +86,7 @@ def test_other_names_are_no_secrets(name: str) -> None:
         ("secret", "x"),
         ("metadataPath", "s3://key:secret@bucket/path"),
         ("metadataPath", "s3://key:sec/ret@bucket/path"),
+        ("metadataPath", "s3a://key:98/secret@bucket/path"),
         ("metadataPath", "abfss://c@a.dfs.core.windows.net/x?se=1&sig=a"),
         ("metadataPath", "https://bucket/x?X-Amz-Signature=a"),
         ("any", "-----BEGIN RSA PRIVATE KEY-----\nAA"),
@@ -119,6 +122,9 @@ KEY = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----"
         (f"got {KEY[:36]!r}", "got '[hidden]"),
         ("at 's3://AKIA:hu/sh@bucket/x', twice", "at 's3://bucket/x', twice"),
         ("at s3:/AKIA:hush@bucket/x", "at s3:/bucket/x"),
+        ("at s3a://AKIA:98/hush@bucket/x, twice", "at s3a://bucket/x, twice"),
+        ("at S3:/AKIA:98/hush@bucket/x", "at S3:/bucket/x"),
+        ("at ftp://u:98/hu@sh@host:21/x (no)", "at ftp://u:[hidden]@host:21/x (no)"),
         ("https://hush@host/x (no)", "https://host/x (no)"),
         ("(abfss://a/x?sv=1&sig=hush)", "(abfss://a/x?[hidden])"),
         (
@@ -140,7 +146,7 @@ def test_secrets_are_taken_out_of_texts(text: str, shown: str) -> None:
         "No Kafka broker answered at SASL_SSL://a:9092,SASL_SSL://b:9092 within 10 s",
         "--allow-principal User:ann@EXAMPLE.COM, kafka/host@EXAMPLE.COM",
         "Set 'kafka.sasl.password'. Did you mean 'topic'? See https://host/x",
-        "webhdfs://host:9870/user/ann@example.com",
+        "webhdfs://host:9870/user/ann and webhdfs://host/user/ann@example.com",
     ],
 )
 def test_other_texts_stay(text: str) -> None:

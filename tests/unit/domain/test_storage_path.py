@@ -15,8 +15,9 @@ from pyspark_kafka.domain.storage_path import StoragePath
         ("hdfs://user:p@ss@host", "hdfs://host"),
         ("s3://key:sec/r:et@bucket/p", "s3://bucket/p"),
         ("s3:/key:secret@bucket/p", "s3:/bucket/p"),
+        ("s3://key:98/secret@bucket/p", "s3://bucket/p"),
         ("hdfs:/user/ann@example.com", "hdfs:/user/ann@example.com"),
-        ("webhdfs://host:9870/p@q", "webhdfs://host:9870/p@q"),
+        ("webhdfs://host:9870/p@q", "webhdfs://host:[hidden]@q"),
         ("webhdfs://host/p?delegation=abc/commits", "webhdfs://host/p?[hidden]"),
     ],
 )

@@ -10,6 +10,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ...domain.kafka_settings import server_list
 from ...ports.deadline import Deadline
 from .client_closing import close_in_time
 from .client_handle import handle_event, new_client
@@ -60,7 +61,7 @@ def check_login(connection: Connection, config: Mapping[str, str]) -> bool:
         return False
     passed = {name: value for name, value in config.items() if name.startswith(_PASSED)}
     debug = ",".join(filter(None, (config.get("debug"), "broker")))
-    servers = config.get(_SERVERS, "").split(",")
+    servers = server_list(config.get(_SERVERS, ""))
     random.shuffle(servers)
     deadline = Deadline.after(min(_MAX_CHECK_S, connection.timeout_s / _MAX_SHARE))
     return any(

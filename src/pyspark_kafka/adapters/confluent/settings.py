@@ -157,7 +157,7 @@ def _sasl(java: JavaSettings) -> dict[str, str]:
     config = {
         "sasl.mechanism": login.mechanism,
         "sasl.username": login.username,
-        "sasl.password": str(login.password),
+        "sasl.password": login.password,
         "sasl.kerberos.service.name": login.service_name,
         "sasl.kerberos.keytab": login.keytab,
         "sasl.kerberos.principal": login.principal,

@@ -55,7 +55,7 @@ def tls_config(tls: Tls) -> dict[str, str]:
     if tls.ciphers:
         config["ssl.cipher.suites"] = tls.ciphers
     if tls.key_password:
-        config["ssl.key.password"] = str(tls.key_password)
+        config["ssl.key.password"] = tls.key_password
     if tls.truststore:
         config["ssl.ca.pem"] = certificates(tls.truststore)
     if tls.keystore:
@@ -69,7 +69,7 @@ def _key(store: Store, password: Secret) -> dict[str, str]:
         if store_format(store, content) is StoreFormat.PKCS12:
             return {
                 "ssl.keystore.location": store.location,
-                "ssl.keystore.password": str(store.password),
+                "ssl.keystore.password": store.password,
             }
     pair = key_pair(store, password)
-    return {"ssl.key.pem": str(pair.key), "ssl.certificate.pem": pair.chain}
+    return {"ssl.key.pem": pair.key, "ssl.certificate.pem": pair.chain}

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 from ...domain.errors import BrokerUnreachableError, UnknownTopicError
 from ...domain.security.rights import Operation, topic_right
 from ...ports.deadline import Deadline
+from ..partitioning.topic_wait import TopicWait
 from .error_codes import METADATA_RETRIABLE_ERRORS, UNKNOWN_TOPIC_ERRORS, UNREACHABLE_ERRORS
 
 if TYPE_CHECKING:
@@ -80,18 +81,20 @@ class TopicPartitions:
         return cached.count
 
     def _fetch(self, client: MetadataClient, topic: str) -> int:
-        deadline = Deadline.after(self._max_block_s)
+        wait = TopicWait(topic, self._max_block_s)
         reason: KafkaError | None = None
         while True:
             try:
-                return client.partitions(topic, max(0.001, deadline.remaining))
+                return client.partitions(topic, max(0.001, wait.deadline.remaining))
             except KafkaException as error:
                 client.wait(0)  # for the event that says why it could not connect
                 # A broker's error says more than the time-out of the last attempt.
                 if reason is None or error.args[0].code() not in UNREACHABLE_ERRORS:
                     reason = error.args[0]
-            if reason.code() not in METADATA_RETRIABLE_ERRORS or deadline.remaining < _WAIT_S:
+            if reason.code() not in METADATA_RETRIABLE_ERRORS or wait.deadline.remaining < _WAIT_S:
                 raise self._error(topic, reason)
+            if reason.code() in UNKNOWN_TOPIC_ERRORS:
+                wait.topic_unknown()
             client.wait(_WAIT_S)
 
     def _error(self, topic: str, error: KafkaError) -> Exception:

@@ -92,6 +92,10 @@ class ConnectionLoop:
                 self._ping()
                 self._drop_overdue()
             self._send_commands()
+        except Exception:
+            log.exception(
+                "The channel of a continuous query has failed: its tasks lose their driver"
+            )
         finally:
             self._close_all()
 

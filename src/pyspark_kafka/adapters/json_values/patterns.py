@@ -24,7 +24,7 @@ _FIELDS: Final = {
     "m": at.MINUTES,
     "s": at.SECONDS,
 }
-_RESERVED: Final = "{}#'"
+RESERVED: Final = "{}#'"
 _MAX_YEAR_WIDTH: Final = 6
 _MAX_FRACTION: Final = 9
 
@@ -52,7 +52,7 @@ def compile_pattern(pattern: str) -> Int64Array:
         elif token[2]:
             _add_field(steps, text)
         else:
-            _check(text not in _RESERVED, f"{text!r} is reserved; quote it")
+            _check(text not in RESERVED, f"{text!r} is reserved; quote it")
             quoted = token[1]
             steps += _literal(text if quoted is None else quoted.replace("''", "'") or "'")
     if start >= 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernels.arrays import Int64Array
 from . import time_writing_kernel
+from .patterns import RESERVED
 
 # Without an option, Spark writes the seconds of an offset (`DateTimeFormatter.ISO_DATE_TIME`).
 TIMESTAMP_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss[.SSS][XXXXX]"
@@ -36,7 +37,8 @@ def time_steps(pattern: str, *, has_time: bool = True, has_offset: bool = False)
 
     Brackets, which mean that a part may be absent in what is parsed, have no effect.
 
-    :raises ValueError: if it has a letter that is not supported, or that the type lacks.
+    :raises ValueError: if it has a letter that is not supported, or that the type lacks, or a
+        reserved character.
     """
     steps: list[int] = []
     for token in _TOKEN.finditer(pattern):
@@ -47,6 +49,8 @@ def time_steps(pattern: str, *, has_time: bool = True, has_offset: bool = False)
             continue
         elif text[0].isascii() and text[0].isalpha():
             steps.append(_field(text, has_time=has_time, has_offset=has_offset))
+        elif text in RESERVED:
+            raise ValueError(f"{text!r} is reserved; quote it")
         else:
             steps += _literal(text)
     return np.array(steps, np.int64)

@@ -21,6 +21,8 @@ def _data_type(options: ValueOptions, _schema: Schema | None) -> StructType:
     if options.schema is None:
         name = f"{options.column}Schema"
         raise OptionsError([f"'{name}' is needed to read JSON: DDL such as 'a int, b string'"])
+    # So that the driver refuses them, before any task runs.
+    parse_json_options(options)
     try:
         return parse_struct(options.schema)
     except ValueError as error:

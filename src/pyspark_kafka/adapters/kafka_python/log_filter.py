@@ -58,10 +58,12 @@ def _argument(value: object) -> object:
     if isinstance(value, bytes | bytearray | memoryview):
         # Frames of a login by SASL v0 have no header by which they could be told from others.
         return f"{len(value)} bytes"
-    if isinstance(value, Exception):
-        # Of a connection through a proxy, whose URL may have a password.
-        return without_secrets(str(value))
-    return f"{type(value).__name__}({HIDDEN})" if isinstance(value, _SASL) else value
+    if isinstance(value, _SASL):
+        return f"{type(value).__name__}({HIDDEN})"
+    if value is None or isinstance(value, int | float):
+        return value
+    # The URL of a proxy may have a password, and a secret may be pasted in place of a topic.
+    return without_secrets(str(value))
 
 
 def _setting(name: object, value: object) -> object:

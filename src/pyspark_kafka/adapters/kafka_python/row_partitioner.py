@@ -10,7 +10,6 @@ import numpy as np
 from ...domain.errors import UnknownTopicError
 from ...domain.topic_partition import TopicPartition
 from ...ports.clock import epoch_ms
-from ...ports.deadline import Deadline
 from ..kafka_format.producer_columns import ProducerColumns
 from ..partitioning.murmur2 import RowGroups
 from ..partitioning.size_limits import require_sizes
@@ -21,6 +20,7 @@ from ..partitioning.topic_rows import (
     partitions_by_key,
     require_partitions,
 )
+from ..partitioning.topic_wait import TopicWait
 from .failures import RETRIABLE_ERRORS
 from .rows import Rows
 
@@ -92,7 +92,8 @@ class RowPartitioner:
 
     def _partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, which may be about to be created."""
-        deadline = Deadline.after(self._producer.max_block_ms / 1_000)
+        wait = TopicWait(topic, self._producer.max_block_ms / 1_000)
+        deadline = wait.deadline
         is_answered = False
 
         def count() -> int:
@@ -106,6 +107,8 @@ class RowPartitioner:
                     raise
                 return 0
             is_answered = True
+            if not found:
+                wait.topic_unknown()
             return found
 
         if found := deadline.poll(count, _TOPIC_PAUSE_S):

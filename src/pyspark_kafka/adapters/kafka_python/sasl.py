@@ -13,6 +13,7 @@ from kafka.net import sasl as kafka_sasl
 from ...domain.errors import MissingDependencyError
 from ...domain.kafka_settings.oauth import AWS_MSK_IAM, OAUTHBEARER
 from ...domain.kafka_settings.values import Login, MskIam
+from ...domain.secret_names import HIDDEN
 from ..tokens.providers import token_provider
 from .gssapi_login import gssapi_messages, require_gssapi
 from .scram_login import scram_messages
@@ -126,6 +127,16 @@ def _mechanism(
 
 
 @final
+class _Message(bytes):
+    """A message whose ``repr`` hides it: kafka-python has it in a variable while it logs in."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+
+@final
 class _Mechanism:
     """What kafka-python calls for one login; the generator has the messages."""
 
@@ -137,7 +148,7 @@ class _Mechanism:
 
     def auth_bytes(self) -> bytes:
         """Return the next message to the broker."""
-        return self._next
+        return _Message(self._next)
 
     def receive(self, answer: bytes) -> None:
         """Take the broker's answer to it."""

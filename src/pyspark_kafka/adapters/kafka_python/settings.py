@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ...domain.errors import OptionsError
-from ...domain.kafka_settings import API_TIMEOUT_MS, BOOTSTRAP_SERVERS, PREFIX, api_timeout_ms
+from ...domain.kafka_settings import (
+    API_TIMEOUT_MS,
+    BOOTSTRAP_SERVERS,
+    PREFIX,
+    api_timeout_ms,
+    server_list,
+)
 from ...domain.kafka_settings.java import JavaSettings, not_known, read_java_settings
 from ...domain.kafka_settings.oauth import AWS_MSK_IAM
 from ...domain.kafka_settings.setting import Ignored, Number, Text
@@ -107,7 +113,7 @@ def _translated(
     java = read_java_settings(settings)
     problems += java.problems
     config: dict[str, Any] = {
-        "bootstrap_servers": settings[BOOTSTRAP_SERVERS].split(","),
+        "bootstrap_servers": server_list(settings[BOOTSTRAP_SERVERS]),
         "bootstrap_timeout_ms": api_timeout_ms(settings),
         "reconnect_backoff_max_ms": RECONNECT_BACKOFF_MAX_MS,
         "security_protocol": java.protocol,

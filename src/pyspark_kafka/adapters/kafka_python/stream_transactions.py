@@ -492,11 +492,12 @@ class ExactlyOnceSink(StreamSink):
         return writer is None or writer.cycle.is_settled
 
     def _close_writers(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
-            self._revoked.discard(partition)
-            writer = self._writers.pop(partition, None)
-            if writer is not None:
-                writer.close()
+        with ExitStack() as closing:
+            for partition in partitions:
+                self._revoked.discard(partition)
+                writer = self._writers.pop(partition, None)
+                if writer is not None:
+                    closing.callback(writer.close)
 
     def _mapped_errors(self) -> AbstractContextManager[None]:
         ids = [writer.transactional_id for writer in self._writers.values()]

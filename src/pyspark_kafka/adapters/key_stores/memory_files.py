@@ -56,18 +56,24 @@ def _seal(file: int) -> None:
 def _piped(content: bytes) -> Iterator[str]:
     source, target = os.pipe()
     # A pipe may hold less than the content: a thread writes it while it is read.
-    writer = threading.Thread(target=_write, args=(target, content), daemon=True)
+    failures: list[Exception] = []
+    writer = threading.Thread(target=_write, args=(target, content, failures), daemon=True)
     writer.start()
     try:
         yield f"/dev/fd/{source}"
     finally:
         os.close(source)
         writer.join()
+        if failures:
+            raise failures[0]
 
 
-def _write(target: int, content: bytes) -> None:
-    # The reader may leave before the end.
-    with suppress(BrokenPipeError), open(target, "wb", buffering=0) as pipe:
-        remaining = memoryview(content)
-        while remaining:
-            remaining = remaining[pipe.write(remaining) :]
+def _write(target: int, content: bytes, failures: list[Exception]) -> None:
+    try:
+        # The reader may leave before the end.
+        with suppress(BrokenPipeError), open(target, "wb", buffering=0) as pipe:
+            remaining = memoryview(content)
+            while remaining:
+                remaining = remaining[pipe.write(remaining) :]
+    except Exception as error:  # noqa: BLE001 - the thread that reads raises it
+        failures.append(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +11,10 @@ from ...domain.doctor.versions import REPORTED, Environment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+log = logging.getLogger("pyspark_kafka")
 
 MAX_S: Final = 120.0
 """How long executors may take to start."""
@@ -41,7 +44,7 @@ def executor_environments(spark: SparkSession) -> list[Environment]:
     context = spark.sparkContext
     tasks = 2 * max(context.defaultParallelism, 1)
     # Without free cores, the job would wait forever.
-    timer = threading.Timer(MAX_S, context.cancelAllJobs)
+    timer = threading.Timer(MAX_S, _cancel, [context])
     timer.start()
     try:
         rows = context.parallelize(range(tasks), tasks).mapPartitions(facts).collect()
@@ -50,3 +53,10 @@ def executor_environments(spark: SparkSession) -> list[Environment]:
     return [
         Environment(host, python, dict(packages)) for host, python, packages in sorted(set(rows))
     ]
+
+
+def _cancel(context: SparkContext) -> None:
+    try:
+        context.cancelAllJobs()
+    except Exception:
+        log.exception("The job that waits for Spark's executors could not be cancelled")

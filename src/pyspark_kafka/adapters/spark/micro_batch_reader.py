@@ -34,7 +34,7 @@ class MicroBatchReader(DataSourceStreamReader):
         self._options = options
         self._columns = columns
         self._opened: tuple[ExitStack, KafkaMicroBatchStream] | None = None
-        self._returned: tuple[Offsets, PartitionOffsets] | None = None
+        self._known: tuple[tuple[Offsets, PartitionOffsets], ...] = ()
 
     def initialOffset(self) -> Offsets:  # noqa: N802
         with strip_tracebacks():
@@ -42,7 +42,7 @@ class MicroBatchReader(DataSourceStreamReader):
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         with strip_tracebacks():
-            tasks = self._stream().plan_tasks(_offsets(start), self._checked(end))
+            tasks = self._stream().plan_tasks(self._checked(start), self._checked(end))
         return input_partitions(tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -60,18 +60,25 @@ class MicroBatchReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # The copies that read in tasks have no stream and no offsets.
-        return {**self.__dict__, "_opened": None, "_returned": None}
+        return {**self.__dict__, "_opened": None, "_known": ()}
 
     def _return(self, end: PartitionOffsets) -> Offsets:
         """Return the end of a batch to Spark, which will pass it back."""
-        self._returned = end.to_dict(), end
-        return self._returned[0]
+        return self._remember(end.to_dict(), end)[0]
 
     def _checked(self, content: Offsets) -> PartitionOffsets:
-        """Return offsets from a checkpoint, without reading those again that were just returned."""
-        if self._returned is not None and self._returned[0] == content:
-            return self._returned[1]
-        return _offsets(content)
+        """Return offsets from a checkpoint, without reading those of this batch again."""
+        for known, offsets in self._known:
+            if known == content:
+                return offsets
+        return self._remember(content, _offsets(content))[1]
+
+    def _remember(
+        self, content: Offsets, offsets: PartitionOffsets
+    ) -> tuple[Offsets, PartitionOffsets]:
+        """Keep the start and the end of a batch, which Spark passes to several methods."""
+        self._known = (*self._known[-1:], (content, offsets))
+        return self._known[-1]
 
     def _stream(self) -> KafkaMicroBatchStream:
         if self._opened is None:

@@ -141,8 +141,8 @@ class _Job:
                 return
 
     def _run(self) -> None:
-        self._group.join()
         try:
+            self._group.join()
             if not self._is_cancelled:
                 self._frame.collect()
         except Exception as error:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ...domain.errors import MetadataLogError, PysparkKafkaError
-from ...domain.secret_names import URL_LOGIN, hide, without_secrets
+from ...domain.secret_names import PORT_OR_PASSWORD, URL_LOGIN, hide, without_secrets
 from ...domain.storage_path import StoragePath
 from .log_directory import OversizedFileError
 
@@ -16,6 +16,8 @@ _LENGTH: Final = 240
 # The address of a storage may be shown; any other option may be a secret.
 _PUBLIC: Final = frozenset({"endpoint_url", "region_name", "host", "port", "user"})
 _QUERY: Final = re.compile(r"\?[^\s'\")]*")
+_SEPARATOR: Final = re.compile("[/?#]")
+"""What ends the host of a URL, for libraries that split one whose password is not encoded."""
 
 
 @contextmanager
@@ -40,6 +42,8 @@ def problem_of(error: Exception, path: StoragePath) -> str:
             f"The storage refuses access: {reason}. Check the credentials in the storage options, "
             "or in the environment, and the permissions of the directory"
         )
+    if isinstance(error, ImportError):
+        return f"The storage's package cannot be imported: {reason}. Install it again"
     if isinstance(error, FileNotFoundError):
         return f"The bucket or directory does not exist: {reason}. Check its name"
     if isinstance(error, ConnectionError | TimeoutError) or _is_a(error, "Connection", "Timeout"):
@@ -75,8 +79,11 @@ def _texts(options: Any) -> Iterator[str]:
 
 
 def _user_information(url: str) -> Iterator[str]:
-    """Yield ``user:password`` of a URL, and the password."""
-    found = URL_LOGIN.search(url)
+    """Yield ``user:password`` of a URL, the password, and what is between its slashes."""
+    login = URL_LOGIN.search(url)
+    found = login or PORT_OR_PASSWORD.search(url)
     user = found[0].lstrip("/").removesuffix("@") if found else url.rpartition("@")[0]
-    yield user
-    yield user.partition(":")[2]
+    password = user.partition(":")[2]
+    yield from (user, password)
+    if login is not None:
+        yield from _SEPARATOR.split(password)

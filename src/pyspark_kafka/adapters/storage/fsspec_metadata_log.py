@@ -31,7 +31,7 @@ class FsspecMetadataLog(EditableLog):
     Other files in the directory stay, except temporary files of this class that are a day old:
     their writers were killed.
 
-    :raises MissingDependencyError: if the storage needs an extra that is not installed.
+    :raises MissingDependencyError: if the storage needs a package that is not installed.
     :raises UnsupportedFeatureError: if the storage cannot create a file exclusively; ``add`` raises
         it if that shows only in use.
     """

@@ -16,16 +16,19 @@ from .log_directory import LogDirectory
 from .memory_directory import MemoryDirectory
 from .object_directory import ObjectDirectory
 
-_S3: Final = ("s3", "s3fs")
-_HDFS: Final = ("hdfs", "requests")
-_EXTRAS: Final = {"s3": _S3, "s3a": _S3, "hdfs": _HDFS, "webhdfs": _HDFS}
-"""The extra that a storage needs, and its package."""
+_PACKAGES: Final = {
+    **dict.fromkeys(("s3", "s3a"), ("s3fs", "s3")),
+    **dict.fromkeys(("hdfs", "webhdfs"), ("requests", "hdfs")),
+    **dict.fromkeys(("gs", "gcs"), ("gcsfs", "")),
+    **dict.fromkeys(("abfs", "abfss", "az"), ("adlfs", "")),
+}
+"""The package that a storage needs, and the extra that has it, if there is one."""
 
 
 def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
     """Return a function that opens the directory of a path; nothing connects before its call.
 
-    :raises MissingDependencyError: if the storage needs an extra that is not installed.
+    :raises MissingDependencyError: if the storage needs a package that is not installed.
     :raises UnsupportedFeatureError: if the storage is not supported.
     """
     location = location_of(path)
@@ -36,9 +39,11 @@ def opener_of(path: StoragePath) -> Callable[[], LogDirectory]:
             f"be kept on '{location.scheme}', which may not arbitrate between concurrent writers. "
             f"Supported are {', '.join(_OPENERS)}",
         )
-    extra, package = _EXTRAS.get(location.scheme, (None, ""))
-    if extra is not None and find_spec(package) is None:
-        raise MissingDependencyError(f"The package for '{location.scheme}://'", extra)
+    package, extra = _PACKAGES.get(location.scheme, ("", ""))
+    if package and find_spec(package) is None:
+        raise MissingDependencyError(
+            f"The package for '{location.scheme}://'", extra, package=package
+        )
     return lambda: open_directory(location)
 
 
@@ -73,12 +78,8 @@ def _filesystem(url: str, options: dict[str, Any]) -> tuple[Any, str]:
     """Return a new filesystem without a cache of listings, since other processes write too."""
     from fsspec.core import url_to_fs
 
-    scheme = url.partition("://")[0]
     own = {"skip_instance_cache": True, "use_listings_cache": False}
-    try:
-        filesystem, path = url_to_fs(url, **{**options, **own})
-    except ImportError as error:
-        raise OSError(f"a package for '{scheme}' is not installed: {error}") from error
+    filesystem, path = url_to_fs(url, **{**options, **own})
     return filesystem, str(path)
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
+from ..option_values import did_you_mean
 from .login import read_login
 from .setting import PREFIX, Ignored
 from .table import BY_NAME
@@ -100,4 +101,6 @@ _DEFAULT_BACKOFF_MS: Final = "50"
 
 def not_known(name: str, client: str) -> str:
     """Return the problem of a setting that neither Java's client nor this one has."""
-    return f"Option '{PREFIX}{name}' is not known to the client '{client}'"
+    javas = {known: f"{PREFIX}{known}" for known in BY_NAME}
+    hint = "" if name in javas else did_you_mean(name, javas)
+    return f"Option '{PREFIX}{name}' is not known to the client '{client}'.{hint}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..secret_names import is_secret
 from .setting import PREFIX, Refused, Setting
@@ -20,6 +21,12 @@ from .values import Secret
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_ADDRESS: Final = re.compile(
+    r"(?:[\w.%-]*://)?(?:\[(?P<ipv6>[\w.%:-]+)\]|(?P<host>[\w.%-]+))(?::(?P<port>\d{1,5}))?",
+    re.ASCII,
+)
+"""As ``HOST_PORT_PATTERN`` of Kafka's class ``Utils``, which needs the port."""
+
 
 def api_timeout_ms(settings: Mapping[str, str]) -> int:
     """Return the time-out of every call to a cluster, in milliseconds."""
@@ -29,6 +36,17 @@ def api_timeout_ms(settings: Mapping[str, str]) -> int:
 def server_list(text: str) -> list[str]:
     """Return the servers in ``bootstrap.servers``; Kafka's clients ignore empty parts as well."""
     return [server for server in map(str.strip, text.split(",")) if server]
+
+
+def server_address(server: str) -> tuple[str, int] | None:
+    """Return host and port of a bootstrap server, or ``None`` if it has another form.
+
+    The port may be missing: kafka-python and librdkafka then take 9092.
+    """
+    found = _ADDRESS.fullmatch(server)
+    if found is None or not 0 < (port := int(found["port"] or 9092)) < 65_536:
+        return None
+    return found["ipv6"] or found["host"], port
 
 
 def kafka_settings(given: Mapping[str, str]) -> dict[str, str]:
@@ -77,7 +95,8 @@ def consumer_problems(settings: Mapping[str, str]) -> list[str]:
 def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
     """Return what is wrong with the settings of any connection; ``role`` is the client's."""
     problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
-    if not server_list(settings.get(BOOTSTRAP_SERVERS, "")):
+    servers = server_list(settings.get(BOOTSTRAP_SERVERS, ""))
+    if not servers:
         problems.append(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )
@@ -86,6 +105,12 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
         problems.append(
             "Option 'kafka.bootstrap.servers' must be host:port, without a user: set the login in "
             "'kafka.sasl.jaas.config'"
+        )
+    else:
+        problems += (
+            f"Option 'kafka.bootstrap.servers' must be host:port, separated by commas, got '{each}'"
+            for each in servers
+            if server_address(each) is None
         )
     return problems
 

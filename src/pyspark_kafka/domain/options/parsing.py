@@ -190,7 +190,7 @@ class _SourceReading(Reading):
         try:
             return _subscription(option, self.given[option.key])
         except ValueError as error:
-            self.problems.append(str(error))
+            self.add_problem(option, error)
             return None
 
     def check_partitions(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..kafka_settings import PREFIX
+from ..option_values import did_you_mean
 from ..values.registry_settings import PREFIX as REGISTRY_PREFIX
 
 if TYPE_CHECKING:
@@ -58,8 +58,14 @@ class Reading:
         try:
             return option.parse(text)
         except ValueError as error:
-            self.problems.append(str(error))
+            self.add_problem(option, error)
             return option.default
+
+    def add_problem(self, option: Option[Any], error: ValueError) -> None:
+        """Add what is wrong with an option, with its name: Java's errors have none."""
+        text = str(error)
+        named = option.key in text.lower()
+        self.problems.append(text if named else f"Option '{option.name}': {text}")
 
     def read_fields(self, table: Iterable[Option[Any]]) -> dict[str, Any]:
         """Return the values of all options that fill a field, by the fields' names."""
@@ -73,6 +79,4 @@ class Reading:
         known = {option.key: option.name for option in own}
         for name in sorted(self.given.keys() - known.keys() - set(accepted)):
             if not name.startswith((PREFIX, REGISTRY_PREFIX)):
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{known[close[0]]}'?" if close else ""
-                self.problems.append(f"Option '{name}' is not known.{hint}")
+                self.problems.append(f"Option '{name}' is not known.{did_you_mean(name, known)}")

@@ -123,7 +123,8 @@ def _column(column: str) -> ColumnOptions:
             f"The schema of the {column}s: columns as in DDL for `json`, the JSON of a schema for "
             "`avro`. A text that ends with `.avsc`, `.proto`, `.desc` or `.pb` is the path of a "
             "file, local or as a URL for fsspec, which the driver reads once. Not needed with a "
-            "registry, or if the query sets a schema of its own.",
+            "registry, or if the query sets a schema of its own. Values that are written as `json` "
+            "have the type of the rows.",
         ),
         text(
             "Message",

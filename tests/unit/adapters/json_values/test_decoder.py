@@ -222,6 +222,28 @@ def test_doubles_are_pythons(numbers: list[float], digits: int) -> None:
     assert [row["d"] for row in rows] == [repr(float(text)) for text in texts]
 
 
+@pytest.mark.parametrize(
+    ("read", "refused", "limits"),
+    [
+        ("0." + "1" * 1_000, "0." + "1" * 1_001, {}),
+        ("-0." + "1" * 1_000, "1." + "1" * 1_000, {}),
+        ("0.11111", "0.111111", {"maxNumLen": "5"}),
+        ("-0.11111", "-1.11111", {"maxNumLen": "5"}),
+        ("0e11111", "0e111111", {"maxNumLen": "5"}),
+        ("0.11e11", "0.111e11", {"maxNumLen": "5"}),
+    ],
+)
+def test_a_zero_alone_is_no_digit_of_a_long_number(
+    read: str, refused: str, limits: dict[str, str]
+) -> None:
+    """Before a fraction or an exponent, as in Jackson; all other digits count."""
+    texts = [f'{{"p":1,"v":{number},"q":2}}'.encode() for number in (read, refused)]
+    for ddl in ("p int, v double, q int", "p int, q int"):
+        one, other = rows_of(ddl, *texts, **limits)
+        assert one == {"p": 1, **({"v": repr(float(read))} if "v" in ddl else {}), "q": 2}
+        assert set(other.values()) == {None}
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.floats(0, allow_nan=False, allow_infinity=False), st.sampled_from(["", "1", "000001"]))
 @example(5e-324, "")

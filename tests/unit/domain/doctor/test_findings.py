@@ -10,6 +10,7 @@ from pyspark_kafka.domain.doctor.rights import (
     check_topic,
     check_transactions,
 )
+from pyspark_kafka.domain.doctor.spark import check_redaction
 from pyspark_kafka.domain.doctor.tls import PeerCertificate, check_certificate
 from pyspark_kafka.domain.security.rights import Operation
 
@@ -27,6 +28,16 @@ def test_the_exit_status_is_that_of_the_worst() -> None:
         3,
         1,
     ]
+
+
+def test_secrets_that_spark_shows() -> None:
+    """A session hides them where the configuration of Spark does not."""
+    assert check_redaction([]).level is Level.OK
+    found = check_redaction(["metadataPath", "kafka.ssl.keystore.key"])
+    assert found.level is Level.WARNING
+    assert found.summary.endswith(" show metadataPath, kafka.ssl.keystore.key")
+    assert "pyspark_kafka.session()" in found.advice
+    assert "'spark.redaction.regex'" in found.advice
 
 
 @pytest.mark.parametrize(

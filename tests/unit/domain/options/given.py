@@ -46,6 +46,11 @@ def specific(offsets: Mapping[TopicPartition, int], **topics: int) -> Specific:
     return Specific(PartitionOffsets(offsets), tuple(sorted(topics.items())))
 
 
+def named(option: str, problem: str) -> str:
+    """What a query tells of an option: with its name, which Java's words do not have."""
+    return problem if option.lower() in problem.lower() else f"Option '{option}': {problem}"
+
+
 def problems(raw: Mapping[str, str], query: QueryKind) -> tuple[str, ...]:
     """What is wrong with options that cannot be used."""
     with pytest.raises(OptionsError) as caught:

@@ -24,6 +24,7 @@ from .given import (
     STARTING_LATEST,
     T0,
     T1,
+    named,
     problems,
     specific,
 )
@@ -174,7 +175,7 @@ def test_partitions_are_reported_in_order() -> None:
     [
         ({"startingOffsets": "latest"}, [STARTING_LATEST]),
         ({"endingOffsets": "earliest"}, [ENDING_EARLIEST]),
-        ({"endingOffsets": "abc"}, [f"{OFFSETS_EXAMPLE}abc"]),
+        ({"endingOffsets": "abc"}, [named("endingOffsets", f"{OFFSETS_EXAMPLE}abc")]),
         (
             {"startingOffsets": "latest", "endingOffsets": "earliest"},
             [STARTING_LATEST, ENDING_EARLIEST],

@@ -63,6 +63,7 @@ from .given import (
     T0,
     T1,
     TIMESTAMPS_EXAMPLE,
+    named,
     problems,
     specific,
 )
@@ -235,8 +236,8 @@ def test_any_topic(name: str) -> None:
             {"assign": ""},
             "No topicpartitions to assign as specified value for option 'assign' is ''",
         ),
-        ({"assign": "{t"}, f"{ASSIGN_EXAMPLE}{{t"),
-        ({"assign": '{"t":1}'}, f'{ASSIGN_EXAMPLE}{{"t":1}}'),
+        ({"assign": "{t"}, named("assign", f"{ASSIGN_EXAMPLE}{{t")),
+        ({"assign": '{"t":1}'}, named("assign", f'{ASSIGN_EXAMPLE}{{"t":1}}')),
         (
             {"subscribe": ""},
             "No topics to subscribe to as specified value for option 'subscribe' is ''",
@@ -251,7 +252,10 @@ def test_any_topic(name: str) -> None:
         ),
         (
             {"subscribePattern": "("},
-            "not a regular expression: '(': missing ), unterminated subpattern at position 0",
+            (
+                "Option 'subscribePattern': not a regular expression: '(': missing ), "
+                "unterminated subpattern at position 0"
+            ),
         ),
     ],
 )
@@ -264,12 +268,13 @@ def test_bad_subscription(query: QueryKind, strategies: dict[str, str], problem:
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("includeKey", "1", 'For input string: "1"'),
+        ("includeKey", "1", named("includeKey", 'For input string: "1"')),
         (
             "startingOffsets",
             '{"t":"latest","t":{"0":1}}',
             (
-                "Topic 't' has both a topic-level offset and offsets of partitions, "
+                "Option 'startingOffsets': Topic 't' has both a topic-level offset and offsets of "
+                "partitions, "
                 'got {"t":"latest","t":{"0":1}}'
             ),
         ),
@@ -484,7 +489,10 @@ def test_order_of_problems(query: QueryKind, expected: list[str]) -> None:
             {"endingOffsets": "latest", "minPartitions": "0"},
             ("minPartitions must be positive",),
         ),
-        ({"endingOffsets": "abc"}, (f"{OFFSETS_EXAMPLE}abc", ENDING_IN_STREAM)),
+        (
+            {"endingOffsets": "abc"},
+            (named("endingOffsets", f"{OFFSETS_EXAMPLE}abc"), ENDING_IN_STREAM),
+        ),
         (
             {"startingOffsets": "latest", "endingOffsetsByTimestamp": BY_TIME},
             (STARTING_LATEST, ENDING_TIME_IN_STREAM),
@@ -535,16 +543,12 @@ def test_all_bad_values_are_reported_together(query: QueryKind) -> None:
     assert sorted(found) == sorted(
         [
             "No topics to subscribe to as specified value for option 'subscribe' is ''",
-            f"{OFFSETS_EXAMPLE}s",
-            'For input string: "f"',
-            'For input string: "h"',
-            'For input string: "p"',
-            'For input string: "n"',
-            'For input string: "i"',
-            'For input string: "m"',
-            'For input string: "r"',
-            'For input string: "c"',
-            'For input string: "u"',
+            named("startingOffsets", f"{OFFSETS_EXAMPLE}s"),
+            *(
+                named(name, f'For input string: "{text}"')
+                for name, text in raw.items()
+                if text in set("fhpnimrcu")
+            ),
             (
                 "Option 'kafka.isolation.level' must be 'read_uncommitted' or 'read_committed', "
                 "got 'l'"
@@ -802,10 +806,13 @@ def test_projection(raw: dict[str, str], projection: Projection) -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        ({"includeHeaders": "x"}, ('For input string: "x"',)),
+        ({"includeHeaders": "x"}, (named("includeHeaders", 'For input string: "x"'),)),
         (
             {"includeKey": "k", "includeHeaders": "h"},
-            ('For input string: "k"', 'For input string: "h"'),
+            (
+                named("includeKey", 'For input string: "k"'),
+                named("includeHeaders", 'For input string: "h"'),
+            ),
         ),
         ({f"include{column}": "false" for column in COLUMNS}, (NO_COLUMN,)),
         ({f"include{column}": "false" for column in COLUMNS[:-1]}, (NO_COLUMN,)),
@@ -843,7 +850,7 @@ def test_a_value_is_quoted_as_it_was_written(name: str, text: str, problem: str)
 def test_offsets_are_quoted_without_the_space_around_them() -> None:
     """Spark trims offsets before it reads them."""
     [message] = problems({**BASE, "startingOffsets": " abc "}, QueryKind.BATCH)
-    assert message == f"{OFFSETS_EXAMPLE}abc"
+    assert message == named("startingOffsets", f"{OFFSETS_EXAMPLE}abc")
 
 
 @pytest.mark.parametrize(
@@ -852,22 +859,37 @@ def test_offsets_are_quoted_without_the_space_around_them() -> None:
         (
             {"startingOffsets": "latest", "endingOffsets": "bad"},
             QueryKind.BATCH,
-            [STARTING_LATEST, f"{OFFSETS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
+            [
+                STARTING_LATEST,
+                named("endingOffsets", f"{OFFSETS_EXAMPLE}bad"),
+                NO_STRATEGY,
+                NO_SERVERS,
+            ],
         ),
         (
             {"startingOffsets": "bad", "endingOffsets": "latest"},
             QueryKind.STREAM,
-            [ENDING_IN_STREAM, NO_STRATEGY, NO_SERVERS, f"{OFFSETS_EXAMPLE}bad"],
+            [
+                ENDING_IN_STREAM,
+                NO_STRATEGY,
+                NO_SERVERS,
+                named("startingOffsets", f"{OFFSETS_EXAMPLE}bad"),
+            ],
         ),
         (
             {"failOnDataLoss": "x"},
             QueryKind.BATCH,
-            [NO_STRATEGY, NO_SERVERS, 'For input string: "x"'],
+            [NO_STRATEGY, NO_SERVERS, named("failOnDataLoss", 'For input string: "x"')],
         ),
         (
             {"startingOffsetsByTimestamp": "bad", "startingOffsetsByTimestampStrategy": "foo"},
             QueryKind.BATCH,
-            ["No value found for 'FOO'", f"{TIMESTAMPS_EXAMPLE}bad", NO_STRATEGY, NO_SERVERS],
+            [
+                named("startingOffsetsByTimestampStrategy", "No value found for 'FOO'"),
+                named("startingOffsetsByTimestamp", f"{TIMESTAMPS_EXAMPLE}bad"),
+                NO_STRATEGY,
+                NO_SERVERS,
+            ],
         ),
     ],
 )

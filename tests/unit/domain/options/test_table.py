@@ -17,7 +17,7 @@ from pyspark_kafka.domain.offset_limits import (
 from pyspark_kafka.domain.options import TABLE, Option, QueryKind
 from pyspark_kafka.domain.topic_partition import TopicPartition
 
-from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, problems, specific
+from .given import BASE, OFFSETS_EXAMPLE, T0, T1, TIMESTAMPS_EXAMPLE, named, problems, specific
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -210,7 +210,8 @@ def test_refusals_of_a_query(option: Option[Any], query: QueryKind) -> None:
     """A query that looks at an option tells what is wrong with it, and nothing else."""
     if query in option.queries:
         for text, problem in CASES[option.name].bad.items():
-            assert problems(BASE | {option.name: text}, query) == (problem,)
+            told = (named(option.name, problem),)
+            assert problems(BASE | {option.name: text}, query) == told
 
 
 @OPTIONS

@@ -283,7 +283,10 @@ def test_options_of_another_distributions_format() -> None:
         (JSON | {"mode": "strict"}, (NO_MODE,)),
         (JSON | {"valueMessage": "M"}, ("Option 'valueMessage' needs the format 'protobuf'",)),
         (JSON | {"enums.as.ints": "1"}, ("Option 'enums.as.ints' needs the format 'protobuf'",)),
-        (JSON | {"allowComments": "maybe"}, ('For input string: "maybe"',)),
+        (
+            JSON | {"allowComments": "maybe"},
+            ("Option 'allowComments': For input string: \"maybe\"",),
+        ),
         (
             JSON | {"allowComment": "true"},
             ("Option 'allowcomment' is not known. Did you mean 'allowComments'?",),

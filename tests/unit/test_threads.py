@@ -1,0 +1,218 @@
+"""An error that nobody expects ends no thread in silence: it is logged, or a caller gets it."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import socket
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+import pyspark_kafka
+from pyspark_kafka.adapters.confluent.partition_transactions import PartitionTransactions
+from pyspark_kafka.adapters.epoch_channel.connection_loop import ConnectionLoop
+from pyspark_kafka.adapters.kafka_python.gssapi_login import _ask_kdc
+from pyspark_kafka.adapters.key_stores import memory_files
+from pyspark_kafka.adapters.spark import executor_environments, task_job
+from pyspark_kafka.adapters.storage.polling_thread import PollingThread
+from pyspark_kafka.adapters.system.task_threads import ThreadTaskRunner
+from pyspark_kafka.application import lag_worker
+from pyspark_kafka.application.continuous_query import ContinuousQuery
+from pyspark_kafka.bootstrap.pool import ContainerPool
+from pyspark_kafka.cli.order_feed import OrderFeed
+from pyspark_kafka.domain.storage_path import StoragePath
+from pyspark_kafka.domain.topic_partition import TopicPartition
+from pyspark_kafka.testing import await_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Plant = Callable[[pytest.MonkeyPatch], object]
+
+SOURCE: Final = Path(pyspark_kafka.__file__).parent
+TEXT: Final = "planted in a thread"
+
+
+class PlantedError(RuntimeError):
+    """What no thread expects."""
+
+
+def fail(*_: object, **__: object) -> Any:
+    raise PlantedError(TEXT)
+
+
+def connection_loop(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ConnectionLoop, "_ping", fail)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ConnectionLoop(listener, b"key", lambda _: None)._thread.join()
+
+
+def piped_secret(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(memory_files, "memoryview", fail, raising=False)
+    with memory_files._piped(b"secret") as path:
+        Path(path).read_bytes()
+
+
+def executors(patch: pytest.MonkeyPatch) -> None:
+    called: SimpleQueue[threading.Thread] = SimpleQueue()
+
+    def cancel() -> None:
+        called.put(threading.current_thread())
+        fail()
+
+    patch.setattr(executor_environments, "MAX_S", 0.0)
+    rows = SimpleNamespace(collect=lambda: [called.get(timeout=30).join()][1:])  # type: ignore[func-returns-value]
+    context: Any = SimpleNamespace(defaultParallelism=1, cancelAllJobs=cancel)
+    context.parallelize = lambda *_: SimpleNamespace(mapPartitions=lambda _: rows)
+    session: Any = SimpleNamespace(sparkContext=context)
+    executor_environments.executor_environments(session)
+
+
+def spark_job(patch: pytest.MonkeyPatch) -> str | None:
+    patch.setattr(task_job, "InheritableThread", thread_without_session)
+    nothing: Any = None
+    group: Any = SimpleNamespace(join=fail, describe_failure=str, active_tasks=lambda: 0)
+    job = task_job._Job(nothing, group, nothing)
+    job._thread.join()
+    return job.failure
+
+
+def thread_without_session(target: Callable[[], None], **named: Any) -> threading.Thread:
+    return threading.Thread(target=target, daemon=named["daemon"])
+
+
+def polling(_: pytest.MonkeyPatch) -> None:
+    polled = PollingThread(StoragePath("/channel"), fail, lambda: None)
+    polled.start()
+    await_until(lambda: polled._has_failed)
+    polled.close(30)
+
+
+def transactions(_: pytest.MonkeyPatch) -> None:
+    partition = TopicPartition("t", 0)
+    PartitionTransactions(partition, fail, lambda: None, 1, 30, TimeoutError).await_fenced()
+
+
+def task_thread(_: pytest.MonkeyPatch) -> str | None:
+    runner = ThreadTaskRunner()
+    runner.start(1, fail)
+    await_until(lambda: not runner.is_running())
+    return runner.failure()
+
+
+def continuous_query(_: pytest.MonkeyPatch) -> None:
+    identity: Any = SimpleNamespace(name="q")
+    execution: Any = SimpleNamespace(run=lambda: None)
+    progress: Any = SimpleNamespace(ended=fail)
+    ContinuousQuery(identity, execution, progress, lambda: None).awaitTermination(30)
+
+
+def lag(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lag_worker, "_in_offsets", fail)
+    worker = lag_worker.LagWorker([], None)
+    for run in ("first", "second"):
+        progress: Any = SimpleNamespace(run_id=run, sources={}, **dict.fromkeys(FIELDS))
+        worker.progressed(progress)
+        await_until(lambda: worker._thread is None)
+
+
+FIELDS: Final = ("query_id", "name", "batch_id", "timestamp_ms", "bad_records")
+
+
+def pool(patch: pytest.MonkeyPatch) -> None:
+    made = ContainerPool(eviction_interval_seconds=0)
+    patch.setattr(made, "_take_stale", fail)
+    patch.setattr(made, "_idle", [None])
+    made._start_evictor()
+    await_until(lambda: made._evictor.get() is None)
+
+
+def order_feed(patch: pytest.MonkeyPatch) -> None:
+    feed = OrderFeed({"kafka.bootstrap.servers": "memory", "client": "memory"}, "t", 1)
+    patch.setattr(feed, "_write", fail)
+    with feed:
+        feed._thread.join()
+    feed.is_done()
+
+
+PLANTS: Final[dict[str, Plant]] = {
+    "adapters/confluent/partition_transactions.py::self._run": transactions,
+    "adapters/epoch_channel/connection_loop.py::self._run": connection_loop,
+    "adapters/kafka_python/gssapi_login.py::ThreadPoolExecutor": lambda _: _ask_kdc(fail),
+    "adapters/key_stores/memory_files.py::_write": piped_secret,
+    "adapters/spark/executor_environments.py::_cancel": executors,
+    "adapters/spark/task_job.py::self._run": spark_job,
+    "adapters/storage/polling_thread.py::self._run": polling,
+    "adapters/system/task_threads.py::self._run": task_thread,
+    "application/continuous_query.py::self._run": continuous_query,
+    "application/lag_worker.py::self._run": lag,
+    "bootstrap/pool.py::self._evict": pool,
+    "cli/order_feed.py::self._run": order_feed,
+}
+"""What plants an error in each thread, and returns or raises what its caller is told of it."""
+
+REASONS: Final = {
+    "adapters/bounded_session.py::sockets.end": "the call raises a TimeoutError after it",
+    "adapters/confluent/client_closing.py::closing.run": (
+        "adapters/test_confluent_client_closing.py::test_the_error_of_a_client_is_raised"
+    ),
+    "adapters/confluent/idle_watch.py::_watch": (
+        "adapters/test_confluent_idle_watch.py::test_an_unexpected_error_ends_no_watch"
+    ),
+    "adapters/tokens/bounded_post.py::_end": "the socket has a time-out of its own",
+    "application/checkpoint_lag.py::self._run": (
+        "application/test_checkpoint_lag.py::test_an_unexpected_error_is_a_report"
+    ),
+}
+"""Why other threads need none: the test that plants one, or what ends the wait without it."""
+
+
+def targets(text: str) -> Iterator[str]:
+    """Yield what the threads run that a module starts."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            arguments = [each.value for each in node.keywords if each.arg == "target"] + node.args
+            match ast.unparse(node.func).rpartition(".")[2]:
+                case "ThreadPoolExecutor" as name:
+                    yield name
+                case "Thread" | "InheritableThread" | "start_new_thread":
+                    yield ast.unparse(arguments[0])
+                case "Timer":
+                    yield ast.unparse(arguments[1])
+
+
+def test_every_thread_is_known() -> None:
+    """The contract suites start theirs in tests, where pytest fails for such an error."""
+    found = {
+        f"{path.relative_to(SOURCE).as_posix()}::{target}"
+        for path in SOURCE.rglob("*.py")
+        if "testing" not in path.parts
+        for target in targets(path.read_text(encoding="utf-8"))
+    }
+    assert found == PLANTS.keys() | REASONS.keys()
+    for reason in REASONS.values():
+        file, _, name = reason.partition("::")
+        assert not name or f"def {name}(" in (Path(__file__).parent / file).read_text()
+
+
+def test_what_starts_a_thread() -> None:
+    text = "Thread(target=a)\nthreading.Timer(1, b)\n_thread.start_new_thread(c, ())\nThreadX(d)"
+    assert list(targets(text)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("thread", PLANTS)
+def test_an_unexpected_error_ends_in_words(
+    thread: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A line of the log has it, or what the caller asks for."""
+    caplog.set_level(logging.DEBUG, "pyspark_kafka")
+    try:
+        told = PLANTS[thread](monkeypatch)
+    except PlantedError as error:
+        told = error
+    assert TEXT in f"{told}{caplog.text}"
