@@ -188,7 +188,7 @@ def freeze_gc() -> None:
     """Exempt everything that is alive from garbage collection. Call it once per process.
 
     Spark's Python worker collects garbage after every task (``pyspark/daemon.py``) and visits every
-    live object: with numba loaded that takes as long as the rest of a small micro-batch. Frozen
+    live object: that takes as long as the rest of a small micro-batch. Frozen
     objects are never collected, even if they become garbage cycles.
     """
     gc.collect()
