@@ -188,8 +188,8 @@ def freeze_gc() -> None:
     """Exempt everything that is alive from garbage collection. Call it once per process.
 
     Spark's Python worker collects garbage after every task (``pyspark/daemon.py``) and visits every
-    live object: that takes as long as the rest of a small micro-batch. Frozen
-    objects are never collected, even if they become garbage cycles.
+    live object: that takes as long as the rest of a small micro-batch. Frozen objects are never
+    collected, even if they become garbage cycles.
     """
     gc.collect()
     gc.freeze()
