@@ -81,6 +81,21 @@ def test_pages_fit_the_screen(browser: Chrome, url: str, screen: dict[str, objec
     assert [entry for entry in errors if "favicon.ico" not in entry["message"]] == []
 
 
+@pytest.mark.parametrize(("screen", "share"), [(DESKTOP, 0.35), (PHONE, 0.95)])
+def test_the_meaning_of_an_option_has_room(
+    browser: Chrome, url: str, screen: dict[str, object], share: float
+) -> None:
+    """It is the widest column and, on a phone, below the other cells: no table is scrolled."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get(f"{url}/reference/options.html")
+    shares = browser.execute_script(
+        "return [...document.querySelectorAll('tbody tr:first-child td:nth-child(5)')].map(cell =>"
+        "  cell.clientWidth / cell.closest('.table-wrapper').scrollWidth)"
+    )
+    assert len(shares) == 4
+    assert min(shares) >= share
+
+
 def test_the_search_finds_an_option(browser: Chrome, url: str) -> None:
     """A word in the search box leads to the pages that have it."""
     from selenium.webdriver.common.by import By

@@ -108,8 +108,9 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
         )
     else:
         problems += (
-            f"Option 'kafka.bootstrap.servers' must be host:port, separated by commas, got '{each}'"
-            for each in servers
+            "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number "
+            f"{number} is not"
+            for number, each in enumerate(servers, 1)
             if server_address(each) is None
         )
     return problems
