@@ -39,11 +39,12 @@ def find_kernels(package: Path) -> list[Kernel]:
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, _Stub(name))
     found = {
-        each
+        kernel
         for path in sorted(package.rglob("*.py"))
         if _MARK in path.read_text()
         for each in vars(import_module(_module_name(path, package))).values()
         if isinstance(each, Kernel)
+        for kernel in filter(None, (each, each.wide))
     }
     return sorted(found, key=lambda kernel: kernel.symbol)
 

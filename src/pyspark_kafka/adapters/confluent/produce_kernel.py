@@ -9,7 +9,7 @@ import numpy as np
 from ..kafka_format.encode_kernel import header_range, headers_payload, value_length, value_span
 from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
-from ..kernels.kinds import COLUMNS, ROWS
+from ..kernels.kinds import COLUMNS, ROWS, WIDE_COLUMNS
 from ..kernels.parts import force_inlined, inlined
 from ..partitioning.topic_rows import NO_PARTITION
 from .c_calls import c_function
@@ -102,12 +102,12 @@ def bases_of(columns: Any) -> UInt64Array:
 
 
 _SENDING: Final = (
-    *(COLUMNS, "uint64[]", ROWS, "const int32[]", "int64"),
+    *("uint64[]", ROWS, "const int32[]", "int64"),
     *(("const uint64[]", ROWS), "int64", ("uint64[]", "uint64[,]", "uint64[,]")),
 )
 
 
-@kernel(*_SENDING, results=2)
+@kernel(COLUMNS, *_SENDING, results=2, wide=(WIDE_COLUMNS, *_SENDING))
 def produce_plain(
     columns: Any,
     bases: Any,
@@ -162,7 +162,7 @@ def produce_plain(
     return at, np.int64(0)
 
 
-@kernel(*_SENDING, results=2)
+@kernel(COLUMNS, *_SENDING, results=2, wide=(WIDE_COLUMNS, *_SENDING))
 def produce_full(
     columns: Any,
     bases: Any,
@@ -210,7 +210,7 @@ def produce_full(
     return at, np.int64(0)
 
 
-@kernel(COLUMNS, ROWS)
+@kernel(COLUMNS, ROWS, wide=(WIDE_COLUMNS, ROWS))
 def uncounted_bytes(columns: Any, rows: Any) -> int:
     """Return the bytes of keys and headers, which librdkafka's queue limit does not count."""
     columns, rows = borrowed((columns, rows))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
 from ..kernels.kernel import kernel
-from ..kernels.kinds import COLUMNS, ROWS
+from ..kernels.kinds import COLUMNS, ROWS, WIDE_COLUMNS
 from ..kernels.parts import force_inlined, inlined
 from .bounded_reads import MAX_VARINT64_BYTES
 
@@ -123,7 +123,11 @@ def _max_delta_size(timestamps: Any) -> Any:
     return varint_size(delta) if delta >= 0 else MAX_VARINT64_BYTES
 
 
-@kernel(COLUMNS, "int64[]")
+_GROUPS: Final = (ROWS, ROWS, ROWS, "int64[]", "int64[]")
+_ENCODING: Final = (ROWS, ROWS, "uint8[]", "int64")
+
+
+@kernel(COLUMNS, "int64[]", wide=(WIDE_COLUMNS, "int64[]"))
 def measure_records(columns: Any, sizes: Any) -> int:
     """Write an upper bound of each record's bytes.
 
@@ -145,7 +149,15 @@ def measure_records(columns: Any, sizes: Any) -> int:
     return NO_ROW
 
 
-@kernel(COLUMNS, ROWS, ROWS, ROWS, "int64[]", "int64[]")
+@kernel(
+    COLUMNS,
+    ROWS,
+    ROWS,
+    ROWS,
+    "int64[]",
+    "int64[]",
+    wide=(WIDE_COLUMNS, ROWS, ROWS, ROWS, "int64[]", "int64[]"),
+)
 def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bounds: Any) -> int:
     """Write sums for groups of rows: of their keys, values and headers, and of their sizes.
 
@@ -213,7 +225,7 @@ def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
     return parts
 
 
-@kernel(COLUMNS, "int64", results=2)
+@kernel(COLUMNS, "int64", results=2, wide=(WIDE_COLUMNS, "int64"))
 def first_oversized(columns: Any, max_size: int) -> Any:
     """Return the first row of more than ``max_size`` bytes, and its size; or ``NO_ROW``, 0.
 
@@ -230,7 +242,15 @@ def first_oversized(columns: Any, max_size: int) -> Any:
     return NO_ROW, 0
 
 
-@kernel(COLUMNS, ROWS, ROWS, "uint8[]", "int64", results=3)
+@kernel(
+    COLUMNS,
+    ROWS,
+    ROWS,
+    "uint8[]",
+    "int64",
+    results=3,
+    wide=(WIDE_COLUMNS, ROWS, ROWS, "uint8[]", "int64"),
+)
 def encode_records(columns: Any, sizes: Any, rows: Any, target: Any, at: int) -> Any:
     """Write the records of one row or more, from a position on.
 

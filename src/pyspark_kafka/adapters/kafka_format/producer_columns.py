@@ -101,14 +101,28 @@ def kernel_columns(batch: pa.RecordBatch, now_ms: int) -> Flat:
     :raises TypeError: if a column has a type that cannot be written.
     """
     rows = batch.num_rows
-    return Flat(
-        (
-            _timestamps(_column(batch, "timestamp"), rows, now_ms),
-            _variable("key", _column(batch, "key"), rows),
-            _variable("value", _column(batch, "value"), rows),
-            _headers(_column(batch, "headers"), rows),
-        )
+    columns = (
+        _timestamps(_column(batch, "timestamp"), rows, now_ms),
+        _variable("key", _column(batch, "key"), rows),
+        _variable("value", _column(batch, "value"), rows),
+        _headers(_column(batch, "headers"), rows),
     )
+    _, key, value, (lists, _, header_key, header_value) = columns
+    offsets = (key[0], value[0], lists, header_key[0], header_value[0])
+    is_wide = any(each.dtype == np.int64 for each in offsets)
+    return Flat(_widened(columns) if is_wide else columns)
+
+
+def _widened(columns: Any) -> Any:
+    """Return columns with offsets of 64 bits: kernels are compiled for all or none of them."""
+    timestamps, *rest = columns
+    return (timestamps, *map(_wide, rest))
+
+
+def _wide(each: Any) -> Any:
+    if isinstance(each, tuple):
+        return tuple(map(_wide, each))
+    return read_only(each.astype(np.int64)) if each.dtype == np.int32 else each
 
 
 def kernel_rows(rows: Int64Array) -> Int64Array:

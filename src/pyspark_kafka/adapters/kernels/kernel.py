@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union, cast, final
 
@@ -24,6 +24,9 @@ Kind: TypeAlias = Union[str, "tuple[Kind, ...]"]
 """The type of an argument: ``int64``, an array such as ``const uint8[]`` or ``int64[,]``, or a
 tuple of them. Arrays are contiguous, in C's order; ``const`` ones are only read."""
 
+Types: TypeAlias = tuple["np.dtype[Any] | Types | None", ...]
+"""The types of the items of arrays, and ``None`` for numbers."""
+
 _FUNCTION: Final = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 """Called without the GIL."""
 
@@ -32,18 +35,26 @@ _DATA: Final = object.__basicsize__
 """Where ``PyArrayObject_fields`` has the pointer to the data; extensions of numpy depend on it."""
 
 
+class KindError(TypeError):
+    """An array has another type than a kernel is compiled for."""
+
+
 class KernelError(RuntimeError):
     """A kernel ended with an error, as with checks of bounds."""
 
 
-def kernel(*kinds: Kind, results: int = 0) -> Callable[[F], F]:
+def kernel(
+    *kinds: Kind, results: int = 0, wide: tuple[Kind, ...] | None = None
+) -> Callable[[F], F]:
     """Compile a function of arguments of these kinds, when the package is built.
 
-    It returns an integer or nothing; with ``results``, a tuple of so many integers.
+    It returns an integer or nothing; with ``results``, a tuple of so many integers. It is compiled
+    a second time for the kinds ``wide``, which few calls have.
     """
 
     def decorate(function: F) -> F:
-        return cast("F", Kernel(function, kinds, results))
+        second = Kernel(function, wide, results, symbol_end="_wide") if wide else None
+        return cast("F", Kernel(function, kinds, results, second))
 
     return decorate
 
@@ -52,10 +63,17 @@ def kernel(*kinds: Kind, results: int = 0) -> Callable[[F], F]:
 class Flat(tuple[Any, ...]):  # noqa: SLOT001  # a tuple with slots cannot keep its words
     """A tuple of arrays whose words are found once; the arrays are not resized."""
 
-    @cached_property
-    def words(self) -> list[int]:
-        """The addresses and lengths of the arrays."""
-        return [word for each in self for word in _words_of(each)]
+    _known: tuple[Types, list[int]] | None = None
+
+    def words_as(self, types: Types) -> list[int]:
+        """Return the addresses and lengths of the arrays.
+
+        :raises KindError: if they have other types.
+        """
+        # Kernels have one object for equal types.
+        if self._known is None or self._known[0] is not types:
+            self._known = types, _words_of_all(self, types)
+        return self._known[1]
 
 
 @final
@@ -66,18 +84,30 @@ class Kernel:
     The function writes its results over the first words, and returns whether it failed.
     """
 
-    def __init__(self, function: Callable[..., Any], kinds: tuple[Kind, ...], results: int) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kinds: tuple[Kind, ...],
+        results: int,
+        wide: Kernel | None = None,
+        symbol_end: str = "",
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
         self.kinds = kinds
         self.results = results
+        self.wide = wide
+        self._symbol_end = symbol_end
         self.library: KernelLibrary | None = None
         """The library that has it, if it is not the package's."""
 
     def __call__(self, *arguments: object) -> Any:
-        words: list[int] = []
-        for argument in arguments:
-            words += _words_of(argument)
+        try:
+            words = _words_of_all(arguments, self._types)
+        except KindError:
+            if self.wide is None:
+                raise
+            return self.wide(*arguments)
         block = bytearray(self._bytes)
         self._packed.pack_into(block, 0, *words)
         if self._code(ctypes.addressof(self._block.from_buffer(block))):
@@ -92,12 +122,17 @@ class Kernel:
     @property
     def symbol(self) -> str:
         """Its name in the library: the folder of its module, and its own."""
-        return f"{self.function.__module__.split('.')[-2]}__{self.function.__name__.lstrip('_')}"
+        folder, name = self.function.__module__.split(".")[-2], self.function.__name__.lstrip("_")
+        return f"{folder}__{name}{self._symbol_end}"
 
     @cached_property
     def _code(self) -> Callable[[int], int]:
         library = self.library or kernel_library()
         return cast("Callable[[int], int]", _FUNCTION(library.address(self.symbol)))
+
+    @cached_property
+    def _types(self) -> Types:
+        return _types_of(self.kinds)
 
     @cached_property
     def _packed(self) -> struct.Struct:
@@ -137,17 +172,35 @@ def _word_count(kind: Kind) -> int:
     return 1 + (kind.count(",") + 1 if kind.endswith("]") else 0)
 
 
-def _words_of(argument: Any) -> Sequence[int]:
-    """Return an argument's words, which are valid as long as it is referenced."""
-    kind = type(argument)
-    if kind is int:
-        return [argument]
-    if kind is Flat:
-        return cast("list[int]", argument.words)
-    if kind is np.ndarray:
-        if not argument.flags.c_contiguous:
-            raise TypeError("kernels take contiguous arrays")
-        return [_address_of_data(argument), *argument.shape]
-    if isinstance(argument, tuple):
-        return [word for each in argument for word in _words_of(each)]
-    return [int(argument)]
+@cache
+def _types_of(kinds: tuple[Kind, ...]) -> Types:
+    return tuple(_types_of(kind) if isinstance(kind, tuple) else _type_of(kind) for kind in kinds)
+
+
+def _type_of(kind: str) -> np.dtype[Any] | None:
+    return np.dtype(kind.removeprefix("const ").partition("[")[0]) if kind.endswith("]") else None
+
+
+def _words_of_all(arguments: Sequence[Any], types: Types) -> list[int]:
+    """Return the words of arguments, which are valid as long as these are referenced.
+
+    :raises KindError: if an array has another type.
+    """
+    words: list[int] = []
+    for argument, expected in zip(arguments, types, strict=True):
+        kind = type(argument)
+        if kind is int:
+            words.append(argument)
+        elif kind is np.ndarray:
+            # Numpy has one object for each of these types, but for other byte orders.
+            if argument.dtype is not expected or not argument.flags.c_contiguous:
+                raise KindError(f"an array of {argument.dtype} is not contiguous, or of {expected}")
+            words.append(_address_of_data(argument))
+            words += argument.shape
+        elif kind is Flat:
+            words += argument.words_as(expected)
+        elif isinstance(argument, tuple):
+            words += _words_of_all(argument, cast("Types", expected))
+        else:
+            words.append(int(argument))
+    return words

@@ -25,3 +25,8 @@ FIELD: Final = ("const int32[]", "const uint8[]", "const uint8[]")
 
 COLUMNS: Final = (ROWS, FIELD, FIELD, ("const int32[]", "const uint8[]", FIELD, FIELD))
 """``producer_columns.kernel_columns``."""
+
+WIDE_FIELD: Final = ("const int64[]", "const uint8[]", "const uint8[]")
+_WIDE_HEADERS: Final = ("const int64[]", "const uint8[]", WIDE_FIELD, WIDE_FIELD)
+WIDE_COLUMNS: Final = (ROWS, WIDE_FIELD, WIDE_FIELD, _WIDE_HEADERS)
+"""The same with offsets of 64 bits, if any column of a batch needs them."""

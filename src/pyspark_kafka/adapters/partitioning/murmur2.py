@@ -12,7 +12,7 @@ from ..kafka_format.producer_columns import checked
 from ..kernels.arrays import read_only
 from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
-from ..kernels.kinds import FIELD, ROWS
+from ..kernels.kinds import FIELD, ROWS, WIDE_FIELD
 from ..kernels.parts import force_inlined
 
 if TYPE_CHECKING:
@@ -93,7 +93,10 @@ def _sorted_rows(numbers: Int32Array, rows: Int64Array, lowest: int, highest: in
     return read_only(ordered)
 
 
-@kernel(FIELD, "const int32[]", ROWS, ROWS, "int32[]")
+_HASHED: Final = ("const int32[]", ROWS, ROWS, "int32[]")
+
+
+@kernel(FIELD, *_HASHED, wide=(WIDE_FIELD, *_HASHED))
 def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
     """Write the partition of each row, or return ``NO_ROW``."""
     keys, topics, counts, sticky, hashed = borrowed((keys, topics, counts, sticky, hashed))
