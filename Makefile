@@ -20,7 +20,7 @@ CLI := $(BIN)/python -m pyspark_kafka
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate fuzz mutants matrix check bench docs site dist clean
+.PHONY: help demo test soak simulate trials fuzz mutants matrix check bench docs site dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ soak: $(READY) $(KERNELS) ## kill brokers, workers and drivers, and check every 
 
 simulate: $(READY) $(KERNELS) ## simulate Spark, Kafka and their faults around the exactly-once sink: make simulate ARGS='--schedules 300000'
 	@$(BIN)/python -m tests.simulator $(ARGS)
+
+trials: $(READY) $(KERNELS) ## compare random queries with the JVM connector, or look for secrets: make trials ARGS='differential|secrets --minutes 60'
+	@$(BIN)/python -m tests.trials $(ARGS)
 
 fuzz: $(FUZZ_READY) $(KERNELS) ## fuzz what reads bytes of others: make fuzz ARGS='--target decoder|kernels|responses|files|json|protobuf|avro|encode-json|encode-avro|encode-protobuf --minutes 60'
 	@$(BIN)/python -m tests.fuzz $(ARGS)

@@ -45,6 +45,7 @@ from pyspark_kafka.domain.errors import (
     InvalidResponseError,
     InvalidTimestampError,
     KafkaRequestError,
+    KernelLibraryError,
     LeaderUnavailableError,
     LogTruncatedError,
     MalformedTimestampError,
@@ -156,6 +157,22 @@ OPTIONS: Final = (
         (
             "Install what the message names, on the driver and on every executor.",
             "If it is installed, Spark may have started another Python: set `PYSPARK_PYTHON`.",
+        ),
+    ),
+    Entry(
+        KernelLibraryError(
+            "it is for linux-x86_64, and this is linux-aarch64",
+            "Ship the wheel of pyspark-kafka that was built for the platform of the executors",
+        ),
+        "The package's machine code is missing, damaged, for another platform, or was built before "
+        "a change of its sources.",
+        (
+            (
+                "Another platform: [ship the wheel](../deploy/environment.md#the-package-as-a-zip) for "
+                "the executors."
+            ),
+            "Damaged: install the package again.",
+            "In a checkout: `pip install --editable .`, or `make`, builds it.",
         ),
     ),
     Entry(

@@ -84,7 +84,7 @@ def assert_same_words(errors: Mapping[Source, Exception], theirs: str) -> None:
     Scala's sets and maps have no order; ours are sorted.
     """
     for source, error in errors.items():
-        assert source.format == JVM.format or _sorted_sets(theirs) in _sorted_sets(str(error))
+        assert source.format == JVM.format or sorted_sets(theirs) in sorted_sets(str(error))
 
 
 def assert_words(errors: Mapping[Source, Exception], words: str) -> None:
@@ -93,7 +93,9 @@ def assert_words(errors: Mapping[Source, Exception], words: str) -> None:
     assert all(words in text for text in texts.values()), texts
 
 
-def _sorted_sets(text: str) -> str:
+def sorted_sets(text: str) -> str:
+    """Return a text with the entries of each set in order."""
+
     def in_order(found: re.Match[str]) -> str:
         kind, entries = found.groups()
         return f"{kind}({', '.join(sorted(entries.split(', ')))})"

@@ -305,12 +305,15 @@ def surroundings(secured: SecuredBroker, searched: Path, inputs: Path) -> dict[s
 
 @contextmanager
 def running_program(
-    environment: Mapping[str, str], searched: Path, given: Mapping[str, Any]
+    environment: Mapping[str, str],
+    searched: Path,
+    given: Mapping[str, Any],
+    program: Path = PROGRAM,
 ) -> Iterator[subprocess.Popen[str]]:
     """Run the program until the end of the block, then kill it and all of its processes."""
     with (searched / "errors").open("w") as errors:
-        program = subprocess.Popen(
-            [sys.executable, PROGRAM],
+        process = subprocess.Popen(
+            [sys.executable, program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -318,21 +321,21 @@ def running_program(
             cwd=searched / "tmp",
             env=environment,
         )
-    timer = threading.Timer(SECONDS, program.kill)
+    timer = threading.Timer(SECONDS, process.kill)
     timer.start()
     try:
-        assert program.stdin is not None
-        program.stdin.write(json.dumps(given))
-        program.stdin.close()
-        yield program
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(given))
+        process.stdin.close()
+        yield process
     finally:
         timer.cancel()
-        for process in descendants(program.pid):
+        for each in descendants(process.pid):
             with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        program.wait()
-        if program.stdout:
-            program.stdout.close()
+                os.kill(each, signal.SIGKILL)
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
 
 
 def show_lag(

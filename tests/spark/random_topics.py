@@ -236,10 +236,7 @@ class RandomTopics:
             )
             for level in LEVELS:
                 self._judges[level] = self._closed_at_end(_consumer(self.cluster, level))
-            self._plain(3, 14, {})
-            self._plain(2, 7, {"message.timestamp.type": "LogAppendTime"})
-            self._transactions(2)
-            self._compacted()
+            self._fill()
             self._await_ends()
         except BaseException:
             self._open.close()
@@ -267,13 +264,20 @@ class RandomTopics:
         """Read everything by kafka-python's consumer."""
         return self._read(self.ends_for(level), level)
 
+    def _fill(self) -> None:
+        """Write the topics that there are to be."""
+        self._plain(3, 14, {})
+        self._plain(2, 7, {"message.timestamp.type": "LogAppendTime"})
+        self._transactions(2)
+        self._compacted()
+
     def _plain(self, partitions: int, chunks: int, config: dict[str, str]) -> None:
         created = self._create(partitions, config)
         for number in range(chunks):
             size = self._random.choice(SIZES) if number else 4_000
             self._write(self._writer(), self._random.choice(created), size)
 
-    def _transactions(self, partitions: int) -> None:
+    def _transactions(self, partitions: int, steps: int = 40) -> None:
         """Let transactions and other writers mix, and leave one transaction open."""
         created = self._create(partitions, {})
         kinds = (ConfluentWriter, ConfluentWriter, ConfluentWriter, KafkaPythonWriter)
@@ -282,7 +286,7 @@ class RandomTopics:
             for kind in kinds
         ]
         begun: dict[ConfluentWriter | KafkaPythonWriter, set[TopicPartition]] = {}
-        for _ in range(40):
+        for _ in range(steps):
             writer = self._random.choice(writers)
             if writer not in begun:
                 writer.begin()

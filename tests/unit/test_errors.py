@@ -46,6 +46,7 @@ from pyspark_kafka.domain.errors import (
     InvalidResponseError,
     InvalidTimestampError,
     KafkaRequestError,
+    KernelLibraryError,
     LeaderUnavailableError,
     LogTruncatedError,
     MalformedTimestampError,
@@ -284,6 +285,15 @@ ERRORS: list[tuple[PysparkKafkaError, type[Exception], Fault, str]] = [
             "timestamp.\n"
             "  (c) Start offset is set, and the end offset is set to latest.\n"
             "2. Check whether the Kafka topic-partition is deleted and re-created."
+        ),
+    ),
+    (
+        KernelLibraryError("its file is damaged", "Install pyspark-kafka again"),
+        ImportError,
+        Fault.ENVIRONMENT,
+        (
+            "[KAFKA_KERNEL_LIBRARY] The library of kernels cannot be used: its file is damaged. "
+            "Install pyspark-kafka again"
         ),
     ),
     (

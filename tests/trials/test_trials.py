@@ -1,0 +1,62 @@
+"""A short round of each trial; ``make trials`` runs more, from other seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..spark.random_topics import Row
+from .differential import Answer, Differential, difference
+from .secret_trial import SecretTrial
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from pyspark_kafka.brokers import KafkaCluster
+
+    from ..servers.secured import SecuredBroker
+
+ROW = Row(b"k", b"v", "t", 0, 5, 1_000, 0, None)
+ANSWER = Answer(None, [ROW], {"offsets": [{"t": {"0": 6}}]})
+
+
+def test_a_round_beside_the_jvm_connector(
+    spark: SparkSession, kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    """Batches and a stream that is started again give the same rows, logs and errors."""
+    told: list[str] = []
+    trial = Differential(spark, kafka, tmp_path, told.append, batches=2, runs=2)
+    assert trial.run_round(16), told
+    assert trial.counts["rows"] > 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        (ANSWER._replace(rows=[ROW._replace(offset=6)]), "offset=6"),
+        (ANSWER._replace(rows=[]), "0 rows instead of 1"),
+        (ANSWER._replace(log={"offsets": []}), "offsets"),
+        (ANSWER._replace(error=ValueError("no rows")), "no rows"),
+    ],
+    ids=["row", "rows", "log", "error"],
+)
+def test_a_difference_is_told(ours: Answer, words: str) -> None:
+    """Another row, checkpoint or error is a difference."""
+    assert not difference(ANSWER, ANSWER)
+    assert words in difference(ours, ANSWER)
+
+
+@pytest.mark.timeout(600)
+def test_a_round_with_secrets(
+    secured: SecuredBroker, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Queries that run or fail leave no secret anywhere, and what is leaked on purpose is found."""
+    told: list[str] = []
+    # Paths of sockets in it must be short.
+    folder = tmp_path_factory.mktemp("s")
+    trial = SecretTrial(secured, folder, told.append, folder / "kept", uses=3, commands=1)
+    assert trial.run_round(3), told
+    assert 0 < trial.counts["failed uses"] < 3
