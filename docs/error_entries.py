@@ -168,8 +168,8 @@ OPTIONS: Final = (
         "a change of its sources.",
         (
             (
-                "Another platform: [ship the wheel](../deploy/environment.md#the-package-as-a-zip) for "
-                "the executors."
+                "Another platform: [ship the wheel](../deploy/environment.md#the-package-as-a-zip) "
+                "for the executors."
             ),
             "Damaged: install the package again.",
             "In a checkout: `pip install --editable .`, or `make`, builds it.",

@@ -4,8 +4,8 @@
     ├── OptionsError               options are invalid
     ├── DisallowedOptionError      the operator forbids an option
     ├── OptionPolicyError          a list of the operator's is invalid
-    ├── KernelLibraryError
-├── MissingDependencyError     an optional package is not installed
+    ├── KernelLibraryError         the package's machine code cannot be used
+    ├── MissingDependencyError     an optional package is not installed
     ├── BrokerUnreachableError     no broker answered in time
     ├── UnknownTopicError          a topic does not exist
     ├── KafkaRequestError          a broker refused a request
