@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHARED: Final = ("kafka_format", "partitioning", "value_columns", "value_encoding")
-"""The packages of adapters whose functions the kernels of others call."""
+SHARED: Final = (
+    "adapters/kafka_format",
+    "adapters/partitioning",
+    "adapters/value_columns",
+    "adapters/value_encoding",
+    "domain/values",
+)
+"""The packages whose functions and constants the kernels of others have."""
 
 OPTIONS: Final = ("BOUNDSCHECK", "DEBUGINFO", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
 """Numba's variables that change machine code."""
@@ -117,7 +123,8 @@ class KernelCache:
     def _stamp(self) -> bytes:
         """Return a hash of the modules that a kernel may be made of."""
         here = Path(__file__).parent
-        folders = {here, *(here.parent / name for name in SHARED), self._source.parent}
+        package = here.parents[1]
+        folders = {here, *(package / name for name in SHARED), self._source.parent}
         return _DIGEST(b"".join(map(_hash_of_sources, sorted(folders)))).digest()
 
     def _directories(self) -> list[Path]:
