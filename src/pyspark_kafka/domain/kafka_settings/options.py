@@ -95,8 +95,7 @@ def consumer_problems(settings: Mapping[str, str]) -> list[str]:
 def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
     """Return what is wrong with the settings of any connection; ``role`` is the client's."""
     problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
-    servers = server_list(settings.get(BOOTSTRAP_SERVERS, ""))
-    if not servers:
+    if not server_list(settings.get(BOOTSTRAP_SERVERS, "")):
         problems.append(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )
