@@ -54,7 +54,8 @@ KNOWN: Final[Mapping[str, Callable[[Options, Answer, Answer], bool]]] = {
         lambda options, *_: "-missing" in options.get("assign", "")
     ),
     "a start after the end of a partition": (
-        lambda _, ours, theirs: not theirs.error and _START_AFTER_END in str(ours.error)
+        # The JVM connector reads the others, and may fail with one of them.
+        lambda _, ours, __: _START_AFTER_END in str(ours.error)
     ),
 }
 """Documented differences, and the queries that may have them."""

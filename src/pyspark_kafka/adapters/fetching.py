@@ -89,7 +89,8 @@ class Watermarks:
         self._options = options
         self._timeout_s = api_timeout_ms(dict(options.kafka)) / 1_000
         self._attempts = Attempts()
-        self._failing_since: dict[TopicPartition, float] = {}
+        self._failing: dict[TopicPartition, tuple[float, float]] = {}
+        """Since when the attempts for a partition fail, and when the last one did."""
 
     def of(self, partition: TopicPartition) -> tuple[int, int]:
         """Return the first offset that the broker holds, and the one after the last.
@@ -119,10 +120,14 @@ class Watermarks:
             with self._attempts.next(within, partition), suppress(UnknownTopicError):
                 found = self.of(partition)
         except (BrokerUnreachableError, KafkaRequestError):
-            since = self._failing_since.setdefault(partition, began)
-            if time.monotonic() - since <= self._timeout_s:
+            since, last = self._failing.pop(partition, (began, began))
+            if began - last > self._timeout_s:
+                # Nobody asked since then: the partition was fetched again, or revoked.
+                since = began
+            now = time.monotonic()
+            if now - since <= self._timeout_s:
+                self._failing[partition] = since, now
                 return None
-            del self._failing_since[partition]
             raise
-        self._failing_since.pop(partition, None)
+        self._failing.pop(partition, None)
         return found

@@ -9,7 +9,8 @@ from ..adapters.system.environment import environment
 from ..adapters.system.network_probe import NetworkProbe
 from ..application.doctor import Doctor, Resources, Surroundings
 from ..domain.doctor.spark import SECRET_OPTIONS, SparkFacts
-from ..domain.kafka_settings import api_timeout_ms
+from ..domain.errors import OptionsError
+from ..domain.kafka_settings import api_timeout_ms, server_problems
 from ..domain.kafka_settings.java import read_java_settings
 from .container import closing_clients, container_for
 
@@ -35,8 +36,11 @@ def doctor_for(
     ``java`` returns the path of a Java for Spark, or raises. ``spark`` starts a session, and
     returns what it has.
 
-    :raises OptionsError: if the value of the option ``client`` is unknown.
+    :raises OptionsError: if the value of the option ``client`` is unknown, or if a bootstrap server
+        is not ``host:port``.
     """
+    if problems := server_problems(options.bootstrap_servers):
+        raise OptionsError(problems)
     settings = dict(options.kafka)
     timeout_s = min(api_timeout_ms(settings) / 1_000, _MAX_CONNECT_S)
     with closing_clients(container_for(options)) as container:

@@ -157,9 +157,26 @@ def test_a_task_asks_for_watermarks_in_short_attempts(
     assert watermarks.attempt(PARTITION) == (7, 7)
     raised.append(passing)
     assert watermarks.attempt(PARTITION) is None
-    watermarks._failing_since[PARTITION] -= API_TIMEOUT_S
+    since, last = watermarks._failing[PARTITION]
+    watermarks._failing[PARTITION] = since - API_TIMEOUT_S, last
     with pytest.raises(type(passing)):
         watermarks.attempt(PARTITION)
+
+
+def test_a_failure_of_long_ago_is_no_failure_until_now(
+    monkeypatch: pytest.MonkeyPatch, watermarks: Watermarks
+) -> None:
+    """A partition that was fetched since then, or revoked, has all of the time again."""
+
+    def answer() -> int:
+        raise BrokerUnreachableError("b:1", 30)
+
+    answered(monkeypatch, answer, [])
+    assert watermarks.attempt(PARTITION) is None
+    since, last = watermarks._failing[PARTITION]
+    long_ago = 2 * API_TIMEOUT_S
+    watermarks._failing[PARTITION] = since - long_ago, last - long_ago
+    assert watermarks.attempt(PARTITION) is None
 
 
 def test_what_does_not_pass_is_raised_by_the_first_attempt(

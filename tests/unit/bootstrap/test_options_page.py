@@ -20,6 +20,7 @@ from pyspark_kafka.adapters.json_values.encoder import JsonEncoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
 from pyspark_kafka.adapters.memory.schema_registry import MemorySchemaRegistry
 from pyspark_kafka.adapters.protobuf_values.settings import protobuf_settings
+from pyspark_kafka.adapters.spark.spark_api import HAS_FILTERS, HAS_READ_LIMITS
 from pyspark_kafka.bootstrap import container, option_checks
 from pyspark_kafka.bootstrap import continuous as continuous_queries
 from pyspark_kafka.bootstrap.pool import POOL
@@ -231,6 +232,11 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     POOL.close()
 
 
+LIMITS: Final = {"maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"}
+ALLOWED: Final = {"allowLimitsWithoutTrigger": "true"}
+"""What older releases of Spark need for limits."""
+
+
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
     """Return what plans a query as Spark does, or ``continuous.start``, and returns its options."""
@@ -248,7 +254,8 @@ def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
     monkeypatch.setattr(continuous_queries, "ContinuousQuery", started)
 
     def planned(direction: str, kind: str, given: Options) -> SourceOptions | SinkOptions:
-        spark: Any = DefaultSource(CaseInsensitiveDict(given))
+        is_limited = not HAS_READ_LIMITS and kind == "micro-batch" and given.keys() & LIMITS
+        spark: Any = DefaultSource(CaseInsensitiveDict(given | ALLOWED if is_limited else given))
         rows = StructType().add("topic", StringType())
         for column in ("key", "value"):
             struct = StructType().add("a", IntegerType())
@@ -310,6 +317,8 @@ def settings(options: SourceOptions | SinkOptions, value: ValueOptions) -> objec
 @pytest.mark.parametrize(("direction", "kind", "name"), list(page()))
 def test_an_option_is_read(plan: Plan, direction: str, kind: str, name: str) -> None:
     """It changes what the query does, and the error of a value that it cannot have names it."""
+    if name == "pushFilters" and not HAS_FILTERS:
+        pytest.skip("this Spark pushes no filters")
     case = case_of(direction, name)
     base = SERVERS if direction == "write" else SUBSCRIBED
     is_strategy = name in {option.name for option in STRATEGIES}

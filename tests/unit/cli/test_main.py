@@ -39,6 +39,14 @@ def test_every_command_runs_a_function() -> None:
         assert callable(getattr(import_module(f"pyspark_kafka.cli.{module}"), function))
 
 
+def test_doctor_names_a_server_that_has_no_port(capsys: pytest.CaptureFixture[str]) -> None:
+    """It does not pass over it, and then find no broker."""
+    assert main(["doctor", "--bootstrap-servers", "a:9092,broker:port"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "must be host:port, separated by commas: number 2 is not" in shown.err
+
+
 def test_what_an_encoding_lacks_is_escaped(
     checkpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

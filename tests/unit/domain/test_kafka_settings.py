@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_kafka.domain.kafka_settings import api_timeout_ms, kafka_settings, server_address
+from pyspark_kafka.domain.kafka_settings.java import read_java_settings
 from pyspark_kafka.domain.kafka_settings.options import consumer_problems
 from pyspark_kafka.domain.kafka_settings.values import ClientCredentials, Secret, Store
 
@@ -141,18 +142,20 @@ def test_refusal(settings: dict[str, str], problem: str) -> None:
 def test_server(server: str, address: tuple[str, int]) -> None:
     """A server has the form that Java's client reads; clients in Python need no port."""
     assert server_address(server) == address
-    assert consumer_problems({"bootstrap.servers": f"a:1,{server},"}) == []
+    assert read_java_settings({"bootstrap.servers": f"a:1,{server},"}).problems == ()
 
 
 @pytest.mark.parametrize(
     "server", ["b:port", "b:", ":9092", "b:0", "b:65536", "http://b:9092/", "b:9092;c:9092", "::1"]
 )
 def test_what_is_no_server(server: str) -> None:
-    """A server that no client can connect to is refused before one tries, and not repeated.
+    """A server that Kafka's clients cannot connect to is refused before they try, and not repeated.
 
-    It may be a connection string of Event Hubs, with its key.
+    It may be a connection string of Event Hubs, with its key. Clients of others may take it.
     """
-    assert consumer_problems({"bootstrap.servers": f"a:1, {server}"}) == [
+    settings = {"bootstrap.servers": f"a:1, {server}"}
+    assert consumer_problems(settings) == []
+    assert [*read_java_settings(settings).problems] == [
         "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number 2 is not"
     ]
 

@@ -7,7 +7,7 @@ or why it has no effect or is refused.
 No message and no ``repr`` contains a secret: only values that are numbers or choices are shown.
 """
 
-from .options import api_timeout_ms, kafka_settings, server_address, server_list
+from .options import api_timeout_ms, kafka_settings, server_address, server_list, server_problems
 from .producer import MAX_IN_FLIGHT, ProducerSettings
 from .setting import PREFIX
 from .table import (
@@ -39,4 +39,5 @@ __all__ = [
     "kafka_settings",
     "server_address",
     "server_list",
+    "server_problems",
 ]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 from ..option_values import did_you_mean
 from .login import read_login
+from .options import server_problems
 from .setting import PREFIX, Ignored
-from .table import BY_NAME
+from .table import BOOTSTRAP_SERVERS, BY_NAME
 from .tls import read_tls
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class JavaSettings:
 
 def read_java_settings(settings: Mapping[str, str]) -> JavaSettings:
     """Read ``kafka.*`` settings, without their prefix, and collect the problems."""
-    problems: list[str] = []
+    problems = server_problems(settings.get(BOOTSTRAP_SERVERS, ""))
     others: dict[str, str] = {}
     for name, value in sorted(settings.items()):
         try:

@@ -95,8 +95,7 @@ def consumer_problems(settings: Mapping[str, str]) -> list[str]:
 def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
     """Return what is wrong with the settings of any connection; ``role`` is the client's."""
     problems = _problems(BY_NAME[API_TIMEOUT_MS], settings)
-    servers = server_list(settings.get(BOOTSTRAP_SERVERS, ""))
-    if not servers:
+    if not server_list(settings.get(BOOTSTRAP_SERVERS, "")):
         problems.append(
             f"Option 'kafka.bootstrap.servers' must be specified for configuring Kafka {role}"
         )
@@ -106,14 +105,20 @@ def connection_problems(settings: Mapping[str, str], role: str) -> list[str]:
             "Option 'kafka.bootstrap.servers' must be host:port, without a user: set the login in "
             "'kafka.sasl.jaas.config'"
         )
-    else:
-        problems += (
-            "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number "
-            f"{number} is not"
-            for number, each in enumerate(servers, 1)
-            if server_address(each) is None
-        )
     return problems
+
+
+def server_problems(servers: str) -> list[str]:
+    """Return which servers Kafka's clients cannot use; clients of others may read them otherwise.
+
+    They are not repeated: one may be a connection string with a key.
+    """
+    return [
+        "Option 'kafka.bootstrap.servers' must be host:port, separated by commas: number "
+        f"{number} is not"
+        for number, each in enumerate(server_list(servers), 1)
+        if server_address(each) is None
+    ]
 
 
 def _problems(setting: Setting, settings: Mapping[str, str]) -> list[str]:
