@@ -17,10 +17,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.np import arrayobj
 
 from pyspark_kafka.adapters.kernels.kernel import Kernel
-from pyspark_kafka.adapters.kernels.parts import How, Intrinsic, Part
+from pyspark_kafka.adapters.kernels.parts import Intrinsic, Part
 
 from .intrinsics import INTRINSICS
-from .ir_compiler import IrCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,36 +65,10 @@ def numba_type(kind: Kind) -> Any:
     return types.Array(getattr(types, name), dimensions.count(",") + 1, "C", readonly=read_only)
 
 
-def _new_inlined(function: Callable[..., object]) -> Any:
+def _new_part(function: Callable[..., object]) -> Any:
     """Return numba's object of a function that kernels call."""
     return _for_kernels_only(numba.njit(error_model="numpy", **_NO_WRAPPERS)(_with_parts(function)))
 
-
-def _new_force_inlined(function: Callable[..., object]) -> Any:
-    """Return numba's object of a function that is copied into its callers."""
-    return numba.njit(inline="always", error_model="numpy")(_with_parts(function))
-
-
-def _new_kernel_function(function: Callable[..., object]) -> Any:
-    """Return numba's object of a function that is compiled with its kernel."""
-    jit = numba.njit(error_model="numpy", pipeline_class=IrCompiler, **_NO_WRAPPERS)
-    callee: Any = _for_kernels_only(jit(_with_parts(function)))
-    template = callee.get_call_template
-
-    def get_call_template(arguments: Any, named: Any) -> Any:
-        """Compile no copies for constants."""
-        variables = {name: types.unliteral(each) for name, each in named.items()}
-        return template(tuple(types.unliteral(each) for each in arguments), variables)
-
-    callee.get_call_template = get_call_template
-    return callee
-
-
-_NEW: Final[dict[How, Callable[[Any], Any]]] = {
-    How.INLINED: _new_inlined,
-    How.FUNCTION: _new_kernel_function,
-    How.COPIED: _new_force_inlined,
-}
 
 _PARTS: Final[dict[Any, Any]] = {}
 
@@ -108,8 +81,7 @@ def _numba_object(part: Part | Kernel | Intrinsic) -> Any:
         made = INTRINSICS[part.name]
         _PARTS[part] = made(*part.types) if part.types else made
     else:
-        how = part.how if isinstance(part, Part) else How.INLINED
-        _PARTS[part] = _NEW[how](part.function)
+        _PARTS[part] = _new_part(part.function)
     return _PARTS[part]
 
 

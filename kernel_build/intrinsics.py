@@ -115,35 +115,6 @@ def high_product(_typing: Any, one: Any, other: Any) -> Any:
 
 
 @extending.intrinsic
-def borrowed(_typing: Any, arrays: Any) -> Any:
-    """Return the same array, or tuple of arrays, without reference counting.
-
-    The result is valid only while the caller's own reference is. Numba counts references to an
-    array at each function call, with atomic instructions: several times the cost of decoding a
-    record.
-    """
-    signature = arrays(arrays)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_meminfo(context, builder, signature.return_type, arguments[0])
-
-    return signature, generate
-
-
-def _without_meminfo(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.BaseTuple):
-        parts = cgutils.unpack_tuple(builder, value, len(kind))
-        stripped = [
-            _without_meminfo(context, builder, *typed) for typed in zip(kind, parts, strict=True)
-        ]
-        return context.make_tuple(builder, kind, stripped)
-    view = context.make_array(kind)(context, builder, value)
-    view.meminfo = cgutils.get_null_value(view.meminfo.type)
-    view.parent = cgutils.get_null_value(view.parent.type)
-    return view._getvalue()  # noqa: SLF001  # numba has no public name for it
-
-
-@extending.intrinsic
 def copy_bytes(_typing: Any, target: Any, at: Any, source: Any, start: Any, length: Any) -> Any:
     """Copy ``source[start:start + length]`` to ``target[at:]`` without bounds checks.
 
@@ -232,7 +203,6 @@ INTRINSICS: Final[Mapping[str, Any]] = {
     "float_of_bits": float_of_bits,
     "bits_of_double": bits_of_double,
     "high_product": high_product,
-    "borrowed": borrowed,
     "copy_bytes": copy_bytes,
     "copy_from": copy_from,
     "leading_zeros": leading_zeros,

@@ -9,10 +9,10 @@ import numpy as np
 from ..kafka_format import column_mask as bit
 from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
-from ..kernels.intrinsics import borrowed, copy_from
 from ..kernels.kernel import kernel
 from ..kernels.kinds import BUFFERS, LIMITS
-from ..kernels.parts import force_inlined, inlined
+from ..kernels.memory import copy_from
+from ..kernels.parts import inlined
 from .c_calls import byte_at, c_function, int32_at, int64_at, uint64_at
 from .librdkafka import Message, address_of
 
@@ -92,7 +92,6 @@ def gather(
     the message that was not written. ``DONE`` means that all were, or that the range is complete.
     ``cursor[OFFSET]`` is the last offset that was passed; ``limits`` are ``RecordLimits.numbers``.
     """
-    messages, cursor, columns, calls = borrowed((messages, cursor, columns, calls))
     while cursor[at.RECORD] < len(messages):
         message = messages[cursor[at.RECORD]]
         if int32_at(message + _ERR) != 0:
@@ -115,14 +114,13 @@ def gather(
 @kernel("uint64[]", "uint64[]")
 def destroy(messages: Any, calls: Any) -> None:
     """Destroy the remaining messages."""
-    messages, calls = borrowed((messages, calls))
     for place in range(len(messages)):
         if messages[place] != _NULL:
             _destroy(calls[_DESTROY], (messages[place],))
             messages[place] = _NULL
 
 
-@force_inlined
+@inlined
 def _put_message(
     message: Any, offset: int, cursor: Any, mask: int, limits: Any, columns: Any, calls: Any
 ) -> Any:
@@ -172,7 +170,7 @@ def _fits(timestamp: int) -> bool:
     return -status.MAX_MILLISECONDS <= timestamp <= status.MAX_MILLISECONDS
 
 
-@force_inlined
+@inlined
 def _put_value(column: Any, row: Any, used: Any, address: Any, length: Any) -> Any:
     """Append bytes to a column, null without an address; return its size, or -1 if it is full."""
     offsets, target, validity = column
@@ -188,7 +186,7 @@ def _put_value(column: Any, row: Any, used: Any, address: Any, length: Any) -> A
     return end
 
 
-@force_inlined
+@inlined
 def _put_headers(
     headers: Any, row: Any, cursor: Any, message: Any, payload: Any, limits: Any, calls: Any
 ) -> Any:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..kafka_format.encode_kernel import header_range, headers_payload, value_length, value_span
-from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
 from ..kernels.kinds import COLUMNS, ROWS, WIDE_COLUMNS
-from ..kernels.parts import force_inlined, inlined
+from ..kernels.parts import inlined
 from ..partitioning.topic_rows import NO_PARTITION
 from .c_calls import c_function
 from .librdkafka import Message, address_of
@@ -126,9 +125,8 @@ def produce_plain(
     After a row that was refused for itself others may have been queued; after one for which the
     queue had no room none was.
     """
-    columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
-    handles, topic_ends = borrowed(topics)
-    addresses, messages, _ = borrowed(calls)
+    handles, topic_ends = topics
+    addresses, messages, _ = calls
     _, keys, values, _ = columns
     topic = 0
     while at < len(rows):
@@ -174,9 +172,8 @@ def produce_full(
     calls: Any,
 ) -> Any:
     """Do as ``produce_plain``, with timestamps and headers, one record at a time."""
-    columns, bases, rows, partitions = borrowed((columns, bases, rows, partitions))
-    handles, topic_ends = borrowed(topics)
-    addresses, _, fields = borrowed(calls)
+    handles, topic_ends = topics
+    addresses, _, fields = calls
     timestamps, keys, values, headers = columns
     topic = 0
     fields[_OPAQUE_OF][1] = np.uint64(opaque)
@@ -213,7 +210,6 @@ def produce_full(
 @kernel(COLUMNS, ROWS, wide=(WIDE_COLUMNS, ROWS))
 def uncounted_bytes(columns: Any, rows: Any) -> int:
     """Return the bytes of keys and headers, which librdkafka's queue limit does not count."""
-    columns, rows = borrowed((columns, rows))
     _, keys, _, headers = columns
     total = 0
     for row in rows:
@@ -230,7 +226,7 @@ def _bytes_of(column: Any, base: Any, row: Any) -> Any:
     return base + np.uint64(start), np.uint64(length)
 
 
-@force_inlined
+@inlined
 def _new_header_list(headers: Any, bases: Any, row: Any, addresses: Any) -> Any:
     """Return librdkafka's list of a row's headers, 0 if it has none."""
     first, end = header_range(headers, row)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
 from .c_calls import int32_at, uint64_at
 from .librdkafka import Message
@@ -65,7 +64,6 @@ def count_delivered(messages: Any, place: int, runs: Any) -> Any:
     Return the place of the first message with an error, or the number of messages, and how many
     runs were written: an output and a count each.
     """
-    messages, runs = borrowed((messages, runs))
     count = 0
     while place < len(messages):
         message = messages[place]

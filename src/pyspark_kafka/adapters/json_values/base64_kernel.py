@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_uint8, store_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 
 _PADDING: Final = 61
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -17,7 +17,7 @@ _VALUES: Final = np.array(
 )
 
 
-@kernel_function
+@inlined
 def decode_base64(start: int, end: int, target: int) -> Any:
     """Write the bytes of a base64 text, and return where they end; or -1 if it is invalid.
 
@@ -51,6 +51,6 @@ def decode_base64(start: int, end: int, target: int) -> Any:
         place += 3 - padding
 
 
-@kernel_function
+@inlined
 def _value(at: int) -> Any:
     return np.int64(_VALUES[load_uint8(at)])

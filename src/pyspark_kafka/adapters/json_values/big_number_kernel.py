@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8, load_uint64, store_int64, store_uint64
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import context as at_
 from .number_text_kernel import digit_at
 
@@ -31,7 +31,7 @@ def big_number_bytes(max_digits: int) -> int:
     return 8 * (bits // 32 + 8)
 
 
-@kernel_function
+@inlined
 def compare_with_number(context: int, start: int, end: int, mantissa: Any, power: int) -> Any:
     """Return the sign of the text's number minus ``mantissa * 2 ** power``.
 
@@ -50,7 +50,7 @@ def compare_with_number(context: int, start: int, end: int, mantissa: Any, power
     return _compare(left, right)
 
 
-@kernel_function
+@inlined
 def _read(number: int, start: int, end: int) -> Any:
     """Read the digits of a text as an integer, and return the power of ten that it lacks."""
     store_int64(number, 0)
@@ -79,7 +79,7 @@ def _read(number: int, start: int, end: int) -> Any:
     return exponent + _exponent(at, end)
 
 
-@kernel_function
+@inlined
 def _exponent(start: int, end: int) -> Any:
     """Return the number behind an ``e``, if there is one."""
     at = start
@@ -94,7 +94,7 @@ def _exponent(start: int, end: int) -> Any:
     return -power if is_negative else power
 
 
-@kernel_function
+@inlined
 def _multiply_add(number: int, factor: Any, summand: Any) -> None:
     count = load_int64(number)
     carry = summand
@@ -109,7 +109,7 @@ def _multiply_add(number: int, factor: Any, summand: Any) -> None:
         store_int64(number, count + 1)
 
 
-@kernel_function
+@inlined
 def _multiply_by_fives(number: int, power: int) -> None:
     left = power
     while left > 13:
@@ -118,7 +118,7 @@ def _multiply_by_fives(number: int, power: int) -> None:
     _multiply_add(number, _FIVES[left], np.uint64(0))
 
 
-@kernel_function
+@inlined
 def _shift_left(number: int, places: int) -> None:
     """Multiply by ``2 ** places``."""
     count = load_int64(number)
@@ -141,7 +141,7 @@ def _shift_left(number: int, places: int) -> None:
     store_int64(number, count)
 
 
-@kernel_function
+@inlined
 def _compare(left: int, right: int) -> Any:
     count = load_int64(left)
     other = load_int64(right)

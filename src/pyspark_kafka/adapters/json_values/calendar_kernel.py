@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 
 
-@kernel_function
+@inlined
 def days_of(year: int, month: int, day: int) -> Any:
     """Return the days since 1970-01-01 of a date in the Gregorian calendar, extended backwards."""
     # Years begin in March: then the day that leap years add is the last one.
@@ -19,7 +19,7 @@ def days_of(year: int, month: int, day: int) -> Any:
     return era * 146_097 + day_of_era - 719_468
 
 
-@kernel_function
+@inlined
 def is_date(year: int, month: int, day: int) -> Any:
     """Return whether a month has a day."""
     if month < 1 or month > 12 or day < 1:

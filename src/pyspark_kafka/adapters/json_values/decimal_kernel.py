@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import high_product, load_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from .number_text_kernel import digit_at, is_digit
 
 _ZERO: Final = np.uint64(0)
@@ -27,7 +27,7 @@ TOO_LARGE: Final = 0
 DECIMAL: Final = 1
 
 
-@kernel_function
+@inlined
 def parse_decimal(start: int, end: int, precision: int, scale: int) -> Any:
     """Return what a text is, and the halves of the unscaled decimal, the lower one first.
 
@@ -61,7 +61,7 @@ def parse_decimal(start: int, end: int, precision: int, scale: int) -> Any:
     return DECIMAL, low, high
 
 
-@kernel_function
+@inlined
 def _scan_mantissa(start: int, end: int) -> Any:
     """Return where it ends, its first significant digit or -1, a power of ten, and a count.
 
@@ -90,7 +90,7 @@ def _scan_mantissa(start: int, end: int) -> Any:
     return at, first, power, count
 
 
-@kernel_function
+@inlined
 def _scan_exponent(start: int, end: int) -> Any:
     """Return whether a text is an exponent or nothing, and its number."""
     if start >= end:
@@ -118,7 +118,7 @@ def _scan_exponent(start: int, end: int) -> Any:
     return has_digits and power <= _MAX_INT32, -power if is_negative else power
 
 
-@kernel_function
+@inlined
 def _rounded(first: int, end: int, kept: int) -> Any:
     """Return the integer of the first digits, as many as are kept, rounded by the next one."""
     low = high = _ZERO

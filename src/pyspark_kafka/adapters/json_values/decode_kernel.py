@@ -19,7 +19,7 @@ from ..kernels.memory import (
     store_int64,
     store_uint8,
 )
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     close_list,
     close_struct,
@@ -95,7 +95,7 @@ def decode_rows(context: int, table: int, first: int, last: int) -> int:
     return last
 
 
-@kernel_function
+@inlined
 def _decode_row(context: int, table: int, start: int, end: int) -> Any:
     """Put one row; return a negative number if it cannot be, and otherwise any other."""
     at = skip_space(context, start, end)
@@ -113,7 +113,7 @@ def _decode_row(context: int, table: int, start: int, end: int) -> Any:
     return _decode_object(context, table, at + 1, end)
 
 
-@kernel_function
+@inlined
 def _decode_object(context: int, table: int, start: int, end: int) -> Any:
     """Put the object behind the brace that opens it, with all in it."""
     at = start
@@ -255,7 +255,7 @@ def _decode_object(context: int, table: int, start: int, end: int) -> Any:
             return at
 
 
-@kernel_function
+@inlined
 def _value_start(context: int, start: int, end: int) -> Any:
     """Return the position of the value behind a colon, which mostly follows at once."""
     if start < end and load_uint8(start) == COLON:
@@ -264,7 +264,7 @@ def _value_start(context: int, start: int, end: int) -> Any:
     return skip_colon(context, start, end)
 
 
-@kernel_function
+@inlined
 def _odd_name(context: int, start: int, end: int) -> Any:
     """Return where a name begins and ends without its escapes, and the position behind it."""
     name, name_end, after = skip_name(context, start, end)
@@ -277,7 +277,7 @@ def _odd_name(context: int, start: int, end: int) -> Any:
     return scratch, unescape(name, name_end, name_end, scratch), after
 
 
-@kernel_function
+@inlined
 def _put_key(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Put the name of a map's entry, and return the position behind it."""
     byte = load_uint8(start)

@@ -6,9 +6,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.intrinsics import leading_zeros
-from ..kernels.memory import bits_of_double, double_of_bits, high_product, load_int64, load_uint64
-from ..kernels.parts import kernel_function
+from ..kernels.memory import (
+    bits_of_double,
+    double_of_bits,
+    high_product,
+    leading_zeros,
+    load_int64,
+    load_uint64,
+)
+from ..kernels.parts import inlined
 from . import context as at
 from .big_number_kernel import compare_with_number
 from .number_text_kernel import MAX_MANTISSA_DIGITS
@@ -30,7 +36,7 @@ _FLOAT_OVERFLOW: Final = float(2**128 - 2**103)
 """Halfway between the largest float and the next power of two: from here on it is infinite."""
 
 
-@kernel_function
+@inlined
 def double_of(context: int, start: int, end: int, mantissa: Any, exponent: int, digits: int) -> Any:
     """Return the double of a number without its sign, whose text is ``[start, end)``.
 
@@ -49,7 +55,7 @@ def double_of(context: int, start: int, end: int, mantissa: Any, exponent: int, 
     return double_of_bits(low)
 
 
-@kernel_function
+@inlined
 def short_double_of(context: int, mantissa: Any, exponent: int) -> Any:
     """Return the double of a number whose digits are all in the mantissa."""
     if mantissa <= _MAX_EXACT and -_MAX_EXACT_TEN <= exponent <= 0:
@@ -58,7 +64,7 @@ def short_double_of(context: int, mantissa: Any, exponent: int) -> Any:
     return double_of_bits(_rounded(context, mantissa, exponent))
 
 
-@kernel_function
+@inlined
 def float_of(context: int, start: int, end: int, double: Any) -> Any:
     """Return the float nearest to a text, whose nearest double is known.
 
@@ -86,7 +92,7 @@ def float_of(context: int, start: int, end: int, double: Any) -> Any:
     return nearest
 
 
-@kernel_function
+@inlined
 def _parts(bits: Any) -> Any:
     """Return the mantissa as an integer, and its power of two, of a finite double's bits."""
     biased = np.int64(bits >> np.uint64(_MANTISSA_BITS))
@@ -95,7 +101,7 @@ def _parts(bits: Any) -> Any:
     return (bits & _FRACTION) | _HIDDEN, biased - 1075
 
 
-@kernel_function
+@inlined
 def _rounded(context: int, mantissa: Any, exponent: int) -> Any:
     """Return the bits of the double nearest to ``mantissa * 10 ** exponent``.
 

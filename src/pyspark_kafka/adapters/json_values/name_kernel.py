@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8, load_uint64
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import program as at_
 
 _FACTOR: Final = np.uint64(at_.HASH_FACTOR)
@@ -15,7 +15,7 @@ _EIGHT: Final = np.uint64(8)
 _ONE: Final = np.uint64(1)
 
 
-@kernel_function
+@inlined
 def find_member(entry: int, expected: int, name: int, size: int, limit: int) -> Any:
     """Return the index of the member of a name, or -1; names in order are found at once.
 
@@ -34,7 +34,7 @@ def find_member(entry: int, expected: int, name: int, size: int, limit: int) -> 
     return -1
 
 
-@kernel_function
+@inlined
 def _find_hashed(entry: int, members: int, first: Any, name: int, size: int) -> Any:
     last = load_uint64(name + size - 8) if size >= 8 else np.uint64(0)
     mixed = (first * _FACTOR + (last ^ np.uint64(size))) * _FACTOR
@@ -48,7 +48,7 @@ def _find_hashed(entry: int, members: int, first: Any, name: int, size: int) -> 
         place = (place + 1) & mask
 
 
-@kernel_function
+@inlined
 def _first_word(name: int, size: int, limit: int) -> Any:
     if limit - name >= 8:
         word = load_uint64(name)
@@ -59,7 +59,7 @@ def _first_word(name: int, size: int, limit: int) -> Any:
     return word
 
 
-@kernel_function
+@inlined
 def _is_named(member: int, first: Any, name: int, size: int) -> Any:
     if load_uint64(member + at_.FIRST_WORD) != first:
         return False

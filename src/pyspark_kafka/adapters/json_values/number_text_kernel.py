@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import context as at_
 from .reasons import MALFORMED, TOO_LARGE, TRUNCATED
 
@@ -22,25 +22,25 @@ _MAX_EXPONENT: Final = 1_000_000_000
 _TEN: Final = np.uint64(10)
 
 
-@kernel_function
+@inlined
 def is_digit(byte: int) -> Any:
     """Return whether a byte is an ASCII digit."""
     return 48 <= byte <= 57
 
 
-@kernel_function
+@inlined
 def is_number(byte: int) -> Any:
     """Return whether a byte begins a number."""
     return is_digit(byte) or byte == _MINUS
 
 
-@kernel_function
+@inlined
 def digit_at(place: int) -> Any:
     """Return the number of the ASCII digit at a position."""
     return np.int64(load_uint8(place)) - 48
 
 
-@kernel_function
+@inlined
 def scan_number(context: int, start: int, end: int) -> Any:
     """Return the end, the mantissa, its exponent, its digits and whether it is an integer.
 
@@ -102,7 +102,7 @@ def scan_number(context: int, start: int, end: int) -> Any:
     return at, mantissa, exponent, digits, is_integer
 
 
-@kernel_function
+@inlined
 def _uncounted(start: int, end: int) -> Any:
     """Return 1 for a number of one zero before a fraction or an exponent, but not both.
 
@@ -118,7 +118,7 @@ def _uncounted(start: int, end: int) -> Any:
     return 1
 
 
-@kernel_function
+@inlined
 def _scan_exponent(start: int, end: int) -> Any:
     """Return where the digits begin, where they end, and the exponent; the sign is optional."""
     at = start

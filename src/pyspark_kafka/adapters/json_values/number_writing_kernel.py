@@ -21,7 +21,7 @@ from ..kernels.memory import (
     store_uint64,
     trailing_zeros,
 )
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 
 NUMBER_ROOM: Final = 80
 """The bytes for the longest number: 38 digits, a sign, a point, six zeros and an exponent."""
@@ -39,7 +39,7 @@ _NAN: Final = U(int.from_bytes(b"NaN", "little"))
 _INFINITY: Final = U(int.from_bytes(b"Infinity", "little"))
 
 
-@kernel_function
+@inlined
 def eight_digits(number: Any) -> Any:
     """Return the eight decimal digits of a number below 10^8, the first in the lowest byte."""
     halves = (number // U(10_000)) | ((number % U(10_000)) << U(32))
@@ -51,7 +51,7 @@ def eight_digits(number: Any) -> Any:
     return tens | ((pairs - U(10) * tens) << U(8))
 
 
-@kernel_function
+@inlined
 def put_short(at: int, number: Any) -> Any:
     """Write a number below 10^8."""
     digits = eight_digits(number)
@@ -60,14 +60,14 @@ def put_short(at: int, number: Any) -> Any:
     return at + 8 - zeros
 
 
-@kernel_function
+@inlined
 def put_eight(at: int, number: Any) -> Any:
     """Write a number below 10^8 with eight digits."""
     store_uint64(at, eight_digits(number) | _ASCII_ZEROS)
     return at + 8
 
 
-@kernel_function
+@inlined
 def put_unsigned(at: int, number: Any) -> Any:
     """Write an unsigned number of 64 bits."""
     step = U(_EIGHT_DIGITS)
@@ -82,7 +82,7 @@ def put_unsigned(at: int, number: Any) -> Any:
     return put_eight(at, number % step)
 
 
-@kernel_function
+@inlined
 def put_signed(at: int, number: Any) -> Any:
     """Write a signed number of 64 bits."""
     if number < 0:
@@ -92,7 +92,7 @@ def put_signed(at: int, number: Any) -> Any:
     return put_unsigned(at, U(number))
 
 
-@kernel_function
+@inlined
 def put_digits(at: int, number: int, width: int) -> Any:
     """Write a number that is not negative with at least ``width`` digits, at most eight."""
     digits = eight_digits(U(number)) | _ASCII_ZEROS
@@ -100,7 +100,7 @@ def put_digits(at: int, number: int, width: int) -> Any:
     return at + width
 
 
-@kernel_function
+@inlined
 def put_decimal(at: int, scratch: int, low: Any, high: int, scale: int) -> Any:
     """Write an unscaled number of 128 bits as Java's ``BigDecimal.toString``."""
     if high < 0:
@@ -117,7 +117,7 @@ def put_decimal(at: int, scratch: int, low: Any, high: int, scale: int) -> Any:
     return _put_scientific(at, scratch, size, point - 1)
 
 
-@kernel_function
+@inlined
 def _put_unscaled(at: int, low: Any, high: Any) -> Any:
     if high == U(0):
         return put_unsigned(at, low)
@@ -146,7 +146,7 @@ def _put_unscaled(at: int, low: Any, high: Any) -> Any:
     return _copy(at, start, end - start)
 
 
-@kernel_function
+@inlined
 def _copy(at: int, source: int, size: int) -> Any:
     """Copy to a lower or another address, eight bytes at a time."""
     done = 0
@@ -156,20 +156,20 @@ def _copy(at: int, source: int, size: int) -> Any:
     return at + size
 
 
-@kernel_function
+@inlined
 def _put_zeros(at: int, count: int) -> Any:
     for number in range(count):
         store_uint8(at + number, np.uint8(48))
     return at + count
 
 
-@kernel_function
+@inlined
 def _put_point(at: int) -> Any:
     store_uint8(at, np.uint8(46))
     return at + 1
 
 
-@kernel_function
+@inlined
 def _put_plain(at: int, digits: int, size: int, point: int) -> Any:
     """Write digits with the point behind the first ``point`` ones, or with zeros before them."""
     if point <= 0:
@@ -180,7 +180,7 @@ def _put_plain(at: int, digits: int, size: int, point: int) -> Any:
     return _copy(at, digits + point, size - point)
 
 
-@kernel_function
+@inlined
 def _put_scientific(at: int, digits: int, size: int, exponent: int) -> Any:
     """Write one digit, the others behind a point, and the exponent."""
     store_uint8(at, load_uint8(digits))
@@ -191,14 +191,14 @@ def _put_scientific(at: int, digits: int, size: int, exponent: int) -> Any:
     return put_signed(at + 1, exponent)
 
 
-@kernel_function
+@inlined
 def put_bool(at: int, value: bool) -> Any:
     """Write ``true`` or ``false``."""
     store_uint64(at, _TRUE if value else _FALSE)
     return at + (4 if value else 5)
 
 
-@kernel_function
+@inlined
 def put_special(at: int, is_negative: Any, fraction: Any, is_quoted: bool) -> Any:
     """Write ``NaN``, ``Infinity`` or ``-Infinity``, in quotes unless a key is written."""
     if is_quoted:
@@ -250,19 +250,19 @@ def _scaled_power(power: int) -> int:
     return (1 << shift) // number + 1
 
 
-@kernel_function
+@inlined
 def put_float(at: int, scratch: int, powers: int, bits: Any) -> Any:
     """Write a finite 32-bit floating-point number as Java's ``Float.toString``."""
     return _put_binary(at, scratch, powers, U(bits), 23, -149)
 
 
-@kernel_function
+@inlined
 def put_double(at: int, scratch: int, powers: int, number: Any) -> Any:
     """Write a finite 64-bit floating-point number as Java's ``Double.toString``."""
     return _put_binary(at, scratch, powers, bits_of_double(number), 52, -1074)
 
 
-@kernel_function
+@inlined
 def _put_binary(
     at: int, scratch: int, powers: int, bits: Any, width: int, min_exponent: int
 ) -> Any:
@@ -292,7 +292,7 @@ def _put_binary(
     return _put_java(at, scratch, digits, power + shift)
 
 
-@kernel_function
+@inlined
 def _shortest(powers: int, fraction: Any, exponent: int, hidden: Any, min_exponent: int) -> Any:
     """Return the number and power of ten that is the shortest in the interval of roundings."""
     odd = fraction & U(1)
@@ -326,7 +326,7 @@ def _shortest(powers: int, fraction: Any, exponent: int, hidden: Any, min_expone
     return (digits if is_nearer else digits + U(1)), power
 
 
-@kernel_function
+@inlined
 def _product(high: Any, low: Any, number: Any) -> Any:
     """Return the upper bits of a product with a power of ten; the last bit is sticky."""
     carried = (high * number >> U(1)) + high_product(low, number)
@@ -334,7 +334,7 @@ def _product(high: Any, low: Any, number: Any) -> Any:
     return upper | (((carried & _LOW_63) + _LOW_63) >> U(63))
 
 
-@kernel_function
+@inlined
 def _put_java(at: int, scratch: int, digits: Any, power: int) -> Any:
     """Write ``digits * 10^power``: plain from 10^-3 to 10^7, with a digit behind the point."""
     if digits == U(0):

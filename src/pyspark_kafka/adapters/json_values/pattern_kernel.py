@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..kernels.memory import load_int64, load_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import pattern_table as step
 from .calendar_kernel import days_of, is_date
 from .number_text_kernel import digit_at, is_digit
@@ -25,7 +25,7 @@ NO_OFFSET: Final = 1 << 40
 """Instead of the seconds of an offset, where a text has none."""
 
 
-@kernel_function
+@inlined
 def parse_pattern(steps: int, count: int, start: int, end: int) -> Any:
     """Return whether a text has a pattern, its seconds, its microseconds, and its offset.
 
@@ -91,7 +91,7 @@ def parse_pattern(steps: int, count: int, start: int, end: int) -> Any:
     return True, seconds, micros, offset
 
 
-@kernel_function
+@inlined
 def _is_same_letter(byte: int, other: int) -> Any:
     if byte == other:
         return True
@@ -99,7 +99,7 @@ def _is_same_letter(byte: int, other: int) -> Any:
     return letter == other | _CASE and 97 <= letter <= 122
 
 
-@kernel_function
+@inlined
 def _number(start: int, end: int, kind: int, min_width: int, max_width: int) -> Any:
     """Return where a number ends and the number; or 0."""
     at = start
@@ -133,7 +133,7 @@ def _number(start: int, end: int, kind: int, min_width: int, max_width: int) -> 
     return at, -value if sign < 0 else value
 
 
-@kernel_function
+@inlined
 def _fraction(start: int, end: int, max_digits: int) -> Any:
     """Return where one to ``max_digits`` digits end, and their microseconds; or 0."""
     at = start
@@ -146,7 +146,7 @@ def _fraction(start: int, end: int, max_digits: int) -> Any:
     return (at if at > start else 0), micros
 
 
-@kernel_function
+@inlined
 def _offset(start: int, end: int, kind: int, has_colon: bool, has_zulu: bool) -> Any:
     """Return where an offset ends and its seconds; or 0."""
     if start >= end:
@@ -173,7 +173,7 @@ def _offset(start: int, end: int, kind: int, has_colon: bool, has_zulu: bool) ->
     return at, -seconds if sign == _MINUS else seconds
 
 
-@kernel_function
+@inlined
 def _two_digits(start: int, end: int) -> Any:
     if end - start < 2 or not is_digit(load_uint8(start)) or not is_digit(load_uint8(start + 1)):
         return 0, 0

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
 from . import context as at_
 from .double_kernel import double_of
@@ -34,7 +34,7 @@ MIN_BYTES: Final = NUMBER_ROOM + 16
 _MINUS: Final = 45
 
 
-@kernel_function
+@inlined
 def regenerate(context: int, start: int, end: int, target: int) -> Any:
     """Write a valid value again and return where it ends; or -1 if a text is not UTF-8."""
     at = start
@@ -73,7 +73,7 @@ def regenerate(context: int, start: int, end: int, target: int) -> Any:
         at += 1
 
 
-@kernel_function
+@inlined
 def _write_scalar(context: int, start: int, end: int, place: int) -> Any:
     byte = load_uint8(start)
     if is_quote(context, byte):
@@ -99,7 +99,7 @@ def _write_scalar(context: int, start: int, end: int, place: int) -> Any:
     return after, _write_number(context, place, number)
 
 
-@kernel_function
+@inlined
 def _write_integer(start: int, end: int, place: int, is_negative: bool) -> Any:
     """Write digits without leading zeros, and -0 as 0."""
     while end - start > 1 and load_uint8(start) == 48:
@@ -111,7 +111,7 @@ def _write_integer(start: int, end: int, place: int, is_negative: bool) -> Any:
     return place + end - start
 
 
-@kernel_function
+@inlined
 def _write_number(context: int, place: int, number: float) -> Any:
     """Write a number; one that is not finite is in quotes."""
     if not np.isfinite(number):
@@ -120,13 +120,13 @@ def _write_number(context: int, place: int, number: float) -> Any:
     return put_double(place, scratch, load_int64(context + at_.TENS), number)
 
 
-@kernel_function
+@inlined
 def _write_byte(place: int, byte: int) -> Any:
     store_uint8(place, np.uint8(byte))
     return place + 1
 
 
-@kernel_function
+@inlined
 def _write_text(start: int, end: int, target: int) -> Any:
     """Write a text in quotes, with Jackson's escapes; return -1 if it is not UTF-8.
 
@@ -165,7 +165,7 @@ def _write_text(start: int, end: int, target: int) -> Any:
     return _write_byte(place, QUOTE)
 
 
-@kernel_function
+@inlined
 def _write_unit(place: int, unit: Any) -> Any:
     """Write a UTF-16 unit."""
     if unit == QUOTE or unit == BACKSLASH:
@@ -197,7 +197,7 @@ def _write_unit(place: int, unit: Any) -> Any:
     return _write_byte(place, 0x80 | unit & 0x3F)
 
 
-@kernel_function
+@inlined
 def _write_escape(place: int, unit: Any) -> Any:
     place = _write_byte(_write_byte(place, BACKSLASH), 117)
     for shift in (12, 8, 4, 0):

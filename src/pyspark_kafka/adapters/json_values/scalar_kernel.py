@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8, store_int64
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     data_end,
     has_room_for,
@@ -35,7 +35,7 @@ _MAX_INT16: Final = np.uint64(2**15 - 1)
 _MAX_INT8: Final = np.uint64(2**7 - 1)
 
 
-@kernel_function
+@inlined
 def lacks_room(context: int, table: int, column: int, size: int) -> Any:
     """Return whether a column has no room for a text, and let the context say so."""
     if has_room_for(table, column, size):
@@ -45,7 +45,7 @@ def lacks_room(context: int, table: int, column: int, size: int) -> Any:
     return True
 
 
-@kernel_function
+@inlined
 def put_plain(context: int, table: int, column: int, start: int, size: int) -> Any:
     """Put a text without escapes, and return 1 or a negative number."""
     if lacks_room(context, table, column, size):
@@ -56,7 +56,7 @@ def put_plain(context: int, table: int, column: int, start: int, size: int) -> A
     return 1
 
 
-@kernel_function
+@inlined
 def put_text(context: int, table: int, column: int, start: int, end: int, quote: int) -> Any:
     """Put a text in quotes, which begins at ``start``, without its escapes."""
     limit = load_int64(context + at_.LIMIT)
@@ -67,7 +67,7 @@ def put_text(context: int, table: int, column: int, start: int, end: int, quote:
     return _put_escaped(context, table, column, start, end, quote)
 
 
-@kernel_function
+@inlined
 def _put_escaped(context: int, table: int, column: int, start: int, end: int, quote: int) -> Any:
     stop = text_end(context, start, end, quote)
     if stop < 0:
@@ -82,7 +82,7 @@ def _put_escaped(context: int, table: int, column: int, start: int, end: int, qu
     return stop + 1
 
 
-@kernel_function
+@inlined
 def put_boolean(table: int, column: int, start: int, end: int) -> Any:
     """Put true or false."""
     if has_word(start, end, TRUE, 4):
@@ -94,7 +94,7 @@ def put_boolean(table: int, column: int, start: int, end: int) -> Any:
     return -TYPE_MISMATCH
 
 
-@kernel_function
+@inlined
 def scan_integer(context: int, start: int, end: int, maximum: Any) -> Any:
     """Return the position behind an integer of at most ``maximum``, or -1 less, and the integer."""
     byte = load_uint8(start)
@@ -112,7 +112,7 @@ def scan_integer(context: int, start: int, end: int, maximum: Any) -> Any:
     return after, -number if is_negative else number
 
 
-@kernel_function
+@inlined
 def put_short_double(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Put a double of at most 19 digits; return a negative number for any other value."""
     after, mantissa, exponent, digits, is_integer = scan_number(context, start, end)
@@ -125,7 +125,7 @@ def put_short_double(context: int, table: int, column: int, start: int, end: int
     return after
 
 
-@kernel_function
+@inlined
 def put_small_integer(
     context: int, table: int, kind: int, column: int, start: int, end: int
 ) -> Any:

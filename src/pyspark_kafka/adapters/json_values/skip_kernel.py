@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8, store_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import context as at_
 from .number_text_kernel import is_digit, scan_number
 from .reasons import MALFORMED, TOO_DEEP, TRUNCATED
@@ -33,7 +33,7 @@ _INF: Final = _word(b"INF")
 _INFINITY: Final = _word(b"Infinity")
 
 
-@kernel_function
+@inlined
 def is_quote(context: int, byte: int) -> Any:
     """Return whether a byte begins a text."""
     if byte == QUOTE:
@@ -41,7 +41,7 @@ def is_quote(context: int, byte: int) -> Any:
     return byte == APOSTROPHE and load_int64(context + at_.FLAGS) & at_.SINGLE_QUOTES != 0
 
 
-@kernel_function
+@inlined
 def skip_name(context: int, start: int, end: int) -> Any:
     """Return where a name begins and ends, and the position behind it; or a negative reason."""
     if start >= end:
@@ -57,7 +57,7 @@ def skip_name(context: int, start: int, end: int) -> Any:
     return (-MALFORMED, 0, 0) if at == start else (start, at, at)
 
 
-@kernel_function
+@inlined
 def _is_name_character(byte: int) -> Any:
     """Return whether Jackson takes a byte for a part of a name without quotes."""
     letter = byte | 0x20
@@ -67,7 +67,7 @@ def _is_name_character(byte: int) -> Any:
     return is_word or is_sign or byte == 45 or byte == 43
 
 
-@kernel_function
+@inlined
 def not_a_number(start: int, end: int) -> Any:
     """Return the end and the value of NaN or an infinity that is written without quotes."""
     byte = load_uint8(start)
@@ -84,7 +84,7 @@ def not_a_number(start: int, end: int) -> Any:
     return -MALFORMED, 0.0
 
 
-@kernel_function
+@inlined
 def skip_scalar(context: int, start: int, end: int) -> Any:
     """Return the position behind a value that has no parts."""
     byte = load_uint8(start)
@@ -110,7 +110,7 @@ def skip_scalar(context: int, start: int, end: int) -> Any:
     return after
 
 
-@kernel_function
+@inlined
 def skip_value(context: int, start: int, end: int, depth: int) -> Any:
     """Return the position behind any value; ``depth`` is how many are around it."""
     at = skip_space(context, start, end)
@@ -122,7 +122,7 @@ def skip_value(context: int, start: int, end: int, depth: int) -> Any:
     return _skip_nested(context, at, end, depth)
 
 
-@kernel_function
+@inlined
 def _skip_nested(context: int, start: int, end: int, around: int) -> Any:
     brackets = load_int64(context + at_.BRACKETS)
     max_depth = load_int64(context + at_.MAX_DEPTH)
@@ -175,7 +175,7 @@ def _skip_nested(context: int, start: int, end: int, around: int) -> Any:
             return at
 
 
-@kernel_function
+@inlined
 def _skip_key(context: int, start: int, end: int) -> Any:
     """Return the position behind a name and its colon."""
     name, _, at = skip_name(context, skip_space(context, start, end), end)
@@ -184,7 +184,7 @@ def _skip_key(context: int, start: int, end: int) -> Any:
     return skip_colon(context, at, end)
 
 
-@kernel_function
+@inlined
 def skip_colon(context: int, start: int, end: int) -> Any:
     """Return the position of the value behind a colon."""
     at = skip_space(context, start, end)

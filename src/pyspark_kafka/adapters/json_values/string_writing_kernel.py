@@ -18,7 +18,7 @@ from ..kernels.memory import (
     store_uint32,
     store_uint64,
 )
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from ..value_columns.utf8 import sequence_length
 
 NO_ROOM: Final = -1
@@ -35,7 +35,7 @@ _MAX_ESCAPED: Final = 12
 _QUOTE: Final = np.uint8(34)
 
 
-@kernel_function
+@inlined
 def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> Any:
     """Write a string in quotes, with Jackson's escapes; with ``is_ascii``, in ASCII alone.
 
@@ -87,7 +87,7 @@ def put_string(at: int, limit: int, source: int, size: int, is_ascii: int) -> An
     return at + 1
 
 
-@kernel_function
+@inlined
 def _load_tail(source: int, size: int) -> Any:
     """Return 1 to 7 bytes, followed by spaces; no byte behind them is read."""
     if size >= 4:
@@ -100,7 +100,7 @@ def _load_tail(source: int, size: int) -> Any:
     return word | _SPACES << U(8 * size)
 
 
-@kernel_function
+@inlined
 def _needs_care(word: Any) -> Any:
     """Return whether one of eight bytes is a quote, a backslash, a control or not ASCII."""
     quotes, slashes = word ^ _QUOTES, word ^ _BACKSLASHES
@@ -110,7 +110,7 @@ def _needs_care(word: Any) -> Any:
     return (found | word) & _HIGH != U(0)
 
 
-@kernel_function
+@inlined
 def _put_ascii(at: int, character: Any) -> Any:
     if character >= 0x20 and character not in (34, 92):
         store_uint8(at, character)
@@ -123,7 +123,7 @@ def _put_ascii(at: int, character: Any) -> Any:
     return at + 2
 
 
-@kernel_function
+@inlined
 def _short_escape(character: Any) -> Any:
     if character in (34, 92):
         return np.int64(character)
@@ -140,7 +140,7 @@ def _short_escape(character: Any) -> Any:
     return 0
 
 
-@kernel_function
+@inlined
 def _put_unicode_escape(at: int, unit: Any) -> Any:
     store_uint8(at, np.uint8(92))
     store_uint8(at + 1, np.uint8(117))
@@ -150,7 +150,7 @@ def _put_unicode_escape(at: int, unit: Any) -> Any:
     return at + 6
 
 
-@kernel_function
+@inlined
 def _put_code_units(at: int, code_point: Any) -> Any:
     if code_point < 0x10000:
         return _put_unicode_escape(at, code_point)
@@ -159,7 +159,7 @@ def _put_code_units(at: int, code_point: Any) -> Any:
     return _put_unicode_escape(at, 0xDC00 + (above & 0x3FF))
 
 
-@kernel_function
+@inlined
 def _code_point(source: int, width: int) -> Any:
     value = np.int64(load_uint8(source)) & (0x7F >> width)
     for number in range(1, width):
@@ -167,7 +167,7 @@ def _code_point(source: int, width: int) -> Any:
     return value
 
 
-@kernel_function
+@inlined
 def _put_replacement(at: int, is_ascii: int) -> Any:
     if is_ascii:
         return _put_unicode_escape(at, 0xFFFD)
@@ -177,7 +177,7 @@ def _put_replacement(at: int, is_ascii: int) -> Any:
     return at + 3
 
 
-@kernel_function
+@inlined
 def _malformed_length(source: int, end: int) -> Any:
     """Return how many bytes Java replaces by one U+FFFD.
 
@@ -202,7 +202,7 @@ def _malformed_length(source: int, end: int) -> Any:
     return length
 
 
-@kernel_function
+@inlined
 def put_base64(at: int, limit: int, source: int, size: int) -> Any:
     """Write a binary in quotes, in base64 with padding and without line feeds."""
     groups = (size + 2) // 3
@@ -226,7 +226,7 @@ def put_base64(at: int, limit: int, source: int, size: int) -> Any:
     return at + 1
 
 
-@kernel_function
+@inlined
 def _triple(source: int, size: int) -> Any:
     value = np.int64(load_uint8(source)) << 16
     if size > 1:
@@ -236,7 +236,7 @@ def _triple(source: int, size: int) -> Any:
     return value
 
 
-@kernel_function
+@inlined
 def _base64_group(triple: int) -> Any:
     group = np.uint32(0)
     for number in range(4):
@@ -245,7 +245,7 @@ def _base64_group(triple: int) -> Any:
     return group
 
 
-@kernel_function
+@inlined
 def _base64_character(value: int) -> Any:
     if value < 26:
         return value + 65
@@ -256,7 +256,7 @@ def _base64_character(value: int) -> Any:
     return 43 if value == 62 else 47
 
 
-@kernel_function
+@inlined
 def put_literal(at: int, source: int, size: int) -> Any:
     """Write bytes for which there is room."""
     copy_memory(at, source, size)

@@ -18,7 +18,7 @@ from ..kernels.memory import (
     store_uint8,
     trailing_zeros,
 )
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import context as at_
 from .reasons import MALFORMED, TRUNCATED
 
@@ -37,7 +37,7 @@ _REPLACEMENT: Final = 63
 """The question mark, which Java writes for half of a surrogate pair."""
 
 
-@kernel_function
+@inlined
 def skip_space(context: int, start: int, end: int) -> Any:
     """Return the position of the next token, or ``end``."""
     if start < end and load_uint8(start) > 32 and load_uint8(start) != 47:
@@ -45,7 +45,7 @@ def skip_space(context: int, start: int, end: int) -> Any:
     return _skip_space(context, start, end)
 
 
-@kernel_function
+@inlined
 def _skip_space(context: int, start: int, end: int) -> Any:
     at = start
     while at < end:
@@ -62,7 +62,7 @@ def _skip_space(context: int, start: int, end: int) -> Any:
     return at
 
 
-@kernel_function
+@inlined
 def _comment_end(start: int, end: int) -> Any:
     """Return where a comment ends, or -1 if it does not."""
     if end - start < 2:
@@ -82,7 +82,7 @@ def _comment_end(start: int, end: int) -> Any:
     return -1
 
 
-@kernel_function
+@inlined
 def plain_end(start: int, end: int, limit: int, quote: int) -> Any:
     """Return the position of the first quote, backslash or control character, or ``end``."""
     quotes = np.uint64(quote) * _ONES
@@ -105,7 +105,7 @@ def plain_end(start: int, end: int, limit: int, quote: int) -> Any:
     return end
 
 
-@kernel_function
+@inlined
 def text_end(context: int, start: int, end: int, quote: int) -> Any:
     """Return the position of the closing quote; ``start`` is behind the opening one."""
     limit = load_int64(context + at_.LIMIT)
@@ -127,7 +127,7 @@ def text_end(context: int, start: int, end: int, quote: int) -> Any:
             return -MALFORMED
 
 
-@kernel_function
+@inlined
 def _escape_end(context: int, start: int, end: int) -> Any:
     """Return the position behind an escape; ``start`` is behind its backslash."""
     if start >= end:
@@ -145,7 +145,7 @@ def _escape_end(context: int, start: int, end: int) -> Any:
     return start + 1 if flags & at_.ANY_ESCAPE else -MALFORMED
 
 
-@kernel_function
+@inlined
 def _unescaped(byte: int) -> Any:
     """Return the character of an escape of one letter, or 0."""
     if byte == QUOTE or byte == BACKSLASH or byte == 47:
@@ -163,7 +163,7 @@ def _unescaped(byte: int) -> Any:
     return 0
 
 
-@kernel_function
+@inlined
 def _hexadecimal(at: int) -> Any:
     """Return the number of four hexadecimal digits, or -1."""
     number: Any = 0
@@ -179,7 +179,7 @@ def _hexadecimal(at: int) -> Any:
     return number
 
 
-@kernel_function
+@inlined
 def next_character(start: int) -> Any:
     """Return where a character of a valid text ends, and its UTF-16 unit if it is escaped.
 
@@ -195,7 +195,7 @@ def next_character(start: int) -> Any:
     return (start + 2, unit) if unit else (start + 1, -2)
 
 
-@kernel_function
+@inlined
 def unescape(start: int, end: int, limit: int, target: int) -> Any:
     """Write a valid text without its escapes, in UTF-8, and return where it ends.
 
@@ -230,7 +230,7 @@ def unescape(start: int, end: int, limit: int, target: int) -> Any:
     return place
 
 
-@kernel_function
+@inlined
 def _write_utf8(place: int, point: int) -> Any:
     if _HIGH_SURROGATE <= point < _AFTER_SURROGATES:
         point = _REPLACEMENT
@@ -252,7 +252,7 @@ def _write_utf8(place: int, point: int) -> Any:
     return place + 2
 
 
-@kernel_function
+@inlined
 def has_word(at: int, end: int, word: Any, size: int) -> Any:
     """Return whether the ``size`` bytes at a position are those of a word of at most 8 bytes."""
     if end - at < size:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import copy_memory, load_int64, load_uint8, store_int64
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from . import context as at_
 from . import zone_table as zone
 from .calendar_kernel import days_of, is_date
@@ -35,17 +35,17 @@ _GREGORIAN_START: Final = -141_427
 """1582-10-15, in days since 1970."""
 
 
-@kernel_function
+@inlined
 def _is_int32(number: int) -> Any:
     return -_MAX_INT32 - 1 <= number <= _MAX_INT32
 
 
-@kernel_function
+@inlined
 def _is_blank(byte: int) -> Any:
     return byte <= 32 or byte == 127
 
 
-@kernel_function
+@inlined
 def _trimmed(start: int, end: int) -> Any:
     while start < end and _is_blank(load_uint8(start)):
         start += 1
@@ -54,7 +54,7 @@ def _trimmed(start: int, end: int) -> Any:
     return start, end
 
 
-@kernel_function
+@inlined
 def _digits(start: int, end: int) -> Any:
     """Return where digits end, and the number of at most nine of them."""
     at = start
@@ -66,14 +66,14 @@ def _digits(start: int, end: int) -> Any:
     return at, number
 
 
-@kernel_function
+@inlined
 def _pair(start: int, end: int) -> Any:
     """Return where one or two digits end, and their number; or 0."""
     at, number = _digits(start, end)
     return (at if 1 <= at - start <= 2 else 0), number
 
 
-@kernel_function
+@inlined
 def _scan_date(start: int, end: int, max_year_digits: int) -> Any:
     """Return where a date ends, year, month and day; or 0."""
     at = start
@@ -96,7 +96,7 @@ def _scan_date(start: int, end: int, max_year_digits: int) -> Any:
     return (at if at == end else 0), year, month, day
 
 
-@kernel_function
+@inlined
 def parse_date(context: int, start: int, end: int) -> Any:
     """Return 1 and the days since 1970 of a text, or a negative reason."""
     steps = load_int64(context + at_.DATE_STEPS)
@@ -117,7 +117,7 @@ def parse_date(context: int, start: int, end: int) -> Any:
     return _day_number(start, end)
 
 
-@kernel_function
+@inlined
 def _date(start: int, end: int) -> Any:
     start, end = _trimmed(start, end)
     if start == end:
@@ -132,7 +132,7 @@ def _date(start: int, end: int) -> Any:
     return _is_int32(days), days
 
 
-@kernel_function
+@inlined
 def _day_number(start: int, end: int) -> Any:
     """Parse the number of days since 1970, as Spark 1.5 wrote dates."""
     at = start
@@ -153,7 +153,7 @@ def _day_number(start: int, end: int) -> Any:
     return 1, _from_julian(number) if number < _GREGORIAN_START else number
 
 
-@kernel_function
+@inlined
 def _from_julian(days: int) -> Any:
     """Return the days of the same date in the Gregorian calendar, of days in the Julian one."""
     # Days since 0000-03-01 in the Julian calendar, whose cycle is four years.
@@ -168,7 +168,7 @@ def _from_julian(days: int) -> Any:
     return days_of(year, month + 3 if month < 10 else month - 9, 1) + day - 1
 
 
-@kernel_function
+@inlined
 def _without_gmt(context: int, start: int, end: int) -> Any:
     """Return a copy of a text without its first ``GMT``, or an empty one if it has none."""
     scratch = load_int64(context + at_.SCRATCH) + at_.MAX_TEXT_BYTES
@@ -182,7 +182,7 @@ def _without_gmt(context: int, start: int, end: int) -> Any:
     return scratch, scratch
 
 
-@kernel_function
+@inlined
 def parse_timestamp(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds since 1970 in UTC of a text, or a negative number."""
     steps = load_int64(context + at_.TIMESTAMP_STEPS)
@@ -201,7 +201,7 @@ def parse_timestamp(context: int, start: int, end: int) -> Any:
     return result, micros
 
 
-@kernel_function
+@inlined
 def parse_timestamp_ntz(context: int, start: int, end: int) -> Any:
     """Return 1 and the microseconds of a text without a time zone, or a negative reason."""
     steps = load_int64(context + at_.NTZ_STEPS)
@@ -211,7 +211,7 @@ def parse_timestamp_ntz(context: int, start: int, end: int) -> Any:
     return _timestamp(context, start, end, False)
 
 
-@kernel_function
+@inlined
 def _timestamp_of_pattern(
     context: int, steps: int, count: int, start: int, end: int, has_zone: bool
 ) -> Any:
@@ -225,12 +225,12 @@ def _timestamp_of_pattern(
     return _micros_of(seconds - offset, micros)
 
 
-@kernel_function
+@inlined
 def _default_offset(context: int, seconds: int) -> Any:
     return _offset_at(load_int64(context + at_.DEFAULT_ZONE), seconds)
 
 
-@kernel_function
+@inlined
 def _timestamp(context: int, start: int, end: int, has_zone: bool) -> Any:
     start, end = _trimmed(start, end)
     if start == end:
@@ -258,7 +258,7 @@ def _timestamp(context: int, start: int, end: int, has_zone: bool) -> Any:
     return _micros_of(seconds - offset, micros)
 
 
-@kernel_function
+@inlined
 def _scan_time(start: int, end: int) -> Any:
     """Return where a time ends, its seconds and its microseconds; or 0.
 
@@ -277,7 +277,7 @@ def _scan_time(start: int, end: int) -> Any:
     return at, hour * 3_600 + minute * 60 + second, micros
 
 
-@kernel_function
+@inlined
 def _fraction(start: int, end: int) -> Any:
     """Return where a fraction of seconds ends, and its microseconds: further digits are cut off."""
     at = start
@@ -290,7 +290,7 @@ def _fraction(start: int, end: int) -> Any:
     return at, micros
 
 
-@kernel_function
+@inlined
 def _micros_of(seconds: int, micros: int) -> Any:
     if seconds > _MAX_MICROS // _SECOND or seconds < -(_MAX_MICROS // _SECOND) - 1:
         return -OUT_OF_RANGE, 0
@@ -302,7 +302,7 @@ def _micros_of(seconds: int, micros: int) -> Any:
     return 1, seconds * _SECOND + micros
 
 
-@kernel_function
+@inlined
 def _zone_offset(context: int, start: int, end: int, seconds: int) -> Any:
     """Return 1 and the offset of a zone at a local time, or a negative number.
 
@@ -327,7 +327,7 @@ def _zone_offset(context: int, start: int, end: int, seconds: int) -> Any:
     return _named_offset(context, start, end, seconds)
 
 
-@kernel_function
+@inlined
 def _utc_prefix(start: int, size: int) -> Any:
     """Return the size of a leading UTC, GMT or UT, or 0."""
     one, two = load_uint8(start), load_uint8(start + 1)
@@ -337,7 +337,7 @@ def _utc_prefix(start: int, size: int) -> Any:
     return 3 if one == 71 and two == 77 and three == 84 else 0
 
 
-@kernel_function
+@inlined
 def _offset_of(start: int, end: int) -> Any:
     """Return the seconds of an offset without its sign, or -1.
 
@@ -371,7 +371,7 @@ def _offset_of(start: int, end: int) -> Any:
     return -1 if minutes > 59 or seconds > 59 or total > _MAX_OFFSET else total
 
 
-@kernel_function
+@inlined
 def _named_offset(context: int, start: int, end: int, seconds: int) -> Any:
     entry = load_int64(context + at_.LAST_ZONE)
     if entry == 0 or _order(entry, start, end) != 0:
@@ -389,7 +389,7 @@ def _named_offset(context: int, start: int, end: int, seconds: int) -> Any:
     return 1, _offset_at(entry, seconds)
 
 
-@kernel_function
+@inlined
 def _zone_of(zones: int, count: int, start: int, end: int) -> Any:
     """Return the address of the entry that has a name, or 0."""
     low = 0
@@ -407,7 +407,7 @@ def _zone_of(zones: int, count: int, start: int, end: int) -> Any:
     return 0
 
 
-@kernel_function
+@inlined
 def _order(entry: int, start: int, end: int) -> Any:
     """Return a number below 0 if a zone's name is less than a text, and 0 if they are equal."""
     name = load_int64(entry + zone.NAME)
@@ -419,7 +419,7 @@ def _order(entry: int, start: int, end: int) -> Any:
     return size - (end - start)
 
 
-@kernel_function
+@inlined
 def _offset_at(entry: int, seconds: int) -> Any:
     """Return the offset of a zone at a local time."""
     if seconds >= zone.CYCLE_END:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, store_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from .number_writing_kernel import U, put_digits, put_unsigned
 
 # A step of a program is one of these, and 256 times its argument.
@@ -38,7 +38,7 @@ MICROS_PER_DAY: Final = 86_400_000_000
 _MICROS_PER_SECOND: Final = 1_000_000
 
 
-@kernel_function
+@inlined
 def put_time(at: int, program: int, steps: int, days: Any, micros: int, offset_s: int) -> Any:
     """Write a local time: days since 1970, microseconds, and its offset from UTC."""
     year, month, day = _civil(days)
@@ -68,7 +68,7 @@ def put_time(at: int, program: int, steps: int, days: Any, micros: int, offset_s
     return at
 
 
-@kernel_function
+@inlined
 def _civil(days: int) -> Any:
     """Return year, month and day of a number of days since 1970-01-01.
 
@@ -85,13 +85,13 @@ def _civil(days: int) -> Any:
     return era * 400 + years + (1 if month <= 2 else 0), month, day
 
 
-@kernel_function
+@inlined
 def _put_field(at: int, value: int, width: int) -> Any:
     """Write a number below 100 with at least ``width`` digits, 1 or 2."""
     return put_digits(at, value, 2 if value >= 10 else width)
 
 
-@kernel_function
+@inlined
 def _put_year(at: int, year: int, width: int) -> Any:
     positive = year if year >= 0 else -year
     bound = 10
@@ -108,7 +108,7 @@ def _put_year(at: int, year: int, width: int) -> Any:
     return put_digits(at, positive, width)
 
 
-@kernel_function
+@inlined
 def _put_fraction(at: int, micros: int, width: int) -> Any:
     put_digits(at, micros, 6)
     # Java has nine digits.
@@ -117,7 +117,7 @@ def _put_fraction(at: int, micros: int, width: int) -> Any:
     return at + width
 
 
-@kernel_function
+@inlined
 def _put_offset(at: int, offset_s: int, form: int) -> Any:
     seconds = -offset_s if offset_s < 0 else offset_s
     if form & HAS_SECONDS == 0:

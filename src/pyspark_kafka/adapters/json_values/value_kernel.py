@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels.memory import load_int64, load_uint8
-from ..kernels.parts import kernel_function
+from ..kernels.parts import inlined
 from ..value_columns.column_kernel import (
     data_end,
     put_double,
@@ -51,7 +51,7 @@ _SECOND: Final = 1_000_000
 _MAX_SECONDS: Final = (2**63 - 1) // _SECOND
 
 
-@kernel_function
+@inlined
 def put_scalar(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
     """Decode the value at ``start`` into a column; ``entry`` is the column's in the program."""
     kind = load_int64(entry + program.KIND)
@@ -77,7 +77,7 @@ def put_scalar(context: int, table: int, entry: int, column: int, start: int, en
     return _put_rare(context, table, entry, kind, column, start, end)
 
 
-@kernel_function
+@inlined
 def _put_rare(
     context: int, table: int, entry: int, kind: int, column: int, start: int, end: int
 ) -> Any:
@@ -92,7 +92,7 @@ def _put_rare(
     return _put_time(context, table, kind, column, start, end)
 
 
-@kernel_function
+@inlined
 def _put_binary(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Decode base64."""
     quote = load_uint8(start)
@@ -112,7 +112,7 @@ def _put_binary(context: int, table: int, column: int, start: int, end: int) -> 
     return stop + 1
 
 
-@kernel_function
+@inlined
 def _put_floating(context: int, table: int, kind: int, column: int, start: int, end: int) -> Any:
     """Decode a number of any digits, or one that is not finite."""
     byte = load_uint8(start)
@@ -141,7 +141,7 @@ def _put_floating(context: int, table: int, kind: int, column: int, start: int, 
     return after
 
 
-@kernel_function
+@inlined
 def _not_a_number(context: int, start: int, end: int) -> Any:
     """Return the position behind NaN or an infinity, with or without quotes, and its value."""
     quote = load_uint8(start)
@@ -155,7 +155,7 @@ def _not_a_number(context: int, start: int, end: int) -> Any:
     return (after if stop == last else -TYPE_MISMATCH), number
 
 
-@kernel_function
+@inlined
 def _put_decimal(context: int, table: int, entry: int, column: int, start: int, end: int) -> Any:
     """Decode a decimal, which may be in quotes."""
     byte = load_uint8(start)
@@ -177,7 +177,7 @@ def _put_decimal(context: int, table: int, entry: int, column: int, start: int, 
     return after
 
 
-@kernel_function
+@inlined
 def _put_time(context: int, table: int, kind: int, column: int, start: int, end: int) -> Any:
     """Decode a date or a timestamp."""
     if is_quote(context, load_uint8(start)):
@@ -209,7 +209,7 @@ def _put_time(context: int, table: int, kind: int, column: int, start: int, end:
     return after
 
 
-@kernel_function
+@inlined
 def _text(context: int, start: int, end: int) -> Any:
     """Return where a text begins and ends without its escapes, and the position behind its quote.
 
@@ -230,7 +230,7 @@ def _text(context: int, start: int, end: int) -> Any:
     return scratch, unescape(first, stop, limit, scratch), stop + 1
 
 
-@kernel_function
+@inlined
 def _put_regenerated(context: int, table: int, column: int, start: int, end: int) -> Any:
     """Write a value that is no text as Jackson does, for a column of strings."""
     stop = skip_value(context, start, end, load_int64(context + at_.DEPTH))

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.intrinsics import borrowed, copy_bytes
 from ..kernels.kernel import kernel
 from ..kernels.kinds import BUFFERS, LIMITS
+from ..kernels.memory import copy_bytes
 from ..kernels.parts import inlined
 from . import block_fields as field
 from . import column_mask as bit
@@ -43,7 +43,6 @@ def decode_records(
     ``columns`` are ``ColumnBuffers.arrays``, ``mask`` is from ``column_mask``, ``limits`` are
     ``RecordLimits.numbers``.
     """
-    data, blocks, cursor, columns = borrowed((data, blocks, cursor, columns))
     while cursor[at.BLOCK] < len(blocks):
         block = blocks[cursor[at.BLOCK]]
         if cursor[at.RECORD] == 0:

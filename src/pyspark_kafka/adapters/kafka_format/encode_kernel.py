@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.intrinsics import borrowed, copy_bytes, leading_zeros
 from ..kernels.kernel import kernel
 from ..kernels.kinds import COLUMNS, ROWS, WIDE_COLUMNS
-from ..kernels.parts import force_inlined, inlined
+from ..kernels.memory import copy_bytes, leading_zeros
+from ..kernels.parts import inlined
 from .bounded_reads import MAX_VARINT64_BYTES
 
 NO_ROW: Final = -1
@@ -73,7 +73,7 @@ def _field_size(column: Any, row: Any) -> Any:
     return varint_size(length) + max(length, 0)
 
 
-@force_inlined
+@inlined
 def _put_field(target: Any, at: Any, column: Any, row: Any) -> Any:
     """Write a value after its length, and return the position after it."""
     start, length = value_span(column, row)
@@ -92,7 +92,7 @@ def header_range(headers: Any, row: Any) -> Any:
     return first, np.int64(offsets[np.uint64(row + 1)])
 
 
-@force_inlined
+@inlined
 def _headers_size(headers: Any, first: Any, end: Any) -> Any:
     """Return the bytes of a row's headers and of the count before them."""
     size = varint_size(end - first)
@@ -101,7 +101,7 @@ def _headers_size(headers: Any, first: Any, end: Any) -> Any:
     return size
 
 
-@force_inlined
+@inlined
 def headers_payload(headers: Any, row: Any) -> Any:
     """Return the bytes of the keys and values of a row's headers."""
     size = np.int64(0)
@@ -133,7 +133,6 @@ def measure_records(columns: Any, sizes: Any) -> int:
 
     Return the first row with a header without a key, ``NO_ROW`` if all headers have keys.
     """
-    columns, sizes = borrowed((columns, sizes))
     timestamps, keys, values, headers = columns
     if len(sizes) == 0:
         return NO_ROW
@@ -163,8 +162,6 @@ def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bo
 
     A group ends where the next one begins, at one of ``ends``. Return 0, or ``NO_ROW``.
     """
-    columns, sizes, rows, ends = borrowed((columns, sizes, rows, ends))
-    payloads, bounds = borrowed((payloads, bounds))
     _, keys, values, headers = columns
     place = 0
     for group in range(len(ends)):
@@ -187,7 +184,6 @@ def sum_groups(columns: Any, sizes: Any, rows: Any, ends: Any, payloads: Any, bo
 @kernel(ROWS, ROWS)
 def sum_sizes(sizes: Any, rows: Any) -> int:
     """Return the sum of the sizes of rows, or ``NO_ROW``."""
-    sizes, rows = borrowed((sizes, rows))
     if len(rows) > len(sizes):
         return NO_ROW
     total = 0
@@ -204,7 +200,6 @@ def split_rows(sizes: Any, rows: Any, max_size: int, ends: Any) -> int:
 
     Return the number of parts, or ``NO_ROW``. A row that alone is larger is a part of its own.
     """
-    sizes, rows, ends = borrowed((sizes, rows, ends))
     if len(rows) > len(sizes):
         return NO_ROW
     parts = 0
@@ -232,7 +227,7 @@ def first_oversized(columns: Any, max_size: int) -> Any:
     The size is the one that Java's producer compares with ``max.request.size``:
     ``AbstractRecords.estimateSizeInBytesUpperBound``.
     """
-    timestamps, keys, values, headers = borrowed(columns)
+    timestamps, keys, values, headers = columns
     for row in range(len(timestamps)):
         first, end = header_range(headers, row)
         size = UPPER_BOUND_OVERHEAD + _field_size(keys, row) + _field_size(values, row)
@@ -257,7 +252,6 @@ def encode_records(columns: Any, sizes: Any, rows: Any, target: Any, at: int) ->
     ``sizes`` are from ``measure_records``. Return the position after the last, or ``NO_ROW``,
     or ``NO_ROOM``; and the first and the largest timestamp.
     """
-    columns, sizes, rows, target = borrowed((columns, sizes, rows, target))
     timestamps, keys, values, headers = columns
     base_timestamp = max_timestamp = np.int64(0)
     if len(rows) > len(sizes):

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
 from ..kernels.kinds import BUFFERS, LIMITS
 from ..kernels.parts import inlined
@@ -57,7 +56,6 @@ def decode_messages(
 
     A block's ``BASE_OFFSET`` is added to the offsets of its messages.
     """
-    data, blocks, cursor, columns = borrowed((data, blocks, cursor, columns))
     while cursor[at.BLOCK] < len(blocks):
         block = blocks[cursor[at.BLOCK]]
         if cursor[at.RECORD] == 0:
@@ -102,7 +100,6 @@ def scan_messages(data: Any, position: int, offset: int) -> Any:
     Return the position after it, which may be past the data, its offset, or the given one without
     a message, and a ``status``.
     """
-    data = borrowed(data)
     while len(data) - position >= MESSAGE_HEAD_BYTES:
         end, result = _message_end(data, position, len(data))
         if result not in (status.DONE, status.TRUNCATED):

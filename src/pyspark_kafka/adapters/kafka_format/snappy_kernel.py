@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..kernels.arrays import read_only
-from ..kernels.intrinsics import borrowed, copy_bytes
 from ..kernels.kernel import kernel
+from ..kernels.memory import copy_bytes
 from ..kernels.parts import inlined
 from .bounded_reads import byte_at
 
@@ -71,7 +71,6 @@ def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:
 @kernel("const uint8[]", "uint8[]", "int64[]")
 def decompress(source: Any, window: Any, state: Any) -> int:
     """Fill the window; what it holds already may be referred to. Return whether that failed."""
-    source, window, state = borrowed((source, window, state))
     position, filled, literal, copy, distance = state
     result = _DONE
     while filled < len(window):

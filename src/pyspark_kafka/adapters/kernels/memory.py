@@ -42,3 +42,16 @@ bits_of_double = intrinsic("bits_of_double")
 
 high_product = intrinsic("high_product")
 """Return the upper 64 bits of the product of two unsigned 64-bit numbers."""
+
+copy_bytes = intrinsic("copy_bytes")
+"""``copy_bytes(target, at, source, start, length)``: copy bytes between arrays of bytes.
+
+They go from ``start`` of the source to ``at`` of the target, without checks of bounds. A loop is
+four times slower than this ``memcpy``.
+"""
+
+copy_from = intrinsic("copy_from")
+"""``copy_from(target, at, address, length)``: copy bytes from an address to an array of bytes."""
+
+leading_zeros = intrinsic("leading_zeros")
+"""``leading_zeros(number)``: return those of an unsigned 64-bit number that is not 0."""

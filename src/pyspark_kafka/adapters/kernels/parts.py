@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
@@ -11,14 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., object]")
-
-
-class How(Enum):
-    """How the build compiles a part."""
-
-    INLINED = auto()
-    FUNCTION = auto()
-    COPIED = auto()
 
 
 class _NotForPython:
@@ -30,10 +21,9 @@ class _NotForPython:
 class Part(_NotForPython):
     """A function that kernels call."""
 
-    def __init__(self, function: Callable[..., object], how: How) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         update_wrapper(self, function)
         self.function = function
-        self.how = how
 
 
 @final
@@ -52,22 +42,4 @@ def intrinsic(name: str, *types: str) -> Callable[..., Any]:
 
 def inlined(function: F) -> F:
     """Compile a function as a part of each kernel that calls it."""
-    return cast("F", Part(function, How.INLINED))
-
-
-def kernel_function(function: F) -> F:
-    """Compile a function as ``inlined`` does, in a fraction of the time.
-
-    It takes numbers and addresses. With arrays, kernels become slower: numba removes counts of
-    references from functions that it optimizes by themselves.
-    """
-    return cast("F", Part(function, How.FUNCTION))
-
-
-def force_inlined(function: Callable[..., object]) -> Callable[..., Any]:
-    """Copy a function's code into the kernels that call it, before they are compiled.
-
-    Use it for functions that take arrays and are too large for LLVM to inline: otherwise numba
-    counts references at each call. Compiling takes longer.
-    """
-    return Part(function, How.COPIED)
+    return cast("F", Part(function))

@@ -10,10 +10,9 @@ import numpy as np
 from ..kafka_format.encode_kernel import NO_ROW, value_span
 from ..kafka_format.producer_columns import checked
 from ..kernels.arrays import read_only
-from ..kernels.intrinsics import borrowed
 from ..kernels.kernel import kernel
 from ..kernels.kinds import FIELD, ROWS, WIDE_FIELD
-from ..kernels.parts import force_inlined
+from ..kernels.parts import inlined
 
 if TYPE_CHECKING:
     from ..kafka_format.producer_columns import ProducerColumns
@@ -99,7 +98,6 @@ _HASHED: Final = ("const int32[]", ROWS, ROWS, "int32[]")
 @kernel(FIELD, *_HASHED, wide=(WIDE_FIELD, *_HASHED))
 def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any) -> int:
     """Write the partition of each row, or return ``NO_ROW``."""
-    keys, topics, counts, sticky, hashed = borrowed((keys, topics, counts, sticky, hashed))
     if len(topics) != len(keys[2]) or len(sticky) != len(counts):
         return NO_ROW
     for row in range(len(topics)):
@@ -119,7 +117,6 @@ def partition_keys(keys: Any, topics: Any, counts: Any, sticky: Any, hashed: Any
 @kernel("const int32[]", ROWS, "int64", "int64[]", "int64[]")
 def sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> None:
     """Write rows by their numbers; ``ends`` has a zero for each possible number."""
-    numbers, rows, ends, ordered = borrowed((numbers, rows, ends, ordered))
     for number in numbers:
         ends[number - lowest] += 1
     total = 0
@@ -134,7 +131,6 @@ def sort_rows(numbers: Any, rows: Any, lowest: int, ends: Any, ordered: Any) -> 
 @kernel("const int32[]", "const int32[]", ROWS, "int64[]")
 def find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
     """Write where the rows of a topic and partition end, and return how many ends there are."""
-    topics, partitions, rows, ends = borrowed((topics, partitions, rows, ends))
     count = 0
     for place in range(1, len(rows)):
         last, row = rows[place - 1], rows[place]
@@ -145,7 +141,7 @@ def find_ends(topics: Any, partitions: Any, rows: Any, ends: Any) -> int:
     return count + 1
 
 
-@force_inlined
+@inlined
 def _murmur2(data: Any, start: Any, length: Any) -> Any:
     """Return ``Utils.murmur2`` of bytes, as an unsigned number."""
     hashed = _SEED ^ np.uint32(length)
