@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark_kafka.adapters.kernels.library import MANIFEST, digest
+from pyspark_kafka.adapters.kernels.library import MANIFEST, digest, this_platform
 
 from .linker import link
 from .sources import find_kernels, sources_of
@@ -45,6 +45,8 @@ def build_library(package: Path, target: Target) -> Path:
             "digest": digest(linked.read_bytes()),
             "sources": sources,
         }
+        for other in folder.glob("kernels.native*"):
+            other.unlink()
         library = linked.replace(folder / linked.name)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
     return library
@@ -79,7 +81,9 @@ def _prepare(path: list[str]) -> None:
 
 def _compile_one(job: tuple[int, Path, Target, Path]) -> Path:
     number, package, target, directory = job
-    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = target.cpu, ""
+    # Numba's own code is for this machine; that of another architecture is made of its IR.
+    cpu = target.cpu if target.platform.endswith(this_platform().partition("-")[2]) else "generic"
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = cpu, ""
     from .compiler import compile_kernel
 
     kernel = find_kernels(package)[number]

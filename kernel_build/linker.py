@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHARED: Final = {
     ".so": ("-shared", "-nostdlib", "-s"),
-    ".dylib": ("-dynamiclib", "-undefined", "dynamic_lookup", "-s"),
+    ".dylib": ("-dynamiclib", "-Wl,-install_name,@rpath/kernels", "-s"),
     ".dll": ("-shared", "-s"),
 }
 

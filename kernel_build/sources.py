@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _MARK: Final = "@kernel("
-_NOT_NEEDED: Final = ("confluent_kafka", "pyarrow")
-"""What modules of kernels import, and no kernel uses."""
 
 
 class _Stub(ModuleType):
-    """Stands in for a package that is not installed where the library is built."""
+    """Stands in for a module that is not installed where the library is built.
+
+    No kernel uses it, or numba would refuse it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -36,13 +41,11 @@ class _Stub(ModuleType):
 
 def find_kernels(package: Path) -> list[Kernel]:
     """Import the modules of a package that have kernels, and return these by their symbols."""
-    for name in _NOT_NEEDED:
-        sys.modules.setdefault(name, _Stub(name))
     found = {
         kernel
         for path in sorted(package.rglob("*.py"))
         if _MARK in path.read_text()
-        for each in vars(import_module(_module_name(path, package))).values()
+        for each in vars(_imported(_module_name(path, package))).values()
         if isinstance(each, Kernel)
         for kernel in filter(None, (each, each.wide))
     }
@@ -85,6 +88,17 @@ def _with_constants(modules: set[str]) -> set[str]:
 
 def _module_name(path: Path, package: Path) -> str:
     return ".".join((PACKAGE, *path.relative_to(package).with_suffix("").parts))
+
+
+def _imported(name: str) -> ModuleType:
+    while True:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            missing = str(error.name)
+            if missing.partition(".")[0] == PACKAGE or missing in sys.modules:
+                raise
+            sys.modules[missing] = _Stub(missing)
 
 
 def _names(code: Any) -> Iterator[str]:
