@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .findings import Findings
 from .mutations import mutate_input, spliced
 from .parsers import try_input
-from .targets import KERNELS, TARGETS
+from .targets import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,6 @@ ROOM_BYTES: Final = 1024**3
 
 def main(atheris: ModuleType, target: str, folder: Path, arguments: Sequence[str]) -> None:
     """Run libFuzzer, which does not return."""
-    for kernel in KERNELS:
-        import_module(kernel)  # the library has their digests
     with atheris.instrument_imports(include=["pyspark_kafka"]):
         parsers = TARGETS[target]()
     findings = Findings(folder, parsers)

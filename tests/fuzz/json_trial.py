@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark_kafka.adapters.json_values.part_kernel import PARTS
 
 from pyspark_kafka.adapters.json_values.decoder import JsonDecoder
 from pyspark_kafka.adapters.json_values.json_options import parse_json_options
@@ -98,8 +97,6 @@ def _decoder(number: int) -> JsonDecoder:
     schema = SCHEMAS[number % len(SCHEMAS)]
     settings = OPTIONS[number // len(SCHEMAS) % len(OPTIONS)]
     options = ValueOptions("value", "json", settings=tuple(settings.items()))
-    for part in PARTS.values():
-        assert part.address  # compiled before time is taken
     decoder = JsonDecoder(parse_struct(schema), parse_json_options(options))
     decoder.decode(payloads_of(valid_values()))
     return decoder

@@ -10,16 +10,6 @@ if TYPE_CHECKING:
 
     from .parsers import Parser
 
-KERNELS: Final = (
-    "pyspark_kafka.adapters.json_values.decode_kernel",
-    "pyspark_kafka.adapters.json_values.part_kernel",
-    "pyspark_kafka.adapters.kafka_format.decode_kernel",
-    "pyspark_kafka.adapters.kafka_format.encode_kernel",
-    "pyspark_kafka.adapters.kafka_format.legacy_kernel",
-    "pyspark_kafka.adapters.partitioning.murmur2",
-    "pyspark_kafka.adapters.protobuf_values.decode_kernel",
-)
-
 
 def _decoder() -> Mapping[str, Parser]:
     parser = import_module(f"{__package__}.batch_parser")
