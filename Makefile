@@ -14,6 +14,9 @@ PUBLISH := $(VENV)/publish
 PUBLISH_READY := $(PUBLISH)/ready
 KERNELS := src/pyspark_kafka/adapters/kernels/kernels.json
 KERNEL_SOURCES := $(shell find kernel_build src/pyspark_kafka -name '*.py')
+WHEELS := linux-x86_64:manylinux_2_17_x86_64 linux-x86_64:musllinux_1_1_x86_64 \
+	linux-aarch64:manylinux_2_17_aarch64 linux-aarch64:musllinux_1_1_aarch64 \
+	macos-x86_64:macosx_11_0_x86_64 macos-aarch64:macosx_11_0_arm64 windows-x86_64:win_amd64
 CLI := $(BIN)/python -m pyspark_kafka
 
 # Some images set it: each of the thousands of Python processes of a run then compiles its modules.
@@ -71,9 +74,12 @@ site: $(SITE_READY) $(KERNELS) ## build the documentation in site/VERSION
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d build/site docs "site/$$version" && \
 	echo "The pages are in site/$$version: open index.html"
 
-dist: $(PUBLISH_READY) $(KERNELS) ## build the sdist and the wheel in dist, and check them as a package index does
+dist: $(PUBLISH_READY) $(KERNELS) ## build the sdist and the wheels in dist, and check them as a package index does
 	@rm -rf dist
-	@$(BIN)/python -m build --no-isolation --quiet
+	@$(BIN)/python -m build --sdist --no-isolation --quiet
+	@set -e; for target in $(WHEELS); do \
+	  $(BIN)/python -m build --wheel --no-isolation --quiet -C target=$${target%:*} -C tag=$${target#*:}; done
+	@$(BIN)/python -m kernel_build --if-needed
 	@$(PUBLISH)/bin/twine check --strict dist/*
 	@$(PUBLISH)/bin/check-wheel-contents dist/*.whl
 

@@ -53,8 +53,8 @@ def get_requires_for_build_editable(settings: Settings = None) -> list[str]:
 def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
     """Build a wheel for every Python on one platform, and return its name.
 
-    The setting ``target`` is another platform of ``TARGETS``, and ``tag`` the wheel's: without it,
-    this machine's.
+    The settings are a ``target`` of ``TARGETS``, and the wheel's ``tag``: this machine's, if not
+    given.
     """
     given = dict(settings or {})
     _build(given.pop("target", None))

@@ -32,20 +32,17 @@ def link(objects: Sequence[Path], library: Path, target: Target) -> None:
 
     :raises LinkerError: if that fails.
     """
-    command = [*_compiler(target), *_SHARED[target.suffix], "-o", str(library), *map(str, objects)]
+    command = [*_linker(target), *_SHARED[target.suffix], "-o", str(library), *map(str, objects)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise LinkerError(f"{' '.join(command[:4])} failed: {done.stderr.strip()}")
 
 
-def has_linker(target: Target) -> bool:
-    """Return whether the system has a linker for a target."""
-    return target.platform == this_platform() and shutil.which("cc") is not None
-
-
-def _compiler(target: Target) -> Sequence[str]:
+def _linker(target: Target) -> Sequence[str]:
     if find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "cc", "-target", target.zig]
-    if has_linker(target):
+        # `zig cc` would bring a `memcpy`, slower than that of the system.
+        chosen = ("cc", "-target", target.zig) if target.zig else ("ld.lld",)
+        return [sys.executable, "-m", "ziglang", *chosen]
+    if target.platform == this_platform() and shutil.which("cc") is not None:
         return ["cc"]
     raise LinkerError(f"No linker for {target.platform}. Install one with: pip install ziglang")

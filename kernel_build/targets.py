@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 class Target:
     """An operating system and an architecture.
 
-    ``tag`` is that of wheels, ``triple`` is LLVM's, ``zig`` the one of ``zig cc``, ``cpu`` the
-    oldest processor of the architecture on which the library runs, ``suffix`` that of its file.
+    ``triple`` is LLVM's, ``zig`` that of ``zig cc`` if it links, ``cpu`` the oldest processor of
+    the architecture on which the library runs, ``suffix`` that of its file.
     """
 
     platform: str
-    tag: str
     triple: str
     zig: str
     cpu: str
@@ -49,26 +48,13 @@ ARM: Final = "generic"
 TARGETS: Final[Mapping[str, Target]] = {
     target.platform: target
     for target in (
+        Target("linux-x86_64", "x86_64-unknown-linux-gnu", "", X86, ".so"),
+        Target("linux-aarch64", "aarch64-unknown-linux-gnu", "", ARM, ".so"),
+        Target("macos-x86_64", "x86_64-apple-macosx11.0.0", "x86_64-macos.11.0", X86, ".dylib"),
         Target(
-            *("linux-x86_64", "manylinux_2_17_x86_64", "x86_64-unknown-linux-gnu"),
-            *("x86_64-linux-gnu.2.17", X86, ".so"),
+            "macos-aarch64", "arm64-apple-macosx11.0.0", "aarch64-macos.11.0", "apple-m1", ".dylib"
         ),
-        Target(
-            *("linux-aarch64", "manylinux_2_17_aarch64", "aarch64-unknown-linux-gnu"),
-            *("aarch64-linux-gnu.2.17", ARM, ".so"),
-        ),
-        Target(
-            *("macos-x86_64", "macosx_11_0_x86_64", "x86_64-apple-macosx11.0.0"),
-            *("x86_64-macos.11.0", X86, ".dylib"),
-        ),
-        Target(
-            *("macos-aarch64", "macosx_11_0_arm64", "arm64-apple-macosx11.0.0"),
-            *("aarch64-macos.11.0", "apple-m1", ".dylib"),
-        ),
-        Target(
-            *("windows-x86_64", "win_amd64", "x86_64-pc-windows-gnu"),
-            *("x86_64-windows-gnu", X86, ".dll"),
-        ),
+        Target("windows-x86_64", "x86_64-pc-windows-gnu", "x86_64-windows-gnu", X86, ".dll"),
     )
 }
 
