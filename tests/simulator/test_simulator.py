@@ -22,7 +22,7 @@ _FOUND_BY: Final = {
     "W7: no digest of offsets": 264,
     "COMMITTED before the last EndTxn": 24,
     "PREPARED is not logged": 3,
-    "abort does not take the entry's number": 1176,
+    "abort does not take the entry's number": 8320,
     "a driver that lags does not look again": 15040,
     "every id is free": 40,
     "abandoned ids are fenced, whoever has them": 6100,
