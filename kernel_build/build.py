@@ -44,16 +44,18 @@ def build_library(package: Path, target: Target) -> Path:
             "platform": target.platform,
             "digest": digest(linked.read_bytes()),
             "sources": sources,
+            "compiler": _compiler(),
         }
-        for other in folder.glob("kernels.native*"):
-            other.unlink()
         library = linked.replace(folder / linked.name)
+    for other in folder.glob("kernels.native*"):
+        if other != library:
+            other.unlink()
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
     return library
 
 
 def is_built(package: Path, target: Target) -> bool:
-    """Return whether the library is there, for this target and these sources."""
+    """Return whether the library is there, for this target, these sources and this compiler."""
     try:
         manifest = json.loads((package / FOLDER / MANIFEST).read_bytes())
         library = (package / FOLDER / manifest["library"]).read_bytes()
@@ -62,10 +64,15 @@ def is_built(package: Path, target: Target) -> bool:
             for name, known in manifest["sources"].items()
             if digest((package / name).read_bytes()) != known
         ]
+        fits = (manifest["platform"], manifest["digest"], manifest["compiler"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    fits = manifest["platform"] == target.platform and manifest["digest"] == digest(library)
-    return fits and not changed
+    return not changed and fits == (target.platform, digest(library), _compiler())
+
+
+def _compiler() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return digest(b"".join(path.read_bytes() for path in files))
 
 
 def _compile_all(count: int, package: Path, target: Target, directory: Path) -> Sequence[Path]:

@@ -57,6 +57,14 @@ def test_a_change_of_a_source_is_refused(package: Path) -> None:
     assert not is_built(package, here())
 
 
+def test_another_compiler_builds_again(package: Path) -> None:
+    """What it makes may differ; the library runs all the same."""
+    manifest = manifest_of(package) | {"compiler": "another"}
+    (package / KERNELS / MANIFEST).write_text(json.dumps(manifest))
+    assert load_library(package / KERNELS, package).address(SUM) > 0
+    assert not is_built(package, here())
+
+
 def test_sources_are_those_of_constants_too() -> None:
     """Reasons of failures are numbers in machine code."""
     names = {
