@@ -41,6 +41,16 @@ def _pointer(builder: Any, address: Any, to: Any) -> Any:
     return builder.inttoptr(address, to.as_pointer())
 
 
+def _bitcast(to: str, from_: str) -> Any:
+    def bitcast(_typing: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+        return getattr(types, to)(getattr(types, from_)), generate
+
+    return extending.intrinsic(bitcast)
+
+
 @extending.intrinsic
 def copy_memory(_typing: Any, target: Any, source: Any, length: Any) -> Any:
     """Copy ``length`` bytes from one address to another; the two do not overlap."""
@@ -63,39 +73,6 @@ def trailing_zeros(_typing: Any, number: Any) -> Any:
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return signature, generate
-
-
-@extending.intrinsic
-def double_of_bits(_typing: Any, bits: Any) -> Any:
-    """Return the 64-bit floating-point number of a bit pattern."""
-    signature = types.float64(types.uint64)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return signature, generate
-
-
-@extending.intrinsic
-def float_of_bits(_typing: Any, bits: Any) -> Any:
-    """Return the 32-bit floating-point number of a bit pattern."""
-    signature = types.float32(types.uint32)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return signature, generate
-
-
-@extending.intrinsic
-def bits_of_double(_typing: Any, number: Any) -> Any:
-    """Return the bit pattern of a 64-bit floating-point number."""
-    signature = types.uint64(types.float64)
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
 
     return signature, generate
 
@@ -199,9 +176,9 @@ INTRINSICS: Final[Mapping[str, Any]] = {
     "store_double": _store(64, "float64"),
     "copy_memory": copy_memory,
     "trailing_zeros": trailing_zeros,
-    "double_of_bits": double_of_bits,
-    "float_of_bits": float_of_bits,
-    "bits_of_double": bits_of_double,
+    "double_of_bits": _bitcast("float64", "uint64"),
+    "float_of_bits": _bitcast("float32", "uint32"),
+    "bits_of_double": _bitcast("uint64", "float64"),
     "high_product": high_product,
     "copy_bytes": copy_bytes,
     "copy_from": copy_from,

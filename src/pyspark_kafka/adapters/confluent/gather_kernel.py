@@ -11,9 +11,9 @@ from ..kafka_format import decode_cursor as at
 from ..kafka_format import status
 from ..kernels.kernel import kernel
 from ..kernels.kinds import BUFFERS, LIMITS
-from ..kernels.memory import copy_from
+from ..kernels.memory import copy_from, load_int32, load_int64, load_uint8, load_uint64
 from ..kernels.parts import inlined
-from .c_calls import byte_at, c_function, int32_at, int64_at, uint64_at
+from .c_calls import c_function
 from .librdkafka import Message, address_of
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def gather(
     """
     while cursor[at.RECORD] < len(messages):
         message = messages[cursor[at.RECORD]]
-        if int32_at(message + _ERR) != 0:
+        if load_int32(message + _ERR) != 0:
             return EVENT
-        offset = int64_at(message + _OFFSET)
+        offset = load_int64(message + _OFFSET)
         if offset >= until_offset:
             cursor[at.OFFSET] = offset
             return status.DONE
@@ -127,7 +127,7 @@ def _put_message(
     """Append one message; return a ``status``."""
     offsets, timestamps, timestamp_types, keys, values, headers = columns
     row = cursor[at.ROWS]
-    size = int64_at(message + _KEY_LEN) + int64_at(message + _LEN)
+    size = load_int64(message + _KEY_LEN) + load_int64(message + _LEN)
     if size > limits[0]:
         cursor[at.SIZE] = size
         return status.RECORD_TOO_LARGE
@@ -136,20 +136,20 @@ def _put_message(
     key_bytes = cursor[at.KEY_BYTES]
     if mask & bit.KEY:
         key_bytes = _put_value(
-            keys, row, key_bytes, uint64_at(message + _KEY), int64_at(message + _KEY_LEN)
+            keys, row, key_bytes, load_uint64(message + _KEY), load_int64(message + _KEY_LEN)
         )
         if key_bytes < 0:
             return status.KEYS_FULL
     value_bytes = cursor[at.VALUE_BYTES]
     if mask & bit.VALUE:
-        length = int64_at(message + _LEN)
-        value_bytes = _put_value(values, row, value_bytes, uint64_at(message + _PAYLOAD), length)
+        length = load_int64(message + _LEN)
+        value_bytes = _put_value(values, row, value_bytes, load_uint64(message + _PAYLOAD), length)
         if value_bytes < 0:
             return status.VALUES_FULL
     if mask & (bit.TIMESTAMP | TIMESTAMP_TYPE):
         timestamp = _timestamp(calls[_TIMESTAMP], (message, calls[_OUT]))
         # librdkafka counts the types from 0, and Kafka from -1.
-        timestamp_types[row] = int32_at(calls[_OUT]) - 1
+        timestamp_types[row] = load_int32(calls[_OUT]) - 1
         timestamps[row] = timestamp * 1_000
         if mask & bit.TIMESTAMP and not _fits(timestamp):
             cursor[at.TIMESTAMP] = timestamp
@@ -199,7 +199,7 @@ def _put_headers(
     value_bytes = cursor[at.HEADER_VALUE_BYTES]
     size = np.int64(0)
     error = _headers(calls[_HEADERS], (message, out))
-    found = uint64_at(out)
+    found = load_uint64(out)
     if error == 0:
         count = _header_count(calls[_HEADER_COUNT], (found,))
         if count > max_headers:
@@ -211,9 +211,9 @@ def _put_headers(
         if error != 0:
             break
         number += np.uint64(1)
-        name = uint64_at(out)
+        name = load_uint64(out)
         name_size = _string_length(name)
-        value_size = int64_at(out + _WORD * 2)
+        value_size = load_int64(out + _WORD * 2)
         size += name_size + value_size
         if size > max_header_bytes or payload + size > max_bytes:
             # The rest is only measured.
@@ -223,7 +223,7 @@ def _put_headers(
         key_bytes = _put_value(keys, entry, key_bytes, name, name_size)
         if key_bytes < 0:
             return status.HEADER_KEYS_FULL
-        value_bytes = _put_value(values, entry, value_bytes, uint64_at(out + _WORD), value_size)
+        value_bytes = _put_value(values, entry, value_bytes, load_uint64(out + _WORD), value_size)
         if value_bytes < 0:
             return status.HEADER_VALUES_FULL
         entry += 1
@@ -247,6 +247,6 @@ def _put_headers(
 def _string_length(text: Any) -> Any:
     """Return the length of a C string."""
     length = np.int64(0)
-    while byte_at(text + np.uint64(length)) != 0:
+    while load_uint8(text + np.uint64(length)) != 0:
         length += 1
     return length

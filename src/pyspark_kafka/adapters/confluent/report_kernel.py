@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 
 from ..kernels.kernel import kernel
-from .c_calls import int32_at, uint64_at
+from ..kernels.memory import load_int32, load_uint64
 from .librdkafka import Message
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def count_delivered(messages: Any, place: int, runs: Any) -> Any:
     count = 0
     while place < len(messages):
         message = messages[place]
-        if int32_at(message + _ERR) != 0:
+        if load_int32(message + _ERR) != 0:
             break
-        output = np.int64(uint64_at(message + _OPAQUE))
+        output = np.int64(load_uint64(message + _OPAQUE))
         if count == 0 or runs[count - 1, _OUTPUT] != output:
             runs[count, _OUTPUT] = output
             runs[count, _COUNT] = 0
