@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ..kernels.arrays import read_only
 from ..partitioning.murmur2 import RowGroups
 
 if TYPE_CHECKING:
@@ -67,10 +66,10 @@ class PartitionedRows:
             batch,
             columns,
             rows,
-            read_only(partitions[rows]),
+            partitions[rows],
             len(groups.ends),
             topics.names,
-            read_only(ends),
+            ends,
             topic_bytes,
         )
 

@@ -17,7 +17,6 @@ from ...domain.security.rights import (
     transactional_id_right,
 )
 from ...ports.deadline import Deadline
-from ..kernels.arrays import read_only
 from ..process_local import ProcessLocal
 from .client_closing import close_in_time
 from .client_handle import ERROR_SIZE, handle_event, new_client, notify, stop_notifying
@@ -168,7 +167,7 @@ class SimpleProducer:
         :raises PysparkKafkaError: if one of these, or an earlier one, fails.
         """
         handles = np.array([self._topic(topic) for topic in rows.topics], np.uint64)
-        topics = read_only(handles), rows.topic_ends
+        topics = handles, rows.topic_ends
         columns = rows.columns.arrays
         bases = bases_of(columns)
         produce = produce_plain if rows.is_plain else produce_full

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import InvalidRecordError
-from ..kernels.arrays import read_only
 from ..kernels.kernel import Flat
 from .column_buffers import MAX_BYTES
 from .encode_kernel import (
@@ -61,7 +60,7 @@ class ProducerColumns:
         sizes: Int64Array = np.empty(rows, np.int64)
         if measure_records(arrays, sizes) != NO_ROW:
             raise InvalidRecordError("a header has no key", "Remove such headers.")
-        return cls(rows, arrays, read_only(sizes), int(sizes.max(initial=0)))
+        return cls(rows, arrays, sizes, int(sizes.max(initial=0)))
 
     def payload_bytes(self, rows: Int64Array) -> int:
         """Return the bytes of the rows' keys, values and headers.
@@ -80,8 +79,7 @@ class ProducerColumns:
         """
         payloads: Int64Array = np.empty(len(ends), np.int64)
         bounds: Int64Array = np.empty(len(ends), np.int64)
-        groups = kernel_rows(rows), kernel_rows(ends)
-        checked(sum_groups(self.arrays, self.sizes, *groups, payloads, bounds))
+        checked(sum_groups(self.arrays, self.sizes, rows, ends, payloads, bounds))
         return payloads, bounds
 
     def first_oversized(self, max_size: int) -> tuple[int, int] | None:
@@ -122,12 +120,7 @@ def _widened(columns: Any) -> Any:
 def _wide(each: Any) -> Any:
     if isinstance(each, tuple):
         return tuple(map(_wide, each))
-    return read_only(each.astype(np.int64)) if each.dtype == np.int32 else each
-
-
-def kernel_rows(rows: Int64Array) -> Int64Array:
-    """Return rows as the type that kernels are compiled for."""
-    return read_only(rows) if rows.flags.writeable else rows
+    return each.astype(np.int64) if each.dtype == np.int32 else each
 
 
 def checked(result: int) -> int:
@@ -149,7 +142,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array[Any] | None:
 
 def _timestamps(array: pa.Array[Any] | None, rows: int, now_ms: int) -> Int64Array:
     if array is None:
-        return read_only(np.full(rows, now_ms, np.int64))
+        return np.full(rows, now_ms, np.int64)
     kind = array.type
     if not isinstance(kind, pa.TimestampType) or kind.unit not in _PER_MILLISECOND:
         raise TypeError(f"the column 'timestamp' is {kind}; it must be timestamp(ms, us or ns)")
@@ -158,15 +151,15 @@ def _timestamps(array: pa.Array[Any] | None, rows: int, now_ms: int) -> Int64Arr
     milliseconds = ticks if per_millisecond == 1 else np.floor_divide(ticks, per_millisecond)
     if array.null_count:
         milliseconds = np.where(_validity(array), milliseconds, now_ms)
-    return read_only(milliseconds)
+    return milliseconds
 
 
 def _variable(name: str, array: pa.Array[Any] | None, rows: int) -> Variable:
     if array is None:
         return (
-            read_only(np.zeros(rows + 1, np.int32)),
-            read_only(np.empty(0, np.uint8)),
-            read_only(np.zeros(rows, np.uint8)),
+            np.zeros(rows + 1, np.int32),
+            np.empty(0, np.uint8),
+            np.zeros(rows, np.uint8),
         )
     kind = array.type
     is_large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
@@ -182,8 +175,8 @@ def _headers(
 ) -> tuple[Array, UInt8Array, Variable, Variable]:
     if array is None:
         return (
-            read_only(np.zeros(rows + 1, np.int32)),
-            read_only(np.zeros(rows, np.uint8)),
+            np.zeros(rows + 1, np.int32),
+            np.zeros(rows, np.uint8),
             _variable("headers", None, 0),
             _variable("headers", None, 0),
         )
@@ -201,7 +194,7 @@ def _headers(
     key, value = pairs.field("key"), pairs.field("value")
     key_offsets, key_data, key_validity = _variable("headers.key", key, len(pairs))
     if pairs.null_count:
-        key_validity = read_only(key_validity & _validity(pairs))
+        key_validity = key_validity & _validity(pairs)
     values = _variable("headers.value", value, len(pairs))
     return offsets, _validity(array), (key_offsets, key_data, key_validity), values
 
@@ -216,30 +209,30 @@ def _offsets(
     kind = np.int64 if is_large else np.int32
     if not len(array):
         # Arrow may omit the only offset.
-        return read_only(np.zeros(1, np.int32)), 0
+        return np.zeros(1, np.int32), 0
     offsets = _view(buffer, kind)[array.offset : array.offset + len(array) + 1]
     if not is_large:
         return offsets, 0
     first = int(offsets[0])
     if int(offsets[-1]) - first > MAX_BYTES:
         return offsets, 0
-    return read_only((offsets - first).astype(np.int32)), first
+    return (offsets - first).astype(np.int32), first
 
 
 def _validity(array: pa.Array[Any]) -> UInt8Array:
     """Return a byte for each value, 0 for null."""
     if not array.null_count:
-        return read_only(np.ones(len(array), np.uint8))
+        return np.ones(len(array), np.uint8)
     bits = _view(array.buffers()[0], np.uint8)[array.offset // 8 :]
     skipped = array.offset % 8
     unpacked = np.unpackbits(bits, count=skipped + len(array), bitorder="little")
-    return read_only(unpacked[skipped:])
+    return unpacked[skipped:]
 
 
 def _view(buffer: pa.Buffer | None, kind: type[np.generic]) -> Array:
     if buffer is None or not buffer.size:
-        return read_only(np.empty(0, kind))
+        return np.empty(0, kind)
     size = np.dtype(kind).itemsize
     view: Array = np.frombuffer(memoryview(buffer), kind, buffer.size // size)
     # Kernels are compiled for aligned arrays, as Arrow's own memory is.
-    return read_only(view if view.flags.aligned else view.copy())
+    return view if view.flags.aligned else view.copy()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, final
 import crc32c
 import numpy as np
 
-from ..kernels.arrays import read_only
 from . import block_fields as field
 from . import decode_cursor as at
 from . import status
@@ -47,7 +46,7 @@ class BatchError(Exception):
 class RecordBlocks:
     """Blocks of one array, the kernel that reads them, and the stream of what is compressed."""
 
-    __slots__ = ("_batches", "_scratch", "_stream", "data", "kernel", "rows")
+    __slots__ = ("_batches", "_stream", "data", "kernel", "rows")
 
     def __init__(
         self,
@@ -59,9 +58,8 @@ class RecordBlocks:
     ) -> None:
         """Take a stream if the last block may be open; ``data`` is then writable."""
         self.kernel = kernel
-        self.data = read_only(data)
+        self.data = data
         self.rows: Int64Array = np.array(blocks, np.int64)
-        self._scratch = data
         self._batches = batches
         self._stream = stream
 
@@ -72,12 +70,11 @@ class RecordBlocks:
     def refill(self, cursor: Int64Array) -> None:
         """Keep the unread bytes of the last block, and decompress more after them."""
         block = self.rows[-1]
-        rest = self._scratch[cursor[at.POSITION] : block[field.END]]
-        if 2 * len(rest) > len(self._scratch):
-            self._scratch = self._larger_scratch(cursor)
-            self.data = read_only(self._scratch)
-        self._scratch[: len(rest)] = rest
-        filled, ended = _fill(self._stream, self._scratch, len(rest), self.base_offset(cursor))
+        rest = self.data[cursor[at.POSITION] : block[field.END]]
+        if 2 * len(rest) > len(self.data):
+            self.data = self._larger_data(cursor)
+        self.data[: len(rest)] = rest
+        filled, ended = _fill(self._stream, self.data, len(rest), self.base_offset(cursor))
         cursor[at.POSITION] = 0
         block[field.START], block[field.END], block[field.IS_OPEN] = 0, filled, not ended
 
@@ -92,15 +89,15 @@ class RecordBlocks:
             return
         offset = self.base_offset(cursor)
         while missing:
-            room = self._scratch[:missing]
+            room = self.data[:missing]
             filled, ended = _fill(self._stream, room, 0, offset)
             if ended:
                 raise BatchError(offset, status.REASONS[status.TRUNCATED])
             missing -= filled
         cursor[at.POSITION] = block[field.START] = block[field.END] = 0
 
-    def _larger_scratch(self, cursor: Int64Array) -> UInt8Array:
-        size = len(self._scratch)
+    def _larger_data(self, cursor: Int64Array) -> UInt8Array:
+        size = len(self.data)
         if size >= MAX_BYTES:
             reason = "a record is larger than an Arrow column can be"
             raise BatchError(self.base_offset(cursor), reason)

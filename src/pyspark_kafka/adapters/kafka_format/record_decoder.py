@@ -10,7 +10,6 @@ import numpy as np
 from ...domain.errors import CorruptBatchError, MalformedTimestampError
 from ...domain.record_limits import OversizedRecords, RecordLimits
 from ...domain.topic_partition import TopicPartition
-from ..kernels.arrays import read_only
 from . import decode_cursor as at
 from . import status
 from .aborted_transactions import AbortedTransactions
@@ -44,7 +43,7 @@ class FetchedRecords:
     def of(cls, fetched: Any, aborted: Iterable[AbortedTransaction] = ()) -> FetchedRecords:
         """Take a buffer of bytes, which must not change until it is decoded."""
         view = memoryview(fetched)
-        data = read_only(np.frombuffer(view, np.uint8))
+        data = np.frombuffer(view, np.uint8)
         return cls(data, index_batches(view), tuple(aborted))
 
     @property

@@ -15,7 +15,7 @@ from .batch_headers import HEADER_BYTES, LOG_OVERHEAD, MAGIC_2
 from .column_buffers import MAX_BYTES
 from .compression import Codec, Compressor
 from .encode_kernel import NO_ROOM, encode_records, split_rows, sum_sizes
-from .producer_columns import checked, kernel_rows
+from .producer_columns import checked
 
 if TYPE_CHECKING:
     from ...domain.producer.batch import ProducerIdAndEpoch
@@ -56,7 +56,6 @@ class RecordEncoder:
 
         :raises IndexError: if a row does not exist, or there are more rows than the columns have.
         """
-        rows = kernel_rows(rows)
         ends: Int64Array = np.empty(len(rows), np.int64)
         count = checked(split_rows(columns.sizes, rows, max_bytes - HEADER_BYTES, ends))
         if count <= 1:
@@ -79,7 +78,7 @@ class RecordEncoder:
         """
         if not len(rows):
             raise ValueError("a batch needs at least one record")
-        buffer, end, base_timestamp, max_timestamp = self._records(columns, kernel_rows(rows))
+        buffer, end, base_timestamp, max_timestamp = self._records(columns, rows)
         codec = self._compressor.codec
         view = buffer.data
         _CHECKED_HEADER.pack_into(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..kernels.arrays import read_only
 from ..kernels.kernel import kernel
 from ..kernels.memory import copy_bytes
 from ..kernels.parts import inlined
@@ -48,7 +47,7 @@ def decompress_snappy(block: memoryview, size: int) -> Iterator[bytes]:
 
     :raises ValueError: if it is corrupt, or has another size.
     """
-    source = read_only(np.frombuffer(block, np.uint8))
+    source = np.frombuffer(block, np.uint8)
     window: UInt8Array = np.empty(MAX_DISTANCE + PIECE_BYTES, np.uint8)
     state: Int64Array = np.zeros(_FIELD_COUNT, np.int64)
     yielded = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,12 +12,3 @@ UInt8Array: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 UInt64Array: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 Int32Array: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 Int64Array: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-
-A = TypeVar("A", bound=Array)
-
-
-def read_only(array: A) -> A:
-    """Return a view that cannot be written to: the one type that kernels are compiled for."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..kafka_format.encode_kernel import NO_ROW, value_span
 from ..kafka_format.producer_columns import checked
-from ..kernels.arrays import read_only
 from ..kernels.kernel import kernel
 from ..kernels.kinds import FIELD, ROWS, WIDE_FIELD
 from ..kernels.parts import inlined
@@ -37,8 +36,7 @@ def murmur2_partitions(
     :raises IndexError: if a row or its topic does not exist.
     """
     hashed: Int32Array = np.empty(columns.num_rows, np.int32)
-    given = read_only(topics), read_only(counts), read_only(sticky)
-    checked(partition_keys(columns.arrays[1], *given, hashed))
+    checked(partition_keys(columns.arrays[1], topics, counts, sticky, hashed))
     return hashed
 
 
@@ -62,10 +60,9 @@ class RowGroups:
         count = len(partitions)
         if count != len(topics):
             raise ValueError(f"there are {len(topics)} topics and {count} partitions")
-        rows: Int64Array = read_only(np.arange(count))
+        rows: Int64Array = np.arange(count)
         if not count:
-            return cls(rows, read_only(np.empty(0, np.int64)))
-        topics, partitions = read_only(topics), read_only(partitions)
+            return cls(rows, np.empty(0, np.int64))
         lowest, highest = int(partitions.min()), int(partitions.max())
         if lowest < -1 or highest >= MAX_PARTITIONS:
             raise ValueError(f"there is no partition {lowest if lowest < -1 else highest}")
@@ -74,7 +71,7 @@ class RowGroups:
         rows = _sorted_rows(topics, rows, int(topics.min()), int(topics.max()))
         ends: Int64Array = np.empty(count, np.int64)
         groups = find_ends(topics, partitions, rows, ends)
-        return cls(rows, read_only(ends[:groups]))
+        return cls(rows, ends[:groups])
 
     @property
     def first_rows(self) -> Int64Array:
@@ -89,7 +86,7 @@ def _sorted_rows(numbers: Int32Array, rows: Int64Array, lowest: int, highest: in
     ends: Int64Array = np.zeros(highest - lowest + 1, np.int64)
     ordered: Int64Array = np.empty(len(rows), np.int64)
     sort_rows(numbers, rows, lowest, ends, ordered)
-    return read_only(ordered)
+    return ordered
 
 
 _HASHED: Final = ("const int32[]", ROWS, ROWS, "int32[]")

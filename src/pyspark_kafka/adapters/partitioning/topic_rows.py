@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...domain.errors import NullTopicError, UnknownPartitionError
-from ..kernels.arrays import BoolArray, Int32Array, read_only
+from ..kernels.arrays import BoolArray, Int32Array
 from .custom_partitioner import custom_partitions
 from .murmur2 import murmur2_partitions
 
@@ -57,14 +57,14 @@ class RowTopics:
         require_topic(batch, topic)
         if topic is not None or not batch.num_rows:
             names = [topic] if topic is not None and batch.num_rows else []
-            return cls(names, read_only(np.zeros(batch.num_rows, np.int32)))
+            return cls(names, np.zeros(batch.num_rows, np.int32))
         column = batch.column("topic")
         if isinstance(column, pa.DictionaryArray):
             # A slice keeps the names of rows outside of it.
             column = column.dictionary_decode()
         encoded = column.dictionary_encode()
         names = [str(name) for name in encoded.dictionary.to_pylist()]
-        return cls(names, read_only(encoded.indices.to_numpy(zero_copy_only=False)))
+        return cls(names, encoded.indices.to_numpy(zero_copy_only=False))
 
     def rows_of_each(self, rows: Int64Array) -> Iterator[tuple[int, Int64Array]]:
         """Yield the code of each topic that these rows have, with those of them that have it."""

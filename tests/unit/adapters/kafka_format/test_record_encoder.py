@@ -21,7 +21,6 @@ from pyspark_kafka.adapters.kafka_format.compression import Codec, Compressor
 from pyspark_kafka.adapters.kafka_format.encode_kernel import NO_ROOM, encode_records
 from pyspark_kafka.adapters.kafka_format.producer_columns import ProducerColumns
 from pyspark_kafka.adapters.kafka_format.record_encoder import RecordEncoder
-from pyspark_kafka.adapters.kernels.arrays import read_only
 from pyspark_kafka.domain.errors import InvalidRecordError
 from pyspark_kafka.domain.producer.batch import ProducerIdAndEpoch
 from pyspark_kafka.ports.record_schema import HEADERS
@@ -355,7 +354,7 @@ def test_room(found: list[Record], data: st.DataObject) -> None:
     ends = [0, *(len(of_peer(found[: place + 1])) - 61 for place in range(len(found)))]
     has_room = all(bound <= room - end for bound, end in zip(bounds, ends, strict=False))
     memory = np.full(int(bounds.sum()) + 100, 0xAA, np.uint8)
-    taken = read_only(all_rows(columns))
+    taken = all_rows(columns)
     end, _, _ = encode_records(columns.arrays, columns.sizes, taken, memory[:room], 0)
     assert end == (ends[-1] if has_room else NO_ROOM)
     assert set(memory[room:]) == {0xAA}
@@ -428,7 +427,7 @@ def test_no_rows() -> None:
 def test_a_batch_that_is_too_large() -> None:
     """A batch whose length no int holds is refused, and no memory is taken for it."""
     columns = ProducerColumns.of(arrow([Record(0), Record(1)]), NOW)
-    huge = replace(columns, sizes=read_only(np.full(2, 2**30, np.int64)))
+    huge = replace(columns, sizes=np.full(2, 2**30, np.int64))
     with pytest.raises(InvalidRecordError, match="its 2147483709 bytes are more than a batch can"):
         RecordEncoder(Compressor()).encode(huge, all_rows(huge), NOBODY, -1)
 
