@@ -155,8 +155,8 @@ class ColumnBuffers:
             status.HEADER_KEYS_FULL: self.headers.keys,
             status.HEADER_VALUES_FULL: self.headers.values,
         }
-        columns[full].grow()
         self._flat = None
+        columns[full].grow()
 
 
 @final
