@@ -4,6 +4,7 @@ PYTHON ?= python3
 PYSPARK ?= pyspark
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/demo-ready
 READY := $(VENV)/ready
 BENCH_READY := $(VENV)/bench-ready
 MUTANTS_READY := $(VENV)/mutants-ready
@@ -28,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) $(KERNELS) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
+demo: $(DEMO_READY) $(KERNELS) ## stream JSON events from a broker through Spark to another topic: make demo ARGS=--continuous
 	@$(CLI) demo $(ARGS)
 
 test: $(READY) $(PUBLISH_READY) $(KERNELS) ## run every test, against a real Apache Kafka and a real Spark
@@ -86,16 +87,23 @@ dist: $(PUBLISH_READY) $(KERNELS) ## build the sdist and the wheels in dist, and
 clean: ## remove what the other targets created here
 	rm -rf $(VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
-$(KERNELS): $(READY) $(KERNEL_SOURCES)
+$(KERNELS): $(DEMO_READY) $(KERNEL_SOURCES)
 	@$(BIN)/python -m kernel_build --if-needed
 	@touch $@
 
-$(READY): pyproject.toml
-	@echo "Setting up $(VENV); this takes some minutes the first time ..."
+# The compiler of kernels is installed once, here, and not also for a build in isolation.
+$(DEMO_READY): pyproject.toml
+	@echo "Setting up $(VENV); this takes a minute or two the first time ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev '$(PYSPARK)'
+	@$(BIN)/python -m pip install --quiet --group kernels
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]' '$(PYSPARK)'
+	@touch $@
+
+$(READY): $(DEMO_READY)
+	@echo "Installing what tests need ..."
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[all]' --group dev '$(PYSPARK)'
 	@$(BIN)/python -m tests.servers.gssapi_wheel
 	@touch $@
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ class Project:
             extras={name: tuple(packages) for name, packages in extras if name != "all"},
             tests=tuple(
                 requirement
-                for requirement in settings["dependency-groups"]["dev"]
+                for requirement in _group(settings["dependency-groups"], "dev")
                 if package_name(requirement) not in CHECKERS
             ),
         )
@@ -71,6 +71,15 @@ class Project:
             if package_name(requirement) == package and bound:
                 return bound[1]
         raise LookupError(f"{package} has no lower bound")
+
+
+def _group(groups: dict[str, Any], name: str) -> Iterator[str]:
+    """Yield the requirements of a group and of those that it includes (PEP 735)."""
+    for each in groups[name]:
+        if isinstance(each, str):
+            yield each
+        else:
+            yield from _group(groups, each["include-group"])
 
 
 def package_name(requirement: str) -> str:

@@ -16,7 +16,10 @@ PROJECT = Project.of(
                 "all": ["pyspark-kafka[spark,google]"],
             },
         },
-        "dependency-groups": {"dev": ["pytest>=8.3", "mypy>=1.14", "moto[s3]>=5.2"]},
+        "dependency-groups": {
+            "dev": ["pytest>=8.3", "mypy>=1.14", "moto[s3]>=5.2", {"include-group": "kernels"}],
+            "kernels": ["numba>=0.61"],
+        },
     }
 )
 
@@ -33,8 +36,8 @@ def test_all_is_no_extra_of_its_own() -> None:
 
 
 def test_checkers_are_not_installed() -> None:
-    """Some need newer versions than the lowest."""
-    assert PROJECT.tests == ("pytest>=8.3", "moto[s3]>=5.2")
+    """Some need newer versions than the lowest; groups in the group are installed, too."""
+    assert PROJECT.tests == ("pytest>=8.3", "moto[s3]>=5.2", "numba>=0.61")
 
 
 def test_lower_bounds() -> None:
