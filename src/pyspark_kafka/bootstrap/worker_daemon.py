@@ -55,6 +55,8 @@ def preload() -> None:
 
     Formats of values are not loaded, as most queries have none.
     """
+    import pyarrow as pa
+
     from ..adapters.kernels.library import kernel_library
     from ..adapters.memory.cluster import MemoryCluster
     from ..adapters.spark.spark_api import stream_reader_class
@@ -70,6 +72,9 @@ def preload() -> None:
             with suppress(ImportError):
                 client.preload()
     kernel_library()
+    # PyArrow imports pandas, where it is installed, for the first value of Python's that it
+    # converts: 0.15 s of each first task.
+    pa.scalar("")
 
 
 def main() -> None:

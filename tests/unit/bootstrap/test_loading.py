@@ -112,6 +112,19 @@ def test_the_daemon_preloads_what_a_first_task_needs() -> None:
     assert not any(name.startswith("pyspark_kafka.adapters.avro_values") for name in preloaded)
 
 
+def test_a_worker_of_the_daemon_imports_nothing_to_build_batches() -> None:
+    """PyArrow imports pandas for its first value, if no one did so before."""
+    preload = "from pyspark_kafka.bootstrap.worker_daemon import preload; preload()"
+    build = """
+    from pyspark_kafka.adapters.kafka_format.column_buffers import BatchBuilder
+    from pyspark_kafka.domain.projection import ALL_COLUMNS
+    from pyspark_kafka.domain.topic_partition import TopicPartition
+
+    BatchBuilder(TopicPartition("topic", 0), ALL_COLUMNS)
+    """
+    assert loaded(preload + "\n" + textwrap.dedent(build)) == loaded(preload)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """Return the folder of an installed PySpark, with Spark's archives."""
