@@ -30,6 +30,7 @@ class Target:
 
     def object_file(self, module: Any) -> bytes:
         """Return the machine code of a module of LLVM's IR."""
+        llvm.set_option("", ALIGNED)
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
         machine = llvm.Target.from_triple(self.triple).create_target_machine(
@@ -43,7 +44,14 @@ class Target:
 
 
 X86: Final = "x86-64-v2"
+"""The decoders of JSON and Protobuf are 5 % slower with what x86-64-v3 adds."""
 ARM: Final = "generic"
+
+ALIGNED: Final = "--align-all-nofallthru-blocks=5"
+"""LLVM's option for blocks that only jumps reach: at 32 B.
+
+Without it the decoders of values change by 8 %, either way, whenever code before them changes.
+"""
 
 TARGETS: Final[Mapping[str, Target]] = {
     target.platform: target
